@@ -29,6 +29,7 @@ import { Undo } from "./connections/Undo.ts"
 import { UndoRepo } from "./connections/UndoRepo.ts"
 import { pages } from "./console/Console.ts"
 import * as Database from "./database/Database.ts"
+import { whyLost } from "./database/DataVolume.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import { LeasesRepo } from "./database/LeasesRepo.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -195,11 +196,18 @@ const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency:
 
 /** The database that the settings name; when it cannot be opened, the setting is named too. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
-  const { databaseUrl: url, dataDirectory, deadlines, poolSizes, shares } = config
+  const { databaseUrl: url, dataDirectory, dataVolume, deadlines, pooler, poolSizes, shares } = config
+  const lost = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
+  if (lost !== undefined)
+    return Layer.fail(
+      new Database.DatabaseUnreachable({
+        message: `DATA_DIR: ${dataDirectory} ${lost}, so the embedded database would be lost with the container: mount a volume there, or set DATABASE_URL to a PostgreSQL server.`
+      })
+    )
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
   const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
   const database = Layer.mapError(
-    Database.layer({ url, dataDirectory, deadlines, poolSizes, shares, startPatience }),
+    Database.layer({ url, dataDirectory, deadlines, pooler, poolSizes, shares, startPatience }),
     (error) =>
       error._tag === "DatabaseUnreachable"
         ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })

@@ -1,7 +1,14 @@
 import { isIP } from "node:net"
 import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
 import type { BudgetSizes } from "./budgets/RateBudget.ts"
-import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
+import {
+  type Deadlines,
+  defaultDeadlines,
+  defaultPoolSizes,
+  type Pooler,
+  type PoolSizes,
+  poolers
+} from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
 import { listeningOn } from "./http/BaseUrl.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
@@ -17,6 +24,9 @@ export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly messag
 const logFormats = ["pretty", "json", "logfmt"] as const
 export type LogFormat = (typeof logFormats)[number]
 
+const dataVolumes = ["optional", "required"] as const
+export type DataVolume = (typeof dataVolumes)[number]
+
 const accessLogs = ["off", "json"] as const
 
 /** Every setting, from the environment. */
@@ -31,8 +41,12 @@ export interface AppConfig {
   readonly allowedOrigins: ReadonlyArray<string>
   /** DATA_DIR: where the embedded database lives. Default ./data. */
   readonly dataDirectory: string
+  /** DATA_VOLUME: "required" refuses an embedded database whose files would be lost with the container. Default "optional". */
+  readonly dataVolume: DataVolume
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) instead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** DATABASE_POOLER: "transaction" if DATABASE_URL leads to a pooler that gives each transaction another connection. Default "none". */
+  readonly pooler: Pooler
   /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>
   /**
@@ -256,7 +270,9 @@ const settings: Config.Config<AppConfig> = Config.all({
     Config.withDefault([])
   ),
   dataDirectory: text("DATA_DIR", "data"),
+  dataVolume: oneOf("DATA_VOLUME", dataVolumes, "optional"),
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
+  pooler: oneOf("DATABASE_POOLER", poolers, "none"),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
   secretKey: secret(
     "SECRET_KEY",

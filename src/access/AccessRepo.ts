@@ -1,9 +1,11 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
+import { isDistributed } from "../database/Distribution.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { makeAccountVersions } from "./AccountVersions.sql.ts"
 import { ApiKey, type Credential } from "./ApiKey.ts"
 import { AnyScope, type Scope } from "./ApiKeyToken.ts"
 
@@ -50,6 +52,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const direct = yield* DirectQuery
+      const versions = makeAccountVersions(sql, direct, yield* isDistributed)
 
       const accounts = SqlSchema.findAll({
         Request: Schema.Void,
@@ -86,13 +89,14 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       const findCredentials = (hashes: ReadonlyArray<string>) =>
         direct(sql`
           SELECT encode(api_key.hash, 'hex') AS hash, api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
-                 a.version AS "accountVersion",
                  api_key.last_used_at IS NULL OR api_key.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+                 ${versions.column}
           FROM api_key
-          JOIN account_state a ON a.account_id = api_key.account_id
+          ${versions.join(sql`api_key.account_id`)}
           WHERE api_key.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND api_key.revoked_at IS NULL
             AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`).pipe(
+          Effect.flatMap(versions.add),
           Effect.flatMap(decodeCredentials),
           Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
         )

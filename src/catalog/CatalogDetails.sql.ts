@@ -39,28 +39,28 @@ export const makeCatalogDetails = (
              rfc3339(e.canonical_changed_at) AS "updatedAt", e.parent_id AS "parentId",
              ARRAY(
                SELECT v.id FROM entity v
-               WHERE v.account_id = e.account_id AND v.parent_id = e.id
+               WHERE v.account_id = ${accountId} AND v.parent_id = e.id
                ORDER BY v.position, v.id
              ) AS "variantIds",
              ARRAY(
                SELECT g.media_id FROM entity_media g
-               WHERE g.account_id = e.account_id AND g.entity_id = e.id
+               WHERE g.account_id = ${accountId} AND g.entity_id = e.id
                ORDER BY g.position, g.media_id
              ) AS "mediaIds",
              ARRAY(
                SELECT m.collection_id FROM collection_member m
-               WHERE m.account_id = e.account_id AND m.product_id = e.id
+               WHERE m.account_id = ${accountId} AND m.product_id = e.id
                ORDER BY m.collection_id
              ) AS "collectionIds",
              (
                SELECT count(*) FROM collection_member m
-               WHERE m.account_id = e.account_id AND m.collection_id = e.id
+               WHERE m.account_id = ${accountId} AND m.collection_id = e.id
              ) AS "productsCount",
              (
                SELECT coalesce(json_agg(json_build_object('id', u.id, 'kind', u.kind) ORDER BY u.id), '[]')
                FROM entity_media g
-               JOIN entity u ON u.account_id = g.account_id AND u.id = g.entity_id
-               WHERE g.account_id = e.account_id AND g.media_id = e.id
+               JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id
+               WHERE g.account_id = ${accountId} AND g.media_id = e.id
              ) AS "usedBy",
              (
                SELECT coalesce(json_agg(json_build_object(
@@ -69,8 +69,8 @@ export const makeCatalogDetails = (
                  'last_publish_error', v.last_publish_error
                ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
-               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+               JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = ${accountId} AND v.entity_id = e.id
              ) AS stores
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
@@ -87,8 +87,8 @@ export const makeCatalogDetails = (
                  'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status
                ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
-               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+               JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = ${accountId} AND v.entity_id = e.id
                  AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
              ) AS versions
       FROM entity e
@@ -101,8 +101,8 @@ export const makeCatalogDetails = (
     execute: ({ accountId, id, kind, storeId }) => sql`
       SELECT v.platform_id AS "platformId"
       FROM entity e
-      JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
-      JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+      JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id
+      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind} AND v.store_id = ${storeId}`
   })
 

@@ -38,21 +38,21 @@ export const makeCatalogLists = (
     ${isPending === undefined ? sql`` : sql`AND ${alias}.pending_publish = ${sql.literal(String(isPending))}`}`
 
   /** The best plan depends on the store: by its versions if it has few, in the change order if it has many. */
-  const onStore = ({ storeId, ...filters }: ListFilters) =>
+  const onStore = (accountId: AccountId, { storeId, ...filters }: ListFilters) =>
     storeId === undefined
       ? inState(sql.literal("e"), filters)
       : sql`AND ${sql.literal(planCustom)} ${storeId} = ANY (e.store_ids) AND EXISTS (
           SELECT FROM store_version v
-          WHERE v.account_id = e.account_id AND v.entity_id = e.id AND v.store_id = ${storeId}
+          WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
           ${inState(sql.literal("v"), filters)}
         )`
 
-  const inCollection = ({ collectionId }: ListFilters) =>
+  const inCollection = (accountId: AccountId, { collectionId }: ListFilters) =>
     collectionId === undefined
       ? sql``
       : sql`AND EXISTS (
           SELECT FROM collection_member m
-          WHERE m.account_id = e.account_id AND m.collection_id = ${collectionId} AND m.product_id = e.id
+          WHERE m.account_id = ${accountId} AND m.collection_id = ${collectionId} AND m.product_id = e.id
         )`
 
   /** The best plan depends on the term: the trigram index for a rare one, the change order for a common one. */
@@ -75,9 +75,9 @@ export const makeCatalogLists = (
     SELECT e.change_seq, e.list_row
     FROM entity e
     WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > (SELECT ${after}::bigint)
-    ${onStore(filters)}
+    ${onStore(accountId, filters)}
     ${changedSince(accountId, filters)}
-    ${inCollection(filters)}
+    ${inCollection(accountId, filters)}
     ${matching(filters)}
     ORDER BY e.change_seq
     LIMIT ${rowsToRead(limit)}`

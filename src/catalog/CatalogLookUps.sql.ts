@@ -63,7 +63,7 @@ export const makeCatalogLookUps = (
         UNION ALL
         SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
         FROM entity_media g
-        JOIN entity u ON u.account_id = g.account_id AND u.id = g.entity_id
+        JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id
         WHERE g.account_id = ${accountId} AND g.media_id = ${id}
         ORDER BY 1, 2, 3
         LIMIT ${limit} OFFSET ${from}

@@ -14,7 +14,7 @@ export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service
       SELECT e.attributes,
              ARRAY(
                SELECT m.product_id FROM collection_member m
-               WHERE m.account_id = e.account_id AND m.collection_id = e.id
+               WHERE m.account_id = ${accountId} AND m.collection_id = e.id
                ORDER BY m.position, m.product_id
              ) AS members,
              (
@@ -25,18 +25,18 @@ export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service
                  'lastPublishError', v.last_publish_error,
                  'media', ARRAY(
                    SELECT g.media_id FROM entity_media g
-                   WHERE g.account_id = v.account_id AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
+                   WHERE g.account_id = ${accountId} AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
                    ORDER BY g.position, g.media_id
                  ),
                  'variants', ARRAY(
                    SELECT c.id FROM entity c
-                   WHERE c.account_id = v.account_id AND c.parent_id = v.entity_id AND v.store_id = ANY(c.store_ids)
+                   WHERE c.account_id = ${accountId} AND c.parent_id = v.entity_id AND v.store_id = ANY(c.store_ids)
                    ORDER BY c.position, c.id
                  )
                ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
-               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+               JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = ${accountId} AND v.entity_id = e.id
                  AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
              ) AS versions
       FROM entity e

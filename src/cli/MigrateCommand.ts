@@ -1,4 +1,4 @@
-import { Command } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json, Refused } from "./Output.ts"
@@ -22,14 +22,31 @@ const migratedByHolder = Effect.gen(function* () {
   return []
 }).pipe(withAdmin)
 
-export const migrateCommand = Command.make("migrate", { json }, ({ json }) =>
+/** Distributes the tables. On the embedded engine there is nothing to distribute over. */
+const distributed = Effect.flatMap(
+  Effect.promise(() => import("../database/Distribution.ts")),
+  ({ distribute }) => settled(() => distribute)
+).pipe(
+  Effect.catchTags({
+    DatabaseInUse: () => new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." }),
+    DistributionFailed: ({ message }) => new Refused({ message })
+  })
+)
+
+const distribute = Options.boolean("distribute").pipe(
+  Options.withDescription("Then distribute the tables of accounts over the nodes of a Citus cluster (docs/scale.md).")
+)
+
+export const migrateCommand = Command.make("migrate", { json, distribute }, ({ distribute, json }) =>
   Effect.gen(function* () {
     const { run } = yield* loaded
     const applied = yield* settled(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
-    yield* answer(
-      json,
-      { applied },
-      applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)
-    )
+    const isNew = distribute ? yield* distributed : undefined
+    yield* answer(json, isNew === undefined ? { applied } : { applied, distributed: isNew }, [
+      ...(applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)),
+      ...(isNew === undefined
+        ? []
+        : [isNew ? "Distributed the tables. Restart all processes of the service." : "The tables are distributed."])
+    ])
   })
 ).pipe(Command.withDescription("Bring the database schema up to date."))

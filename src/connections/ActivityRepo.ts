@@ -39,29 +39,40 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
     Effect.map(SqlClient.SqlClient, (sql) => {
       const today = sql`(app_now() AT TIME ZONE 'UTC')::date`
 
-      const days = SqlSchema.findAll({
-        Request: Schema.Struct({ accountId: AccountId, id: ConnectionId, days: Schema.Int }),
-        Result: ActivityDay,
+      const Days = Schema.Struct({ accountId: AccountId, id: ConnectionId, days: Schema.Int })
+
+      const callDays = SqlSchema.findAll({
+        Request: Days,
+        Result: ActivityDay.pick("day", "calls"),
         execute: ({ accountId, days, id }) => sql`
-          SELECT to_char(d.day, 'YYYY-MM-DD') AS day, sum(d.calls)::integer AS calls, sum(d.writes)::integer AS writes,
-                 sum(d.publishes)::integer AS publishes
-          FROM (
-            SELECT a.day, a.calls, 0 AS writes, 0 AS publishes
-            FROM connection_activity a
-            WHERE a.account_id = ${accountId} AND a.connection_id = ${id} AND a.day > ${today} - ${days}::integer
-            UNION ALL
-            SELECT (h.at AT TIME ZONE 'UTC')::date, 0,
-                   count(DISTINCT (h.entity_id, h.draft_revision))
-                     FILTER (WHERE h.action NOT IN ('publish_asked', 'published', 'publish_failed')),
-                   count(*) FILTER (WHERE h.action = 'publish_asked')
-            FROM entity_history h
-            WHERE h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
-              AND h.at >= (${today} - ${days}::integer + 1)::timestamp AT TIME ZONE 'UTC'
-            GROUP BY 1
-          ) d
-          GROUP BY d.day
-          HAVING sum(d.calls) + sum(d.writes) + sum(d.publishes) > 0
-          ORDER BY d.day DESC`
+          SELECT to_char(a.day, 'YYYY-MM-DD') AS day, a.calls::integer AS calls
+          FROM connection_activity a
+          WHERE a.account_id = ${accountId} AND a.connection_id = ${id} AND a.day > ${today} - ${days}::integer`
+      })
+
+      const writeDays = SqlSchema.findAll({
+        Request: Days,
+        Result: ActivityDay.omit("calls"),
+        execute: ({ accountId, days, id }) => sql`
+          SELECT to_char(h.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
+                 (count(DISTINCT (h.entity_id, h.draft_revision))
+                   FILTER (WHERE h.action NOT IN ('publish_asked', 'published', 'publish_failed')))::integer AS writes,
+                 (count(*) FILTER (WHERE h.action = 'publish_asked'))::integer AS publishes
+          FROM entity_history h
+          WHERE h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
+            AND h.at >= (${today} - ${days}::integer + 1)::timestamp AT TIME ZONE 'UTC'
+          GROUP BY 1`
+      })
+
+      /** Two statements, because a cluster keeps the counts of calls and the history in different places. */
+      const findDays = Effect.fnUntraced(function* (request: typeof Days.Type) {
+        const days = new Map<string, ActivityDay>()
+        const rows = [...(yield* callDays(request)), ...(yield* writeDays(request))]
+        for (const row of rows)
+          days.set(row.day, { ...(days.get(row.day) ?? { calls: 0, writes: 0, publishes: 0 }), ...row })
+        return [...days.values()]
+          .filter(({ calls, publishes, writes }) => calls + publishes + writes > 0)
+          .sort((left, right) => (left.day < right.day ? 1 : -1))
       })
 
       const changes = SqlSchema.findAll({
@@ -81,8 +92,8 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                  ARRAY(
                    SELECT DISTINCT o.domain COLLATE "C"
                    FROM entity_history p
-                   JOIN store o ON o.account_id = p.account_id AND o.id = p.store_id
-                   WHERE p.account_id = h.account_id AND p.entity_id = h.entity_id AND p.action = 'published'
+                   JOIN store o ON o.account_id = ${accountId} AND o.id = p.store_id
+                   WHERE p.account_id = ${accountId} AND p.entity_id = h.entity_id AND p.action = 'published'
                      AND p.sequence > h.sequence AND p.draft_revision >= h.draft_revision
                      AND (h.store_id IS NULL OR p.store_id = h.store_id)
                    ORDER BY 1
@@ -98,8 +109,8 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
             ORDER BY at DESC, sequence DESC, entity_id DESC
             LIMIT ${limit}
           ) h
-          JOIN entity e ON e.account_id = h.account_id AND e.id = h.entity_id
-          LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
+          JOIN entity e ON e.account_id = ${accountId} AND e.id = h.entity_id
+          LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id
           ORDER BY h.at DESC, h.sequence DESC, h.entity_id DESC`
       })
 
@@ -119,7 +130,7 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                 ORDER BY 1, 2
                 ON CONFLICT (account_id, connection_id, day)
                 DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(Effect.asVoid, orDie),
-        days: (accountId, id, count) => orDie(days({ accountId, id, days: count })),
+        days: (accountId, id, count) => orDie(findDays({ accountId, id, days: count })),
         changes: (accountId, id, before, limit) =>
           orDie(
             changes({

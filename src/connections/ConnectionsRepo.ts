@@ -1,8 +1,10 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { makeAccountVersions } from "../access/AccountVersions.sql.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
+import { isDistributed } from "../database/Distribution.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, type ConnectionId, type StoreId } from "../model/Ids.ts"
+import { AccountId, type ConnectionId, StoreId } from "../model/Ids.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
 
 /** Connections as merchants see them, and the look-up of access tokens. Only in a database: there is no in-memory layer. */
@@ -45,6 +47,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const direct = yield* DirectQuery
+      const versions = makeAccountVersions(sql, direct, yield* isDistributed)
 
       const decodeCredentials = Schema.decodeUnknown(
         Schema.Array(Schema.Struct({ hash: Schema.String, resource: Schema.String, ...ConnectionCredential.fields }))
@@ -54,29 +57,29 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
         direct(sql`
           SELECT encode(t.hash, 'hex') AS hash, g.resource, t.account_id AS "accountId", g.id AS "connectionId",
                  g.user_id AS "userId", g.client_name AS "clientName", t.tier, g.store_ids AS stores,
-                 g.confirm_publish AS "confirmPublish", a.version AS "accountVersion",
+                 g.confirm_publish AS "confirmPublish",
                  g.last_used_at IS NULL OR g.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+                 ${versions.column}
           FROM oauth_token t
           JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
           JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
-          JOIN account_state a ON a.account_id = t.account_id
+          ${versions.join(sql`t.account_id`)}
           WHERE t.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND t.kind = 'access' AND t.expires_at > app_now() AND g.ended_at IS NULL AND u.disabled_at IS NULL`).pipe(
+          Effect.flatMap(versions.add),
           Effect.flatMap(decodeCredentials),
           Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
         )
 
       const list = SqlSchema.findAll({
         Request: AccountId,
-        Result: Connection,
+        Result: Schema.Struct({
+          ...Connection.omit("storeDomains").fields,
+          storeIds: Schema.NullOr(Schema.Array(StoreId))
+        }),
         execute: (accountId) => sql`
           SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
-                 g.confirm_publish AS "confirmPublish",
-                 CASE WHEN g.store_ids IS NOT NULL THEN ARRAY(
-                   SELECT s.domain FROM store s
-                   WHERE s.account_id = g.account_id AND s.id = ANY (g.store_ids)
-                   ORDER BY s.domain COLLATE "C", s.id
-                 ) END AS "storeDomains",
+                 g.confirm_publish AS "confirmPublish", g.store_ids AS "storeIds",
                  rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
                  rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
                  CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
@@ -90,6 +93,13 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
           ORDER BY g.created_at DESC, g.id`
       })
 
+      const domains = SqlSchema.findAll({
+        Request: AccountId,
+        Result: Schema.Struct({ id: StoreId, domain: Schema.String }),
+        execute: (accountId) => sql`
+          SELECT id, domain FROM store WHERE account_id = ${accountId} ORDER BY domain COLLATE "C", id`
+      })
+
       return {
         findCredentials: (hashes) => orDie(findCredentials(hashes)),
         recordUse: (accountId, id) =>
@@ -97,7 +107,17 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             UPDATE oauth_grant SET last_used_at = app_now()
             WHERE account_id = ${accountId} AND id = ${id}
               AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie),
-        list: (accountId) => orDie(list(accountId)),
+        list: (accountId) =>
+          Effect.gen(function* () {
+            const connections = yield* list(accountId)
+            const isLimited = connections.some(({ storeIds }) => storeIds !== null)
+            const stores = isLimited ? yield* domains(accountId) : []
+            return connections.map(({ storeIds, ...connection }) => ({
+              ...connection,
+              storeDomains:
+                storeIds === null ? null : stores.filter(({ id }) => storeIds.includes(id)).map(({ domain }) => domain)
+            }))
+          }).pipe(orDie),
         outside: (accountId, stores, candidates) =>
           sql<{ id: string }>`
             SELECT s.id FROM store s

@@ -100,10 +100,10 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
              l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName", l.undo_of AS "laterUndoOf"
       FROM found f
       JOIN entity e ON e.account_id = ${about.accountId} AND e.id = f.entity_id
-      LEFT JOIN store s ON s.account_id = e.account_id AND s.id = f.store_id
-      LEFT JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id AND v.store_id = f.store_id
+      LEFT JOIN store s ON s.account_id = ${about.accountId} AND s.id = f.store_id
+      LEFT JOIN store_version v ON v.account_id = ${about.accountId} AND v.entity_id = e.id AND v.store_id = f.store_id
       LEFT JOIN entity_history l
-        ON l.account_id = e.account_id AND l.entity_id = e.id AND l.sequence = f.edge AND f.first_own IS NULL
+        ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.edge AND f.first_own IS NULL
       ORDER BY f.entity_id, s.domain COLLATE "C" NULLS FIRST, f.store_id, f.action COLLATE "C", f.key COLLATE "C"
       ${sql.literal(planCustom)}`
   })

@@ -11,7 +11,7 @@ import { createPgConfig } from "@electric-sql/pglite/node-postgres"
 import { Clock, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
 import pg from "pg"
 import { Unavailable } from "../model/Errors.ts"
-import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./Deadlines.ts"
+import { type Deadlines, defaultDeadlines, defaultPoolSizes, type Pooler, type PoolSizes } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
 import { planCustom } from "./PlannerHints.ts"
@@ -38,6 +38,7 @@ export interface ServerOptions {
   readonly deadlines?: Deadlines | undefined
   readonly poolSizes?: PoolSizes | undefined
   readonly shares?: Shares | undefined
+  readonly pooler?: Pooler | undefined
   /** How long a server that is starting is waited for. Not at all when absent. */
   readonly startPatience?: Duration.Duration | undefined
   /** One pool of so many connections for all work, instead of `poolSizes`: for tests and tools. */
@@ -83,6 +84,14 @@ class EmbeddedClient extends PreparingClient {
   readonly processID = undefined
 }
 
+/**
+ * Behind a pooler of transactions, a statement prepared under a name would be missing on the next connection. The process id is
+ * the pooler's own: at the server it is nobody's, or a stranger's, whose statement must not be cancelled.
+ */
+class PooledClient extends WatchedClient {
+  readonly processID = undefined
+}
+
 const int8 = 20
 const int8Array = 1016
 /** Its text is JSON but for three words. */
@@ -112,6 +121,7 @@ const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error)
 const openPools = ({
   deadlines = defaultDeadlines,
   maxConnections,
+  pooler = "none",
   poolSizes = defaultPoolSizes,
   shares = defaultShares,
   url
@@ -123,13 +133,14 @@ const openPools = ({
         new ServerPools({
           session: {
             connectionString: Redacted.value(url),
-            Client: PreparingClient,
+            Client: pooler === "transaction" ? PooledClient : PreparingClient,
             types,
             application_name: "catalog",
             // A timer set at every release would cost more than the connections that it closes.
             idleTimeoutMillis: 0
           },
           deadlines,
+          pooler,
           sizes: maxConnections ?? poolSizes,
           shares,
           onLost
@@ -201,7 +212,28 @@ export const connectsAfresh = (url: Redacted.Redacted): Effect.Effect<boolean> =
     }
   })
 
-const VersionRows = Schema.NonEmptyArray(Schema.Struct({ number: Schema.Int, version: Schema.String }))
+const ServerRows = Schema.NonEmptyArray(
+  Schema.Struct({
+    number: Schema.Int,
+    version: Schema.String,
+    name: Schema.String,
+    timezone: Schema.String,
+    timeout: Schema.String
+  })
+)
+
+/** What the database must set where sessions cannot; undefined: it does. */
+const missingSettings = ({ name, timeout, timezone }: (typeof ServerRows.Type)[0]): string | undefined => {
+  const missing = [
+    ...(timezone === "UTC" ? [] : ["timezone = 'UTC'"]),
+    ...(timeout === "0" ? ["statement_timeout = '30s'"] : [])
+  ]
+  return missing.length === 0
+    ? undefined
+    : `behind a pooler of transactions, sessions have the settings of the database. Run there: ${missing
+        .map((setting) => `ALTER DATABASE "${name}" SET ${setting};`)
+        .join(" ")} Then let the pooler connect afresh (RECONNECT).`
+}
 
 const openServer = (options: ServerOptions) =>
   Effect.gen(function* () {
@@ -214,7 +246,8 @@ const openServer = (options: ServerOptions) =>
       try: () =>
         new Promise<pg.QueryResult>((resolve, reject) => {
           pool.query(
-            "SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version",
+            `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
+               current_database() AS name, current_setting('TimeZone') AS timezone, current_setting('statement_timeout') AS timeout`,
             [],
             (error, result) => (error ? reject(error) : resolve(result))
           )
@@ -236,10 +269,12 @@ const openServer = (options: ServerOptions) =>
         )
       })
     )
-    const [server] = yield* Effect.orDie(Schema.decodeUnknown(VersionRows)(result.rows))
+    const [server] = yield* Effect.orDie(Schema.decodeUnknown(ServerRows)(result.rows))
     if (server.number < 150_000) {
       return yield* new DatabaseTooOld({ version: server.version })
     }
+    const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
+    if (missing !== undefined) return yield* unreachable(missing, false)
     return layerFromPool(pool)
   })
 

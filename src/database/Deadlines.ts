@@ -90,16 +90,39 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
   migration: undefined
 })
 
-/** The settings of a pool's sessions. They are part of the start-up packet, so they need no round trip. */
-export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
+/** What is between this process and the server. `transaction`: a pooler that gives each transaction another connection. */
+export const poolers = ["none", "transaction"] as const
+export type Pooler = (typeof poolers)[number]
+
+const keepAliveOf = ({ network }: Deadlines) => ({ keepAlive: true, keepAliveInitialDelayMillis: network })
+
+const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
   const statement = { requests: deadlines.read, writes: deadlines.write, background: deadlines.background }[pool]
   const isBackground = pool === "background"
   return {
     statement_timeout: statement,
     lock_timeout: isBackground ? statement : Math.min(deadlines.lock, statement),
-    idle_in_transaction_session_timeout: isBackground ? deadlines.idleInBackground : deadlines.idleInTransaction,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: deadlines.network,
+    idle_in_transaction_session_timeout: isBackground ? deadlines.idleInBackground : deadlines.idleInTransaction
+  }
+}
+
+/**
+ * Behind a pooler that gives each transaction another connection, sessions have no settings: transactions have the timeouts, set in the
+ * message that begins them. A statement outside transactions has the timeout of the server's role.
+ */
+export const pooledSessionOf = (deadlines: Deadlines, pool: PoolName) => ({
+  ...keepAliveOf(deadlines),
+  begin: [
+    "BEGIN",
+    ...Object.entries(timeoutsOf(deadlines, pool)).map(([name, millis]) => `SET LOCAL ${name} = ${millis}`)
+  ].join("; ")
+})
+
+/** The settings of a pool's sessions. They are part of the start-up packet, so they need no round trip. */
+export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
+  return {
+    ...timeoutsOf(deadlines, pool),
+    ...keepAliveOf(deadlines),
     options: [
       "-c timezone=UTC",
       // Statements are short; compiling one took 180 ms when an estimate without statistics was too high.

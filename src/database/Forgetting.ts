@@ -20,6 +20,20 @@ export const untilNone = <E, R>(some: Effect.Effect<number, E, R>): Effect.Effec
   )
 
 /**
+ * Deletes rows of one account after the other. `accounts`: the accounts that have such rows. `some`: deletes some rows of an
+ * account and returns them; it is repeated until it returns none. Returns the number of deleted rows.
+ */
+export const forgetByAccount = <E, R>(
+  accounts: Effect.Effect<ReadonlyArray<{ readonly accountId: string }>, E, R>,
+  some: (accountId: string) => Effect.Effect<ReadonlyArray<unknown>, E, R>
+): Effect.Effect<number, E, R> =>
+  Effect.flatMap(accounts, (found) =>
+    Effect.reduce(found, 0, (total, { accountId }) =>
+      Effect.map(untilNone(Effect.map(some(accountId), ({ length }) => length)), (deleted) => total + deleted)
+    )
+  )
+
+/**
  * Deletes rows, one table after the other, and returns their number. `conditions`: by table, which rows `t` to delete. Skips rows
  * that another process has locked, so that two sweepers do not wait for each other.
  */

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { LeaseHolder } from "./LeaseHolder.ts"
+import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
 
 /** The leases of all accounts on publications, imports and jobs. There is no in-memory layer. */
@@ -16,43 +17,40 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { isGone } = yield* LeaseHolder
-
-      const endOfJobs = (gone: ReadonlyArray<string>) =>
-        Effect.gen(function* () {
-          const jobs = yield* sql<{ readonly account_id: string; readonly id: string }>`
-            SELECT j.account_id, j.id FROM job j
-            WHERE j.state = 'running' AND j.due_at > app_now() AND j.claimed_by = ANY(${gone}::text[])`
-          for (const { account_id, id } of jobs)
-            yield* sql`
-              UPDATE job j SET due_at = app_now()
-              WHERE j.account_id = ${account_id} AND j.id = ${id} AND j.claimed_by = ANY(${gone}::text[])`
-          return jobs.length
-        })
-
       return {
         endOfGone: Effect.gen(function* () {
-          const holders = yield* sql<{ readonly name: string }>`
-            SELECT claimed_by AS name FROM publication
+          const holders = yield* sql<{ readonly accountId: string; readonly name: string }>`
+            SELECT account_id AS "accountId", claimed_by AS name FROM publication
             WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
             UNION
-            SELECT leased_by FROM import_run
+            SELECT account_id, leased_by FROM import_run
             WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL
             UNION
-            SELECT claimed_by FROM job WHERE state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL`
-          const gone = holders.map(({ name }) => name).filter(isGone)
-          if (gone.length === 0) return 0
-          const ended = yield* sql`
-            WITH publications AS (
+            SELECT account_id, claimed_by FROM job
+            WHERE state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL
+            ${sql.literal(allAccounts)}`
+          const gone = holders.filter(({ name }) => isGone(name))
+          let ended = 0
+          for (const [accountId, leases] of Object.entries(Arr.groupBy(gone, (lease) => lease.accountId))) {
+            const names = leases.map(({ name }) => name)
+            const publications = yield* sql`
               UPDATE publication SET lease_until = app_now()
-              WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by = ANY(${gone}::text[])
-              RETURNING id
-            ), imports AS (
+              WHERE account_id = ${accountId} AND claim IS NOT NULL AND lease_until > app_now()
+                AND claimed_by = ANY(${names}::text[])
+              RETURNING id`
+            const imports = yield* sql`
               UPDATE import_run SET lease_until = app_now()
-              WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by = ANY(${gone}::text[])
-              RETURNING id
-            )
-            SELECT id FROM publications UNION ALL SELECT id FROM imports`
-          return ended.length + (yield* endOfJobs(gone))
+              WHERE account_id = ${accountId} AND phase IN ('fetching', 'applying') AND lease_until > app_now()
+                AND leased_by = ANY(${names}::text[])
+              RETURNING id`
+            const jobs = yield* sql`
+              UPDATE job SET due_at = app_now()
+              WHERE account_id = ${accountId} AND state = 'running' AND due_at > app_now()
+                AND claimed_by = ANY(${names}::text[])
+              RETURNING id`
+            ended += publications.length + imports.length + jobs.length
+          }
+          return ended
         }).pipe(orDie)
       }
     })

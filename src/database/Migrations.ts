@@ -8,6 +8,7 @@ import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
 import { Workload } from "./Deadlines.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
+import { statementsOf } from "./SqlScript.ts"
 
 /** The migrations in their order. New ones are added at the end; these files are never changed. */
 export const names: ReadonlyArray<string> = [
@@ -52,7 +53,7 @@ export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ reado
 const table = "catalog_migration"
 
 /** A number that nothing else in the database locks. */
-const lockKey = 7_102_025
+export const lockKey = 7_102_025
 
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
 
@@ -61,7 +62,10 @@ const runFile = (folder: string, name: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const files = yield* FileSystem.FileSystem
-    yield* sql.unsafe(yield* files.readFileString(`${folder}${name}.sql`))
+    const script = yield* files.readFileString(`${folder}${name}.sql`)
+    // On a cluster a statement is sent on to the workers, and cannot be one of several.
+    const isCluster = (yield* sql`SELECT FROM pg_extension WHERE extname = 'citus'`).length > 0
+    yield* Effect.forEach(isCluster ? statementsOf(script) : [script], (text) => sql.unsafe(text), { discard: true })
   }).pipe(
     Effect.provide(NodeFileSystem.layer),
     Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))

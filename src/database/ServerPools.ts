@@ -5,8 +5,10 @@ import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/
 import {
   clientDeadlines,
   type Deadlines,
+  type Pooler,
   type PoolName,
   type PoolSizes,
+  pooledSessionOf,
   poolOf,
   sessionOf,
   unwatch,
@@ -40,13 +42,16 @@ type Query = (error: Error | undefined, result: pg.QueryResult) => void
  */
 export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
   readonly newConnectionMillis?: number
+  /** What begins a transaction, in place of BEGIN. */
+  readonly begin?: string
 }
 
 /** A client whose statements are answered in time, or whose connection is closed. */
 export class WatchedClient extends pg.Client {
   constructor(config: WatchedConfig = {}) {
-    const { newConnectionMillis: connectionTimeoutMillis = 0 } = config
+    const { begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
+    this.begin = begin
     // Sent when the connection begins, and again when it changes. A balancer may send connections to a server that is about
     // to be promoted.
     this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
@@ -54,6 +59,8 @@ export class WatchedClient extends pg.Client {
         this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
     })
   }
+
+  private readonly begin: string
 
   /** For each statement from now on; undefined: without a bound. */
   deadlineMillis: number | undefined
@@ -91,10 +98,11 @@ export class WatchedClient extends pg.Client {
     if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
       return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
     const last = args.at(-1)
+    const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)
     return super.query.apply(
       this,
       // A cursor, which has no callback, is not used here.
-      (typeof last === "function" ? [...args.slice(0, -1), this.watched(last)] : args) as never
+      (typeof last === "function" ? [...others, this.watched(last)] : args) as never
     )
   }
 
@@ -140,6 +148,7 @@ export interface ServerPoolOptions {
   /** What every session has in common; `Client` must be a `WatchedClient`. */
   readonly session: WatchedConfig
   readonly deadlines: Deadlines
+  readonly pooler: Pooler
   /** Connections of each kind of work, or of all kinds together in one pool. */
   readonly sizes: PoolSizes | number
   readonly shares: Shares
@@ -189,13 +198,13 @@ export class ServerPools {
   private readonly connectionMillis: number
   private readonly stopReading: () => void
 
-  constructor({ deadlines, onLost, session, shares, sizes }: ServerPoolOptions) {
+  constructor({ deadlines, onLost, pooler, session, shares, sizes }: ServerPoolOptions) {
     this.deadlineOf = clientDeadlines(deadlines)
     this.connectionMillis = deadlines.connection
     const open = (name: PoolName, max: number): Lane => {
       const config: WatchedConfig = {
         ...session,
-        ...sessionOf(deadlines, name),
+        ...(pooler === "transaction" ? pooledSessionOf : sessionOf)(deadlines, name),
         newConnectionMillis: deadlines.connection,
         max
       }

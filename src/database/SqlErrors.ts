@@ -107,6 +107,16 @@ const connectionMessages: ReadonlyArray<string> = [
   "Cannot use a pool after calling end on the pool"
 ]
 
+/**
+ * Errors of a Citus cluster that have the SQLSTATE of an internal error although a node is down. After the first one, the outcome of
+ * the transaction is unknown, as after a lost COMMIT.
+ */
+const clusterMessages: ReadonlyArray<string> = [
+  "could not commit transaction for shard",
+  "failure on connection marked as essential",
+  "no active placements were found for shard"
+]
+
 /** The SQLSTATE, or Node's code. */
 export const codeOf = (error: SqlError): string | undefined =>
   Predicate.hasProperty(error.cause, "code") && typeof error.cause.code === "string" ? error.cause.code : undefined
@@ -117,8 +127,9 @@ const causeMessageOf = (error: SqlError): string =>
 /** Unknown codes and messages are defects. */
 export const classify = (error: SqlError): SqlErrorClass => {
   const code = codeOf(error)
+  const message = causeMessageOf(error)
+  if (code === "XX000" && clusterMessages.some((prefix) => message.startsWith(prefix))) return "unavailable"
   if (code === undefined) {
-    const message = causeMessageOf(error)
     return connectionMessages.some((prefix) => message.startsWith(prefix)) ? "unavailable" : "defect"
   }
   // Node's codes come first: EPIPE has the form of a SQLSTATE.

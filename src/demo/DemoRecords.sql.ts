@@ -86,9 +86,10 @@ export const makeDemoRecordWrites = (sql: SqlClient) => {
   const insert = ({ accountId, storeId }: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
     INSERT INTO demo_shop_record
       (account_id, store_id, platform_id, kind, entity_id, parent_id, position, attributes, media, members)
-    SELECT ${accountId}::uuid, ${storeId}::uuid, "platformId", kind, "entityId", "parentId", position, attributes,
+    SELECT own.account_id, ${storeId}::uuid, "platformId", kind, "entityId", "parentId", position, attributes,
            media, members
-    FROM ${recordset(records)}`
+    FROM account_state own CROSS JOIN ${recordset(records)}
+    WHERE own.account_id = ${accountId}`
 
   return {
     /** Inserts records, or overwrites them. A record without a position keeps its old one. */

@@ -100,8 +100,10 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
             WHERE account_id = ${shop.accountId} AND store_id = ${shop.storeId} AND section = ${name}`
           yield* sql`
             INSERT INTO demo_shop_section (account_id, store_id, section, ordinal, content)
-            SELECT ${shop.accountId}::uuid, ${shop.storeId}::uuid, ${name}::text, ordinal, content
-            FROM jsonb_array_elements(${JSON.stringify(items)}::jsonb) WITH ORDINALITY AS item (content, ordinal)`
+            SELECT own.account_id, ${shop.storeId}::uuid, ${name}::text, ordinal, content
+            FROM account_state own
+            CROSS JOIN jsonb_array_elements(${JSON.stringify(items)}::jsonb) WITH ORDINALITY AS item (content, ordinal)
+            WHERE own.account_id = ${shop.accountId}`
         }).pipe(orDie)
       ),
     section: (shop, name) =>

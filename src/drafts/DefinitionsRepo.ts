@@ -25,7 +25,7 @@ const definitionInForce = (sql: SqlClient.SqlClient, accountId: string): Fragmen
              h.validations
       FROM store s
       JOIN metafield_definition_store h
-        ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
+        ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
       WHERE s.account_id = ${accountId} AND s.status = 'linked'
       UNION ALL
       SELECT 1, '', NULL, d.own ->> 'name', d.own ->> 'description', d.own ->> 'type', d.own -> 'validations'
@@ -44,7 +44,7 @@ export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): 
     ) ORDER BY s.domain COLLATE "C", s.id), '[]')
     FROM store s
     JOIN metafield_definition_store h
-      ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
+      ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
     WHERE s.account_id = ${accountId} AND s.status = 'linked'
   ) AS stores
   FROM metafield_definition d

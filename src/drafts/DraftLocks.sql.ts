@@ -118,7 +118,7 @@ const makeLockedReads = (sql: SqlClient) => {
       CROSS JOIN LATERAL (
         SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
       ) v
-      JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       ORDER BY s.domain COLLATE "C", s.id ${planned}`
   })
 

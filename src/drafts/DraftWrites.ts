@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
@@ -40,7 +41,7 @@ export const makeDraftWrites = (
   return {
     save: (accountId, plan) =>
       Effect.gen(function* () {
-        yield* runUnlessEmpty(plan.created, (rows) => insertEntities(accountId, rows))
+        yield* runUnlessEmpty(plan.created, (rows) => insertAll(insertEntities(accountId, rows), rows.length))
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
         yield* writeParts(accountId, plan)
       }).pipe(orDie),
@@ -67,7 +68,7 @@ export const makeDraftWrites = (
         const created = new Set(plan.created.map(({ id }) => id))
         const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
         yield* runUnlessEmpty(plan.created, (rows) =>
-          insertEntities(accountId, rows, { places: placesOf(plan), counters })
+          insertAll(insertEntities(accountId, rows, { places: placesOf(plan), counters }), rows.length)
         )
         yield* runUnlessEmpty(updates, (rows) => updateEntities(accountId, rows, selectCounters(counters)))
         yield* writeParts(accountId, plan)

@@ -1,6 +1,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import type { AccountId } from "../model/Ids.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { differences, upsertedRows, versionUpdate } from "./PlanRows.ts"
@@ -24,12 +25,13 @@ const makeVersionRows = (sql: SqlClient) => ({
   upsertVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
                                last_publish_status, published_at, last_publish_error, platform_id)
-    SELECT ${accountId}::uuid, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
+    SELECT own.account_id, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
            r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null'), r."platformId"
-    FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+    FROM account_state own CROSS JOIN jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
       "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "platformId" text
     )
+    WHERE own.account_id = ${accountId}
     ON CONFLICT (account_id, entity_id, store_id) DO UPDATE
     SET overrides = excluded.overrides, accepted = excluded.accepted, pending_publish = excluded.pending_publish,
         last_publish_status = excluded.last_publish_status, published_at = excluded.published_at,
@@ -45,10 +47,11 @@ const makeVersionRows = (sql: SqlClient) => ({
 const makeRelationRows = (sql: SqlClient) => ({
   upsertGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
     INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
-    SELECT ${accountId}::uuid, r."entityId", r."mediaId", r.position, r."storeIds"
-    FROM jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r (
+    SELECT own.account_id, r."entityId", r."mediaId", r.position, r."storeIds"
+    FROM account_state own CROSS JOIN jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r (
       "entityId" uuid, "mediaId" uuid, position integer, "storeIds" uuid[]
     )
+    WHERE own.account_id = ${accountId}
     ON CONFLICT (account_id, entity_id, media_id) DO UPDATE
     SET position = excluded.position, store_ids = excluded.store_ids`,
 
@@ -59,10 +62,11 @@ const makeRelationRows = (sql: SqlClient) => ({
 
   upsertMembers: (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
     INSERT INTO collection_member (account_id, collection_id, product_id, position)
-    SELECT ${accountId}::uuid, r."collectionId", r."productId", r.position
-    FROM jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r (
+    SELECT own.account_id, r."collectionId", r."productId", r.position
+    FROM account_state own CROSS JOIN jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r (
       "collectionId" uuid, "productId" uuid, position integer
     )
+    WHERE own.account_id = ${accountId}
     ON CONFLICT (account_id, collection_id, product_id) DO UPDATE SET position = excluded.position`,
 
   deleteMembers: (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
@@ -87,10 +91,10 @@ export const makeWriteParts = (sql: SqlClient) => {
       const { galleries, members, versions } = differences(plan)
       yield* runUnlessEmpty(versions.removed, (rows) => deleteVersions(accountId, rows))
       yield* runUnlessEmpty(versions.changed.map(versionUpdate), (rows) => updateVersions(accountId, rows))
-      yield* runUnlessEmpty(versions.added, (rows) => upsertVersions(accountId, rows))
+      yield* runUnlessEmpty(versions.added, (rows) => insertAll(upsertVersions(accountId, rows), rows.length))
       yield* runUnlessEmpty(galleries.removed, (rows) => deleteGalleries(accountId, rows))
-      yield* runUnlessEmpty(upsertedRows(galleries), (rows) => upsertGalleries(accountId, rows))
+      yield* runUnlessEmpty(upsertedRows(galleries), (rows) => insertAll(upsertGalleries(accountId, rows), rows.length))
       yield* runUnlessEmpty(members.removed, (rows) => deleteMembers(accountId, rows))
-      yield* runUnlessEmpty(upsertedRows(members), (rows) => upsertMembers(accountId, rows))
+      yield* runUnlessEmpty(upsertedRows(members), (rows) => insertAll(upsertMembers(accountId, rows), rows.length))
     })
 }

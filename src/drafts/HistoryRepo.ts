@@ -1,10 +1,12 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
 import { type AccountId, ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { makeActorNames } from "./ActorNames.sql.ts"
 import {
   authorOf,
   HistoryAction,
@@ -66,7 +68,6 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           dropId: Schema.NullOr(DropId),
           dropName: Schema.NullOr(Schema.String),
           undoOf: Schema.NullOr(ConnectionId),
-          undoneName: Schema.NullOr(Schema.String),
           storeId: Schema.NullOr(StoreId),
           storeDomain: Schema.NullOr(Schema.String),
           action: HistoryAction,
@@ -76,30 +77,17 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         execute: ({ accountId, entityId, limit }) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
-                 d.name AS "dropName", h.undo_of AS "undoOf", g.client_name AS "undoneName", h.store_id AS "storeId",
+                 d.name AS "dropName", h.undo_of AS "undoOf", h.store_id AS "storeId",
                  s.domain AS "storeDomain", h.action, h.changes, h.error
           FROM entity_history h
-          LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
-          LEFT JOIN drop d ON d.account_id = h.account_id AND d.id = h.drop_id
-          LEFT JOIN oauth_grant g ON g.account_id = h.account_id AND g.id = h.undo_of
+          LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id
+          LEFT JOIN drop d ON d.account_id = ${accountId} AND d.id = h.drop_id
           WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
           ORDER BY h.sequence DESC
           LIMIT ${limit}`
       })
 
-      /** The current name of an actor. */
-      const actorName = (accountId: string, kind: string, id: string | null) => sql`
-        CASE ${kind}
-          WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
-          WHEN 'connection' THEN (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
-          WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
-        END`
-
-      const nameOf = SqlSchema.single({
-        Request: Schema.Struct({ accountId: Schema.String, kind: Schema.String, id: Schema.NullOr(Schema.String) }),
-        Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
-        execute: ({ accountId, id, kind }) => sql`SELECT ${actorName(accountId, kind, id)} AS name`
-      })
+      const nameOf = makeActorNames(sql)
 
       /** The rows as JSON, each with its place from 1. */
       const numbered = (rows: ReadonlyArray<object>) =>
@@ -114,30 +102,37 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
 
       return {
         record: ({ actor, dropId, importId, undoOf }, changes) => {
+          const { accountId } = actor
           const { id, kind } = authorOf(actor)
           return changes.length === 0
             ? Effect.void
-            : sql`
+            : Effect.flatMap(nameOf(accountId, kind, id), (name) =>
+                insertAll(
+                  sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
                                             actor_id, actor_name, import_id, drop_id, undo_of, sequence)
                 SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
-                       ${kind}, ${id}::uuid,
-                       ${actorName(actor.accountId, kind, id)},
-                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid, ${nextSequence(actor.accountId)}
+                       ${kind}, ${id}::uuid, ${name}::text,
+                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid, ${nextSequence(accountId)}
                 FROM account_state own
                 CROSS JOIN jsonb_to_recordset(${numbered(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb, n integer
                 )
-                WHERE own.account_id = ${actor.accountId}`.pipe(Effect.asVoid, orDie)
+                WHERE own.account_id = ${accountId}`,
+                  changes.length
+                )
+              ).pipe(orDie)
         },
         nameOf: (actor) =>
-          Effect.orDie(nameOf({ accountId: actor.accountId, ...authorOf(actor) })).pipe(
-            Effect.map(({ name }) => ({ ...authorOf(actor), name }))
-          ),
+          Effect.suspend(() => {
+            const author = authorOf(actor)
+            return Effect.map(nameOf(actor.accountId, author.kind, author.id), (name) => ({ ...author, name }))
+          }),
         recordPublishes: (accountId, by, dropId, events) =>
           events.length === 0
             ? Effect.void
-            : sql`
+            : insertAll(
+                sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
                                             actor_id, actor_name, drop_id, error, sequence)
                 SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
@@ -146,25 +141,31 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 CROSS JOIN jsonb_to_recordset(${numbered(events)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb, n integer
                 )
-                WHERE own.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
+                WHERE own.account_id = ${accountId}`,
+                events.length
+              ).pipe(orDie),
         list: (accountId, entityId, limit) =>
-          Effect.map(orDie(list({ accountId, entityId, limit })), (rows) =>
-            rows.map(
-              (row): HistoryEntry => ({
-                draft_revision: row.draftRevision,
-                at: row.at,
-                actor: { kind: row.kind, id: row.actorId, name: row.actorName },
-                import_id: row.importId,
-                drop: row.dropId === null ? null : { id: row.dropId, name: row.dropName ?? "" },
-                undo_of: row.undoOf === null ? null : { id: row.undoOf, name: row.undoneName },
-                store_id: row.storeId,
-                store_domain: row.storeDomain,
-                action: row.action,
-                changes: row.changes,
-                error: row.error
-              })
+          Effect.gen(function* () {
+            const rows = yield* orDie(list({ accountId, entityId, limit }))
+            return yield* Effect.forEach(rows, (row) =>
+              Effect.map(
+                nameOf(accountId, "connection", row.undoOf),
+                (undoneName): HistoryEntry => ({
+                  draft_revision: row.draftRevision,
+                  at: row.at,
+                  actor: { kind: row.kind, id: row.actorId, name: row.actorName },
+                  import_id: row.importId,
+                  drop: row.dropId === null ? null : { id: row.dropId, name: row.dropName ?? "" },
+                  undo_of: row.undoOf === null ? null : { id: row.undoOf, name: undoneName },
+                  store_id: row.storeId,
+                  store_domain: row.storeDomain,
+                  action: row.action,
+                  changes: row.changes,
+                  error: row.error
+                })
+              )
             )
-          )
+          })
       }
     })
   )

@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -23,7 +24,7 @@ export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         JOIN import_lock l ON l.account_id = d.account_id
         WHERE (d.next_step = 'start' AND d.starts_at <= app_now()) OR (d.next_step = 'end' AND d.ends_at <= app_now())
       ) w
-      GROUP BY w.wait`
+      GROUP BY w.wait ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
     for (const wait of waits) {

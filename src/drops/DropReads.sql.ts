@@ -11,15 +11,15 @@ export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRep
   const columns = sql`
     d.id, d.name, d.status, rfc3339(d.starts_at) AS starts_at, rfc3339(d.ends_at) AS ends_at, d.timezone`
 
-  const changesOf = (entityId: string | null) => sql`
+  const changesOf = (accountId: string, entityId: string | null) => sql`
     SELECT json_agg(json_build_object(
              'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
              'value', c.value, 'outcome', c.outcome, 'error', c.error
            ) ORDER BY c.ordinal) AS list
     FROM drop_change c
-    JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
-    LEFT JOIN store s ON s.account_id = c.account_id AND s.id = c.store_id
-    WHERE c.account_id = d.account_id AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')
+    JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+    LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
+    WHERE c.account_id = ${accountId} AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')
       AND (${entityId}::uuid IS NULL OR c.entity_id = ${entityId}::uuid)`
 
   const list = SqlSchema.findAll({
@@ -27,7 +27,7 @@ export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRep
     Result: Drop,
     execute: (accountId) => sql`
       SELECT ${columns}, coalesce(changes.list, '[]') AS changes
-      FROM drop d CROSS JOIN LATERAL (${changesOf(null)}) changes
+      FROM drop d CROSS JOIN LATERAL (${changesOf(accountId, null)}) changes
       WHERE d.account_id = ${accountId}
       ORDER BY d.starts_at, d.id`
   })
@@ -42,7 +42,7 @@ export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRep
         WHERE c.account_id = ${accountId} AND c.entity_id = ${entityId}
       ) k
       JOIN drop d ON d.account_id = ${accountId} AND d.id = k.drop_id
-      CROSS JOIN LATERAL (${changesOf(entityId)}) changes
+      CROSS JOIN LATERAL (${changesOf(accountId, entityId)}) changes
       WHERE changes.list IS NOT NULL
       ORDER BY d.starts_at, d.id`
   })
@@ -52,7 +52,7 @@ export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRep
     Result: Drop,
     execute: ({ accountId, id }) => sql`
       SELECT ${columns}, coalesce(changes.list, '[]') AS changes
-      FROM drop d CROSS JOIN LATERAL (${changesOf(null)}) changes
+      FROM drop d CROSS JOIN LATERAL (${changesOf(accountId, null)}) changes
       WHERE d.account_id = ${accountId} AND d.id = ${id}`
   })
 

@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -36,8 +37,8 @@ export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
                SELECT coalesce(json_agg(json_build_object('storeId', v.store_id, 'overrides', v.overrides)
                                         ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
-               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+               JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = ${accountId} AND v.entity_id = e.id
              ) AS versions
       FROM unnest(${ids}::uuid[]) AS k (id)
       JOIN entity e ON e.account_id = ${accountId} AND e.id = k.id`
@@ -52,7 +53,7 @@ export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
     SELECT n.ordinal, d.id, d.name
     FROM ${rowsOf(changes)}
     JOIN drop_change c ON c.account_id = ${accountId} AND c.entity_id = n.entity_id AND c.field = n.field
-    JOIN drop d ON d.account_id = c.account_id AND d.id = c.drop_id
+    JOIN drop d ON d.account_id = ${accountId} AND d.id = c.drop_id
     WHERE (c.store_id IS NULL OR n.store_id IS NULL OR c.store_id = n.store_id)
       AND d.next_step IS NOT NULL
       AND d.starts_at < coalesce(${ends_at}::timestamptz, 'infinity')
@@ -62,7 +63,9 @@ export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
   return {
     now: Effect.map(Effect.orDie(now()), (row) => row.now),
     lockSchedule: (accountId) =>
-      sql`SELECT pg_advisory_xact_lock(hashtextextended('drops ' || ${accountId}::text, 0))`.pipe(Effect.asVoid, orDie),
+      sql`
+        SELECT pg_advisory_xact_lock(hashtextextended('drops ' || ${accountId}::text, 0))
+        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
     targets: (accountId, ids) =>
       Effect.map(
         orDie(targets({ accountId, ids })),
@@ -86,10 +89,14 @@ export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
           INSERT INTO drop (account_id, id, name, starts_at, ends_at, timezone, actor)
           VALUES (${accountId}, ${id}, ${name}, ${starts_at}, ${ends_at}, ${timezone},
                   ${JSON.stringify(actor)}::jsonb)`
-        yield* sql`
-          INSERT INTO drop_change (account_id, drop_id, ordinal, entity_id, store_id, field, value)
-          SELECT ${accountId}::uuid, ${id}::uuid, n.ordinal, n.entity_id, n.store_id, n.field, n.value
-          FROM ${rowsOf(changes)}`
+        yield* insertAll(
+          sql`
+            INSERT INTO drop_change (account_id, drop_id, ordinal, entity_id, store_id, field, value)
+            SELECT own.account_id, ${id}::uuid, n.ordinal, n.entity_id, n.store_id, n.field, n.value
+            FROM account_state own CROSS JOIN ${rowsOf(changes)}
+            WHERE own.account_id = ${accountId}`,
+          changes.length
+        )
       }).pipe(orDie),
     cancel: (accountId, id, actor) =>
       sql`

@@ -1,6 +1,9 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Option, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { DropId } from "../model/Ids.ts"
@@ -20,13 +23,13 @@ const Held = Schema.Struct({
 })
 
 /** No earlier drop that writes one of the fields of `d` has still to end. */
-const isFree = (sql: SqlClient) => sql`
+const isFree = (sql: SqlClient, accountId: Fragment) => sql`
   NOT EXISTS (
     SELECT FROM drop_change c
-    JOIN drop_change b ON b.account_id = c.account_id AND b.entity_id = c.entity_id AND b.field = c.field
+    JOIN drop_change b ON b.account_id = ${accountId} AND b.entity_id = c.entity_id AND b.field = c.field
       AND b.drop_id <> c.drop_id AND (b.store_id IS NULL OR c.store_id IS NULL OR b.store_id = c.store_id)
-    JOIN drop before ON before.account_id = b.account_id AND before.id = b.drop_id
-    WHERE c.account_id = d.account_id AND c.drop_id = d.id
+    JOIN drop before ON before.account_id = ${accountId} AND before.id = b.drop_id
+    WHERE c.account_id = ${accountId} AND c.drop_id = d.id
       AND before.next_step IN ('start', 'settle_start', 'end') AND before.ends_at <= d.starts_at
   )`
 
@@ -45,7 +48,8 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
         UNION ALL
         (SELECT d.account_id, d.id, 'start', d.starts_at FROM drop d
          JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
-         WHERE d.next_step = 'start' AND d.starts_at <= app_now() AND d.id <> ALL(${except}::uuid[]) AND ${isFree(sql)}
+         WHERE d.next_step = 'start' AND d.starts_at <= app_now() AND d.id <> ALL(${except}::uuid[])
+           AND ${isFree(sql, sql.literal("d.account_id"))}
          ORDER BY d.starts_at LIMIT ${limit})
         UNION ALL
         (SELECT d.account_id, d.id, d.next_step, coalesce(d.ends_at, d.starts_at) FROM drop d
@@ -59,7 +63,7 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
          LIMIT ${limit})
       ) k
       ORDER BY k.at, k.id
-      LIMIT ${limit}`
+      LIMIT ${limit} ${sql.literal(allAccounts)}`
   })
 
   const lock = SqlSchema.findOne({
@@ -71,7 +75,7 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
         FROM drop d
         WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
           AND CASE d.next_step
-            WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql)}
+            WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql, sql`${accountId}`)}
             WHEN 'end' THEN d.ends_at <= app_now()
             ELSE true
           END
@@ -84,8 +88,8 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
                         'value', c.value
                       ) ORDER BY c.ordinal)
                FROM drop_change c
-               JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
-               WHERE c.account_id = h.account_id AND c.drop_id = h.id
+               JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+               WHERE c.account_id = ${accountId} AND c.drop_id = h.id
              ) AS changes,
              (
                SELECT coalesce(json_agg(json_build_object(
@@ -94,8 +98,8 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
                         'publicationId', f.publication_id, 'outcome', f.outcome, 'error', f.error
                       ) ORDER BY f.ordinal, f.store_id), '[]')
                FROM drop_effect f
-               JOIN drop_change c ON c.account_id = f.account_id AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
-               WHERE f.account_id = h.account_id AND f.drop_id = h.id
+               JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
+               WHERE f.account_id = ${accountId} AND f.drop_id = h.id
              ) AS effects
       FROM held h`
   })
@@ -120,18 +124,23 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
 export const makeStepWrites = (sql: SqlClient): Pick<Repo, "move"> => ({
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     Effect.gen(function* () {
-      yield* sql`
+      yield* insertAll(
+        sql`
         INSERT INTO drop_effect (account_id, drop_id, ordinal, store_id, override_before, accepted_before,
                                  publication_id, outcome, error)
-        SELECT ${accountId}::uuid, ${id}::uuid, n.ordinal, n."storeId", nullif(n."overrideBefore", 'null'),
+        SELECT own.account_id, ${id}::uuid, n.ordinal, n."storeId", nullif(n."overrideBefore", 'null'),
                n."acceptedBefore", n."publicationId", n.outcome, nullif(n.error, 'null')
-        FROM jsonb_to_recordset(${JSON.stringify(effects)}::jsonb) AS n (
+        FROM account_state own
+        CROSS JOIN jsonb_to_recordset(${JSON.stringify(effects)}::jsonb) AS n (
           ordinal integer, "storeId" uuid, "overrideBefore" jsonb, "acceptedBefore" text, "publicationId" uuid,
           outcome text, error jsonb
         )
+        WHERE own.account_id = ${accountId}
         ON CONFLICT (account_id, drop_id, ordinal, store_id) DO UPDATE
         SET accepted_before = excluded.accepted_before, publication_id = excluded.publication_id,
-            outcome = excluded.outcome, error = excluded.error`
+            outcome = excluded.outcome, error = excluded.error`,
+        effects.length
+      )
       yield* sql`
         UPDATE drop_change c SET outcome = n.outcome, error = nullif(n.error, 'null')
         FROM jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb) AS n (ordinal integer, outcome text, error jsonb)

@@ -35,7 +35,8 @@ export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "sna
     execute: ({ accountId, dimension }) => sql`
       SELECT pg_try_advisory_xact_lock(
         hashtextextended('health ' || ${dimension}::text || ' ' || ${accountId}::text, 0)
-      ) AS locked`
+      ) AS locked
+      FROM account_state a WHERE a.account_id = ${accountId}`
   })
 
   const lastRun = SqlSchema.findOne({
@@ -108,10 +109,12 @@ export const makeReplaceSnapshots = (sql: SqlClient) => {
       const replaced = yield* removeSnapshots({ accountId, dimension, storeId })
       yield* sql`
         INSERT INTO health_snapshot (account_id, dimension, store_id, run, as_of_version, scanned_at, result)
-        SELECT ${accountId}::uuid, ${dimension}, r."storeId", ${run}::bigint, ${asOfVersion}::bigint,
+        SELECT own.account_id, ${dimension}, r."storeId", ${run}::bigint, ${asOfVersion}::bigint,
                -- A subquery runs once: all snapshots of a scan have the same time.
                (SELECT app_now()), r.result::json
-        FROM jsonb_to_recordset(${JSON.stringify(results)}::jsonb) AS r ("storeId" uuid, result text)`
+        FROM account_state own
+        CROSS JOIN jsonb_to_recordset(${JSON.stringify(results)}::jsonb) AS r ("storeId" uuid, result text)
+        WHERE own.account_id = ${accountId}`
       yield* removeRows(accountId, replaced)
     })
 }
@@ -120,7 +123,8 @@ export const makeReplaceSnapshots = (sql: SqlClient) => {
 export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
-    FROM unnest(${HealthDimension.literals}::text[]) AS d (name)`
+    FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
+    WHERE a.account_id = ${accountId}`
 
   const forget = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),

@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -26,7 +27,7 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
              ) AS stalled
       FROM import_run r
       WHERE r.phase IN ('fetching', 'reviewing', 'applying')
-      GROUP BY r.phase`
+      GROUP BY r.phase ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
     for (const phase of phases) {

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { untilNone } from "../database/Forgetting.ts"
+import { forgetByAccount } from "../database/Forgetting.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
@@ -15,23 +16,26 @@ export interface ImportCleanupStatements {
 export const makeImportCleanupStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // Short statements. Rows are deleted by ctid: a join that deletes so many rows would scan the table.
-  const forgetSome = (table: string) =>
-    Effect.map(
-      sql`
-        WITH gone AS (
+  const forgetAll = (table: string) =>
+    orDie(
+      forgetByAccount(
+        sql<{ accountId: string }>`
+          SELECT DISTINCT r.account_id AS "accountId" FROM import_run r
+          WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
+            AND EXISTS (SELECT FROM ${sql(table)} t WHERE t.account_id = r.account_id AND t.run_id = r.id)
+          ${sql.literal(allAccounts)}`,
+        (accountId) => sql`
           DELETE FROM ${sql(table)} d
-          WHERE d.ctid = ANY(ARRAY(
+          WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
             SELECT t.ctid
-            FROM import_run r JOIN ${sql(table)} t ON t.account_id = r.account_id AND t.run_id = r.id
-            WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
+            FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
+            WHERE r.account_id = ${accountId} AND r.phase IN ('applied', 'discarded', 'failed')
+              AND r.updated_at <= app_now() - interval '7 days'
             LIMIT 10000
           ))
-          RETURNING d.ordinal
-        )
-        SELECT count(*)::integer AS count FROM gone`,
-      ([row]) => Number(row?.count ?? 0)
+          RETURNING d.ordinal`
+      )
     )
-  const forgetAll = (table: string) => orDie(untilNone(forgetSome(table)))
 
   return {
     clear: (accountId, id) =>
@@ -43,7 +47,7 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
         Effect.zipRight(sql`
           DELETE FROM import_conflict c USING import_run r
           WHERE c.account_id = ${accountId} AND c.run_id = ${id}
-            AND r.account_id = c.account_id AND r.id = c.run_id AND r.phase = 'fetching'`),
+            AND r.account_id = ${accountId} AND r.id = c.run_id AND r.phase = 'fetching'`),
         Effect.asVoid,
         orDie
       ),

@@ -1,8 +1,8 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { authorOf, HistoryActor } from "../drafts/History.ts"
-import type { Actor } from "../model/Actor.ts"
+import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
 import { ConflictDecision, ImportConflict, maxNamedConflicts } from "./Import.ts"
 import type { StagedConflict } from "./StagedImport.ts"
@@ -28,7 +28,8 @@ export interface ImportConflictStatements {
    * conflicts that exist.
    */
   readonly decide: (
-    actor: Actor,
+    accountId: AccountId,
+    actor: HistoryActor,
     id: ImportId,
     which: ReadonlyArray<number> | "all" | "undecided",
     decision: ConflictDecision
@@ -61,8 +62,8 @@ export const makeImportConflictStatements = Effect.gen(function* () {
              c.field, c.accepted, c.draft_value, c.store_value, c.decision, c.decided_kind AS kind,
              c.decided_id AS "actorId", c.decided_name AS "actorName", rfc3339(c.decided_at) AS decided_at
       FROM import_conflict c
-      JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
-      JOIN store s ON s.account_id = c.account_id AND s.id = c.store_id
+      JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+      JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
       WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
       ORDER BY c.ordinal LIMIT ${limit}`
   })
@@ -74,18 +75,14 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       isUndecided: Schema.Boolean,
       decision: ConflictDecision,
       kind: HistoryActor.fields.kind,
-      actorId: Schema.NullOr(Schema.String)
+      actorId: Schema.NullOr(Schema.String),
+      actorName: Schema.NullOr(Schema.String)
     }),
     Result: Schema.Struct({ ordinal: Schema.Int }),
-    execute: ({ accountId, actorId, decision, id, isUndecided, kind, ordinals }) => sql`
+    execute: ({ accountId, actorId, actorName, decision, id, isUndecided, kind, ordinals }) => sql`
       UPDATE import_conflict c
       SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
-          decided_name = CASE ${kind}
-            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${actorId})
-            WHEN 'connection' THEN
-              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${actorId})
-            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${actorId})
-          END
+          decided_name = ${actorName}::text
       WHERE c.account_id = ${accountId} AND c.run_id = ${id}
         AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
         AND (NOT ${isUndecided} OR c.decision IS NULL)
@@ -111,12 +108,20 @@ export const makeImportConflictStatements = Effect.gen(function* () {
 
   return {
     stageConflicts: (accountId, id, storeId, conflicts) =>
-      sql`
-        INSERT INTO import_conflict (account_id, run_id, ordinal, entity_id, store_id, field, accepted, draft_value, store_value)
-        SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r."entityId", ${storeId}::uuid, r.field, r.accepted, r.draft, r.store
-        FROM jsonb_to_recordset(${JSON.stringify(conflicts)}::jsonb) AS r (
-          ordinal integer, "entityId" uuid, field text, accepted text, draft text, store text
-        )`.pipe(Effect.asVoid, orDie),
+      orDie(
+        insertAll(
+          sql`
+            INSERT INTO import_conflict (account_id, run_id, ordinal, entity_id, store_id, field, accepted, draft_value,
+                                         store_value)
+            SELECT own.account_id, ${id}::uuid, r.ordinal, r."entityId", ${storeId}::uuid, r.field, r.accepted, r.draft, r.store
+            FROM account_state own
+            CROSS JOIN jsonb_to_recordset(${JSON.stringify(conflicts)}::jsonb) AS r (
+              ordinal integer, "entityId" uuid, field text, accepted text, draft text, store text
+            )
+            WHERE own.account_id = ${accountId}`,
+          conflicts.length
+        )
+      ),
     conflicts: (accountId, id, after, limit) =>
       Effect.map(orDie(conflicts({ accountId, id, after, limit })), (rows) =>
         rows.map(({ actorId, actorName, decided_at, kind, ...conflict }) => ({
@@ -125,17 +130,18 @@ export const makeImportConflictStatements = Effect.gen(function* () {
           decided_at
         }))
       ),
-    decide: (actor, id, which, decision) =>
+    decide: (accountId, actor, id, which, decision) =>
       Effect.map(
         orDie(
           decide({
-            accountId: actor.accountId,
+            accountId,
             id,
             ordinals: typeof which === "string" ? null : which,
             isUndecided: which === "undecided",
             decision,
-            kind: authorOf(actor).kind,
-            actorId: authorOf(actor).id
+            kind: actor.kind,
+            actorId: actor.id,
+            actorName: actor.name
           })
         ),
         (rows) => rows.map(({ ordinal }) => ordinal)

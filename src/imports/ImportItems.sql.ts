@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Effect, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
 import { AccountId, EntityId, ImportId } from "../model/Ids.ts"
@@ -84,7 +85,7 @@ export const makeImportItemStatements = Effect.gen(function* () {
       FROM (
         SELECT t.ordinal, (t.changes #>> '{0,entityId}')::uuid AS entity_id
         FROM import_run r
-        JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
+        JOIN import_item t ON t.account_id = ${accountId} AND t.run_id = r.id
         WHERE r.account_id = ${accountId} AND r.id = ${id} AND t.changes #>> '{0,_tag}' = 'RemoveFromStore'
         ORDER BY t.ordinal OFFSET ${after} LIMIT ${limit}
       ) x
@@ -94,12 +95,16 @@ export const makeImportItemStatements = Effect.gen(function* () {
 
   return {
     stage: (accountId, id, items) =>
-      sql`
-        INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
-        SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r.entities, r.changes
-        FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb)`.pipe(
-        Effect.asVoid,
-        orDie
+      orDie(
+        insertAll(
+          sql`
+            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
+            SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes
+            FROM account_state own
+            CROSS JOIN jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb)
+            WHERE own.account_id = ${accountId}`,
+          items.length
+        )
       ),
     nextItems: (accountId, id, maxEntities) => orDie(nextItems({ accountId, id, maxEntities })),
     changedKeys: (accountId, id) =>

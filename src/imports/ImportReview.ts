@@ -59,9 +59,10 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
 
     const recordDecisions = (actor: Actor, id: ImportId, groups: ReadonlyArray<DecisionGroup>) =>
       Effect.gen(function* () {
+        const author = yield* history.nameOf(actor)
         let count = 0
         for (const { decision, which } of groups) {
-          const decided = new Set(yield* repo.decide(actor, id, which, decision))
+          const decided = new Set(yield* repo.decide(actor.accountId, author, id, which, decision))
           const missing = which === "all" ? undefined : which.find((conflict) => !decided.has(conflict))
           if (missing !== undefined)
             return yield* ValidationFailed.at("conflict", `the import has no conflict ${missing}`)
@@ -85,7 +86,7 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
       Effect.gen(function* () {
         const { confirmsRemovals = false, decisions = new Map(), rest } = acceptance
         yield* recordDecisions(actor, id, groupDecisions(decisions))
-        if (rest !== undefined) yield* repo.decide(actor, id, "undecided", rest)
+        if (rest !== undefined) yield* repo.decide(actor.accountId, yield* history.nameOf(actor), id, "undecided", rest)
         const { count, first } = yield* repo.undecidedConflicts(actor.accountId, id)
         const removals = !confirmsRemovals && isRemovalToConfirm(summary) ? summary.unlinked : 0
         if (count > 0 || removals > 0)

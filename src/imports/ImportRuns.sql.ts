@@ -1,6 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, type Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
@@ -65,7 +66,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
     Result: ImportRun,
     execute: ({ accountId, id }) => sql`
       SELECT ${runColumns}
-      FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+      FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId} AND i.id = ${id}`
   })
   const list = SqlSchema.findAll({
@@ -73,12 +74,12 @@ export const makeImportRunStatements = Effect.gen(function* () {
     Result: ImportRun,
     execute: (accountId) => sql`
       SELECT ${runColumns}
-      FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+      FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId}
       ORDER BY i.created_at DESC, i.id`
   })
   const takeOver = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
+    Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
     Result: Schema.Struct({
       accountId: AccountId,
       id: ImportId,
@@ -88,14 +89,31 @@ export const makeImportRunStatements = Effect.gen(function* () {
     execute: ({ accountId, id }) => sql`
       UPDATE import_run i
       SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
-      WHERE (i.account_id, i.id) = (
-        SELECT e.account_id, e.id FROM import_run e
-        WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
-          AND (${accountId}::uuid IS NULL OR e.account_id = ${accountId}) AND (${id}::uuid IS NULL OR e.id = ${id})
+      WHERE i.account_id = ${accountId} AND i.id = (
+        SELECT e.id FROM import_run e
+        WHERE e.account_id = ${accountId} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
+          AND (${id}::uuid IS NULL OR e.id = ${id})
         ORDER BY e.lease_until LIMIT 1
         FOR UPDATE SKIP LOCKED
       )
       RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
+  })
+  const waiting = SqlSchema.findAll({
+    Request: Schema.NullOr(ImportId),
+    Result: Schema.Struct({ accountId: AccountId }),
+    execute: (id) => sql`
+      SELECT e.account_id AS "accountId" FROM import_run e
+      WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now() AND (${id}::uuid IS NULL OR e.id = ${id})
+      GROUP BY e.account_id
+      ORDER BY min(e.lease_until) ${sql.literal(allAccounts)}`
+  })
+  /** Asks the accounts in order, because another process can take over an import meanwhile. */
+  const takeOverAny = Effect.fnUntraced(function* (id: ImportId | null) {
+    for (const { accountId } of yield* waiting(id)) {
+      const run = yield* takeOver({ accountId, id })
+      if (Option.isSome(run)) return run
+    }
+    return Option.none<LeasedRun>()
   })
   const abandonedReviews = SqlSchema.findAll({
     Request: Schema.Void,
@@ -103,7 +121,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
     execute: () => sql`
       SELECT account_id AS "accountId", id FROM import_run
       WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
-      ORDER BY updated_at, id`
+      ORDER BY updated_at, id ${sql.literal(allAccounts)}`
   })
   const accountVersion = SqlSchema.single({
     Request: AccountId,
@@ -127,7 +145,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
       sql`
         UPDATE import_run
         SET phase = ${phase}, updated_at = app_now(),
-            lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
+            lease_until = ${leased ? sql`app_now() + interval '60 seconds'` : sql`NULL`},
             leased_by = CASE WHEN ${leased} THEN ${holder}::text END,
             summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
             error = coalesce(${error ?? null}::text, error),
@@ -148,7 +166,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
       ),
     release: (run) =>
       sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
-    takeOver: (filter) => orDie(takeOver(filter)),
+    takeOver: ({ accountId, id }) => orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
     abandonedReviews: orDie(abandonedReviews()),
     accountVersion: (accountId) => Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
   } satisfies ImportRunStatements

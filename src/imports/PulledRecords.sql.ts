@@ -42,12 +42,14 @@ export const makePulledRecordStatements = Effect.gen(function* () {
       sql`
         INSERT INTO import_record (account_id, run_id, root, ordinal, kind, platform_id, said_id, sku, handle, address,
                                    attributes, related)
-        SELECT ${accountId}::uuid, ${id}::uuid, r.root, r.ordinal, r.kind, r."platformId", r."saidId",
+        SELECT own.account_id, ${id}::uuid, r.root, r.ordinal, r.kind, r."platformId", r."saidId",
                r.attributes #>> '{sku,value}', r.attributes #>> '{handle,value}',
                split_part(r.attributes #>> '{url,value}', '?', 1), r.attributes, r.related
-        FROM jsonb_to_recordset(${JSON.stringify(records)}::jsonb) AS r (
+        FROM account_state own
+        CROSS JOIN jsonb_to_recordset(${JSON.stringify(records)}::jsonb) AS r (
           root integer, ordinal integer, kind text, "platformId" text, "saidId" uuid, attributes jsonb, related text[]
         )
+        WHERE own.account_id = ${accountId}
         ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
     measure: sql`ANALYZE import_record (account_id, run_id, root, ordinal, platform_id, sku, handle, address)`.pipe(
       Effect.zipRight(sql`ANALYZE store_version (account_id, store_id, entity_id, platform_id)`),
@@ -79,8 +81,8 @@ export const makePulledRecordStatements = Effect.gen(function* () {
         FROM import_record p, entity e
         WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root > ${from} AND r.root <= ${through}
           AND r.kind = 'variant' AND r.entity_id IS NOT NULL
-          AND p.account_id = r.account_id AND p.run_id = r.run_id AND p.root = r.root AND p.kind = 'product'
-          AND e.account_id = r.account_id AND e.id = r.entity_id
+          AND p.account_id = ${accountId} AND p.run_id = r.run_id AND p.root = r.root AND p.kind = 'product'
+          AND e.account_id = ${accountId} AND e.id = r.entity_id
           AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(Effect.asVoid, orDie),
     assign: (accountId, id, records) =>
       records.length === 0

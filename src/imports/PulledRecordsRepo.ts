@@ -108,7 +108,7 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
               v.accepted IS NOT NULL AND coalesce(v.published_at, '-infinity') < ${begunAt}::timestamptz
               OR v.accepted IS NULL AND EXISTS (
                 SELECT FROM entity e
-                JOIN store_version p ON p.account_id = e.account_id AND p.entity_id = e.parent_id AND p.store_id = v.store_id
+                JOIN store_version p ON p.account_id = ${accountId} AND p.entity_id = e.parent_id AND p.store_id = v.store_id
                 WHERE e.account_id = ${accountId} AND e.id = v.entity_id AND p.accepted IS NOT NULL
                   AND coalesce(p.published_at, '-infinity') < ${begunAt}::timestamptz
                   AND NOT EXISTS (

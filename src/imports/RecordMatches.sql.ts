@@ -58,7 +58,7 @@ export const makeRecordMatches = Effect.gen(function* () {
       (range) => sql`
         SELECT k.root, k.ordinal, min(e.parent_id::text) AS "entityId"
         FROM import_record k
-        JOIN import_record v ON v.account_id = k.account_id AND v.run_id = k.run_id AND v.root = k.root
+        JOIN import_record v ON v.account_id = ${range.accountId} AND v.run_id = k.run_id AND v.root = k.root
         CROSS JOIN LATERAL (
           SELECT e.parent_id FROM entity e WHERE e.account_id = ${range.accountId} AND e.id = v.entity_id OFFSET 0
         ) e
@@ -71,7 +71,7 @@ export const makeRecordMatches = Effect.gen(function* () {
       (range) => sql`
         SELECT k.root, k.ordinal, f.parent_id AS "entityId"
         FROM import_record k
-        JOIN import_record v ON v.account_id = k.account_id AND v.run_id = k.run_id AND v.root = k.root
+        JOIN import_record v ON v.account_id = ${range.accountId} AND v.run_id = k.run_id AND v.root = k.root
         CROSS JOIN LATERAL (
           SELECT min(s.parent_id::text) AS parent_id, count(*) AS bearers
           FROM (
@@ -83,7 +83,7 @@ export const makeRecordMatches = Effect.gen(function* () {
         WHERE ${isUnmatched(range)} AND k.kind = 'product' AND v.kind = 'variant' AND v.sku IS NOT NULL AND f.bearers = 1
           AND NOT EXISTS (
             SELECT FROM import_record o
-            WHERE o.account_id = v.account_id AND o.run_id = v.run_id AND o.sku = v.sku AND o.root <> v.root
+            WHERE o.account_id = ${range.accountId} AND o.run_id = v.run_id AND o.sku = v.sku AND o.root <> v.root
           )
         GROUP BY k.root, k.ordinal, f.parent_id
         ORDER BY k.ordinal`

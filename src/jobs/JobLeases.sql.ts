@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
@@ -28,7 +29,7 @@ export const makeJobLeases = (
       SELECT j.account_id AS "accountId", j.id FROM job j
       WHERE j.state IN ('queued', 'running') AND j.due_at <= app_now()
       ORDER BY j.due_at, j.id
-      LIMIT ${sql.literal(String(maxCandidates))}`
+      LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(allAccounts)}`
   })
 
   const take = SqlSchema.findOne({

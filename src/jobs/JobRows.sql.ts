@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
@@ -47,7 +48,8 @@ export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "ins
     Result: Schema.Struct({ accountId: AccountId }),
     execute: () => sql`
       SELECT DISTINCT j.account_id AS "accountId" FROM job j
-      WHERE j.state IN ('cancelled', 'done', 'failed') AND j.ended_at < app_now() - interval '30 days'`
+      WHERE j.state IN ('cancelled', 'done', 'failed') AND j.ended_at < app_now() - interval '30 days'
+      ${sql.literal(allAccounts)}`
   })
 
   return {

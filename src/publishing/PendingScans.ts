@@ -1,7 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
-import { readsAll } from "../database/PlannerHints.ts"
+import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -25,7 +25,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
              (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS "underWay"
       FROM store_version v
       CROSS JOIN LATERAL (
-        SELECT o.kind FROM entity o WHERE o.account_id = v.account_id AND o.id = v.entity_id OFFSET 0
+        SELECT o.kind FROM entity o WHERE o.account_id = ${accountId} AND o.id = v.entity_id OFFSET 0
       ) e
       WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.pending_publish
       GROUP BY e.kind
@@ -47,7 +47,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       FROM store_version v
       CROSS JOIN LATERAL (
         SELECT o.kind, o.title FROM entity o
-        WHERE o.account_id = v.account_id AND o.id = v.entity_id AND o.kind = ANY(${kinds}::text[]) OFFSET 0
+        WHERE o.account_id = ${accountId} AND o.id = v.entity_id AND o.kind = ANY(${kinds}::text[]) OFFSET 0
       ) e
       WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}
         AND v.pending_publish AND v.last_publish_status <> 'pending'
@@ -94,7 +94,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
             AND p.brings @> ARRAY[v.entity_id]
         )
       ORDER BY v.account_id, v.store_id, v.entity_id
-      LIMIT 1000`
+      LIMIT 1000 ${sql.literal(allAccounts)}`
   })
 
   return {

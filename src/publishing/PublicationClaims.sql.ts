@@ -1,46 +1,72 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Order, Schema } from "effect"
+import { insertAll } from "../database/Inserts.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { PublicationId } from "../model/Ids.ts"
+import { AccountId, PublicationId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { type AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 
-const ClaimLimits = Schema.Struct({
+const Limits = Schema.Struct({
   most: Schema.Int,
   mostPerStore: Schema.Int,
-  leaseSeconds: Schema.Number,
   only: Schema.NullOr(Schema.Array(PublicationId))
 })
 
-/**
- * Claims due publications for the process `holder`. The statement walks from store to store along the queue's index, so its
- * cost does not grow with a store's backlog. Concurrent workers skip locked rows; PostgreSQL checks a row again after it has
- * locked it.
- */
-export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["claim"] => {
-  const claim = SqlSchema.findAll({
-    Request: ClaimLimits,
-    Result: ClaimedPublication,
-    execute: ({ leaseSeconds, most, mostPerStore, only }) => sql`
-      WITH RECURSIVE waiting AS (
-        (
-          SELECT p.account_id, p.store_id FROM publication p
-          WHERE p.state = 'pending'
-          ORDER BY p.account_id, p.store_id LIMIT 1
-        )
-        UNION ALL
-        SELECT n.account_id, n.store_id
-        FROM waiting w
-        CROSS JOIN LATERAL (
-          SELECT p.account_id, p.store_id FROM publication p
-          WHERE p.state = 'pending' AND (p.account_id, p.store_id) > (w.account_id, w.store_id)
-          ORDER BY p.account_id, p.store_id LIMIT 1
-        ) n
-      ), candidate AS (
+/** A publication `p` that no attempt holds, and that can be attempted now. `accountId`: its account. */
+const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
+  sql`
+  p.state = 'pending' AND p.next_attempt_at <= app_now() AND (p.lease_until IS NULL OR p.lease_until <= app_now())
+  AND NOT EXISTS (
+    SELECT FROM publication q
+    WHERE q.account_id = ${accountId} AND q.store_id = p.store_id AND q.state = 'pending'
+      AND q.sequence < p.sequence AND q.brings && p.brings
+  )`
+
+/** The stores with pending publications, of all accounts. */
+const makeWaitingStores = (sql: SqlClient, isDistributed: boolean) =>
+  isDistributed
+    ? sql`
+        waiting AS (
+          SELECT s.account_id, s.id AS store_id FROM store s
+          WHERE s.status = 'linked' AND EXISTS (
+            SELECT FROM publication p WHERE p.account_id = s.account_id AND p.store_id = s.id AND p.state = 'pending'
+          )
+        )`
+    : // It walks from store to store along the queue's index, so its cost does not grow with a store's backlog.
+      sql`
+        waiting AS (
+          (
+            SELECT p.account_id, p.store_id FROM publication p
+            WHERE p.state = 'pending'
+            ORDER BY p.account_id, p.store_id LIMIT 1
+          )
+          UNION ALL
+          SELECT n.account_id, n.store_id
+          FROM waiting w
+          CROSS JOIN LATERAL (
+            SELECT p.account_id, p.store_id FROM publication p
+            WHERE p.state = 'pending' AND (p.account_id, p.store_id) > (w.account_id, w.store_id)
+            ORDER BY p.account_id, p.store_id LIMIT 1
+          ) n
+        )`
+
+/** Finds publications to claim, in all accounts: the first of each store, then the second of each, and so on. */
+const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
+  const waitingStores = makeWaitingStores(sql, isDistributed)
+  const isDue = makeIsDue(sql)
+  return SqlSchema.findAll({
+    Request: Limits,
+    Result: Schema.Struct({ accountId: AccountId, id: PublicationId }),
+    execute: ({ most, mostPerStore, only }) => sql`
+      WITH ${sql.literal(isDistributed ? "" : "RECURSIVE")} ${waitingStores}
+      SELECT c.account_id AS "accountId", c.id
+      FROM (
         SELECT c.account_id, c.id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
@@ -54,44 +80,94 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
         CROSS JOIN LATERAL (
           SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
           FROM publication p
-          WHERE p.account_id = w.account_id AND p.store_id = w.store_id AND p.state = 'pending'
-            AND p.next_attempt_at <= app_now() AND (p.lease_until IS NULL OR p.lease_until <= app_now())
-            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[]))
-            AND NOT EXISTS (
-              SELECT FROM publication q
-              WHERE q.account_id = p.account_id AND q.store_id = p.store_id AND q.state = 'pending'
-                AND q.sequence < p.sequence AND q.brings && p.brings
-            )
+          WHERE p.account_id = w.account_id AND p.store_id = w.store_id
+            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(sql.literal("w.account_id"))}
           ORDER BY p.sequence
           LIMIT greatest(${mostPerStore}::bigint - busy.count, 0)
-          FOR UPDATE SKIP LOCKED
         ) c
-      ), chosen AS (
-        SELECT account_id, id FROM candidate ORDER BY place, asked_at, sequence LIMIT ${most}
-      ), taken AS (
-        UPDATE publication p
-        SET claim = gen_random_uuid(), lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
-            claimed_by = ${holder}, attempts = p.attempts + 1, lost = p.lost + (p.claim IS NOT NULL)::integer
-        FROM chosen c
-        WHERE p.account_id = c.account_id AND p.id = c.id
-        RETURNING p.*
-      ), lost AS (
-        UPDATE publish_attempt a
-        SET ended_at = app_now(), outcome = 'lost'
-        FROM taken t
-        WHERE a.account_id = t.account_id AND a.publication_id = t.id AND a.ended_at IS NULL
-      ), begun AS (
-        INSERT INTO publish_attempt (account_id, publication_id, ordinal)
-        SELECT t.account_id, t.id, t.attempts FROM taken t
-      )
-      SELECT t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
-             t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
-             t.attempts, t.given_back AS "givenBack", t.lost, t.error
-      FROM taken t
-      ORDER BY t.asked_at, t.sequence`
+      ) c
+      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${most} ${sql.literal(allAccounts)}`
+  })
+}
+
+/** Claims publications of one account. Concurrent workers skip locked rows, and each checks again what it has locked. */
+const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
+  const isDue = makeIsDue(sql)
+  const take = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      ids: Schema.Array(PublicationId),
+      claims: Schema.Array(Schema.String),
+      leaseSeconds: Schema.Number
+    }),
+    Result: Schema.Struct({ ...ClaimedPublication.fields, askedAt: Timestamp }),
+    execute: ({ accountId, claims, ids, leaseSeconds }) => sql`
+      UPDATE publication t
+      SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
+          claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
+      FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim)
+      WHERE t.account_id = ${accountId} AND t.id = n.id AND t.id = ANY(ARRAY(
+        SELECT p.id
+        FROM publication p
+        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND s.status = 'linked'
+        JOIN import_lock l ON l.account_id = ${accountId} AND l.run_id IS NULL
+        WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND ${isDue(sql`${accountId}`)}
+        FOR UPDATE OF p SKIP LOCKED
+      ))
+      RETURNING t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
+                t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
+                t.attempts, t.given_back AS "givenBack", t.lost, t.error, stamp_text(t.asked_at) AS "askedAt"`
   })
 
-  return (request) => orDie(claim(request))
+  /** Attempts of processes that ended without an outcome are lost. */
+  const beginAttempts = (accountId: AccountId, claimed: ReadonlyArray<ClaimedPublication>) =>
+    Effect.gen(function* () {
+      const again = claimed.filter(({ attempts }) => attempts > 1).map(({ id }) => id)
+      if (again.length > 0)
+        yield* sql`
+          UPDATE publish_attempt SET ended_at = app_now(), outcome = 'lost'
+          WHERE account_id = ${accountId} AND publication_id = ANY(${again}::uuid[]) AND ended_at IS NULL`
+      yield* insertAll(
+        sql`
+          INSERT INTO publish_attempt (account_id, publication_id, ordinal)
+          SELECT own.account_id, r.id, r.ordinal
+          FROM account_state own
+          CROSS JOIN unnest(${claimed.map(({ id }) => id)}::uuid[], ${claimed.map(({ attempts }) => attempts)}::integer[])
+            AS r (id, ordinal)
+          WHERE own.account_id = ${accountId}`,
+        claimed.length
+      )
+    })
+
+  return (accountId: AccountId, ids: ReadonlyArray<PublicationId>, leaseSeconds: number) =>
+    Effect.gen(function* () {
+      const claimed = yield* take({ accountId, ids, claims: ids.map(() => crypto.randomUUID()), leaseSeconds })
+      if (claimed.length > 0) yield* beginAttempts(accountId, claimed)
+      return claimed
+    }).pipe(sql.withTransaction)
+}
+
+const byRequest = Order.mapInput(
+  Order.string,
+  ({ askedAt, id }: { readonly askedAt: Timestamp; readonly id: string }) => `${askedAt} ${id}`
+)
+
+/** Claims due publications for the process `holder`, in one transaction per account. */
+export const makeClaimPublications = (sql: SqlClient, holder: string, isDistributed: boolean): Repo["claim"] => {
+  const findDue = makeFindDue(sql, isDistributed)
+  const claimOfAccount = makeClaimOfAccount(sql, holder)
+  return ({ leaseSeconds, ...limits }) =>
+    Effect.gen(function* () {
+      const byAccount = Arr.groupBy(yield* findDue(limits), ({ accountId }) => accountId)
+      const claimed = yield* Effect.forEach(Object.entries(byAccount), ([accountId, due]) =>
+        claimOfAccount(
+          AccountId.make(accountId),
+          due.map(({ id }) => id),
+          leaseSeconds
+        )
+      )
+      return Arr.sort(claimed.flat(), byRequest).map(({ askedAt: _, ...publication }) => publication)
+    }).pipe(orDie)
 }
 
 /** Statements that change a claimed publication. They change nothing once another process has taken it over. */
@@ -120,7 +196,7 @@ export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack
       UPDATE publish_attempt a
       SET ended_at = app_now(), outcome = ${outcome}, reason = ${reason}
       FROM ended e
-      WHERE a.account_id = e.account_id AND a.publication_id = e.id AND a.ordinal = e.attempts
+      WHERE a.account_id = ${claimed.accountId} AND a.publication_id = e.id AND a.ordinal = e.attempts
       RETURNING a.ordinal`.pipe(
       Effect.map((rows) => rows.length > 0),
       orDie

@@ -1,7 +1,8 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
-import { untilNone } from "../database/Forgetting.ts"
+import { forgetByAccount } from "../database/Forgetting.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, PublicationId } from "../model/Ids.ts"
 import { PublicationContent } from "./PublicationContent.ts"
@@ -25,7 +26,7 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
              p.draft_revision AS "draftRevision", p.state, p.attempts, rfc3339(p.asked_at) AS "askedAt",
              rfc3339(p.finished_at) AS "finishedAt", p.error
       FROM publication p
-      JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
+      JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
       ORDER BY p.asked_at, p.sequence, p.id`
   })
@@ -46,11 +47,11 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
         SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
                row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
         FROM store_version v
-        JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
         LEFT JOIN LATERAL (
           SELECT f.attempts, f.finished_at, f.sequence
           FROM publication f
-          WHERE f.account_id = v.account_id AND f.store_id = v.store_id AND f.state = 'failed'
+          WHERE f.account_id = ${accountId} AND f.store_id = v.store_id AND f.state = 'failed'
             AND f.brings @> ARRAY[v.entity_id]
           ORDER BY f.sequence DESC LIMIT 1
         ) p ON true
@@ -60,7 +61,7 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       SELECT n.entity_id AS "entityId", e.kind AS "entityType", e.title, n.store_id AS "storeId",
              n.domain AS "storeDomain", n.attempts, rfc3339(n.finished_at) AS "finishedAt", n.last_publish_error AS error
       FROM newest n
-      JOIN entity e ON e.account_id = n.account_id AND e.id = n.entity_id
+      JOIN entity e ON e.account_id = ${accountId} AND e.id = n.entity_id
       ORDER BY n.place`
   })
 
@@ -74,17 +75,17 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       ORDER BY a.ordinal`
   })
 
-  const forgetSome = Effect.map(
-    sql`
-      WITH old AS (
-        SELECT p.account_id, p.id FROM publication p
-        WHERE p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'
-        ORDER BY p.finished_at LIMIT ${maxDeleted}
-      ), gone AS (
-        DELETE FROM publication p USING old o WHERE p.account_id = o.account_id AND p.id = o.id RETURNING p.id
-      )
-      SELECT count(*)::integer AS count FROM gone`,
-    ([row]) => Number(row?.count ?? 0)
+  const isOld = sql`p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'`
+
+  const forget = forgetByAccount(
+    sql<{ accountId: string }>`
+      SELECT DISTINCT p.account_id AS "accountId" FROM publication p WHERE ${isOld} ${sql.literal(allAccounts)}`,
+    (accountId) => sql`
+      DELETE FROM publication d
+      WHERE d.account_id = ${accountId} AND d.id = ANY(ARRAY(
+        SELECT p.id FROM publication p WHERE p.account_id = ${accountId} AND ${isOld} LIMIT ${maxDeleted}
+      ))
+      RETURNING d.id`
   )
 
   return {
@@ -93,6 +94,6 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       Effect.map(orDie(contents({ accountId, ids })), (rows) => new Map(rows.map(({ content, id }) => [id, content]))),
     failures: (accountId, limit) => orDie(failures({ accountId, limit })),
     attempts: (accountId, id) => orDie(attempts({ accountId, id })),
-    forget: orDie(untilNone(forgetSome))
+    forget: orDie(forget)
   }
 }

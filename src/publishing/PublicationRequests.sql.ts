@@ -68,7 +68,7 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
       FROM collection_member m
       CROSS JOIN LATERAL (
         SELECT v.platform_id, v.accepted FROM store_version v
-        WHERE v.account_id = m.account_id AND v.entity_id = m.product_id AND v.store_id = ${storeId} OFFSET 0
+        WHERE v.account_id = ${accountId} AND v.entity_id = m.product_id AND v.store_id = ${storeId} OFFSET 0
       ) v
       WHERE m.account_id = ${accountId} AND m.collection_id = ${entityId}
         AND v.platform_id IS NULL AND v.accepted IS NOT NULL`

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
+import { isDistributed } from "../database/Distribution.ts"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -151,7 +152,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       return {
         ...makePublicationRequests(sql),
         ...makePendingScans(sql),
-        claim: makeClaimPublications(sql, holder),
+        claim: makeClaimPublications(sql, holder, yield* isDistributed),
         ...makeClaimWrites(sql),
         ...makePublicationOutcomes(sql)
       }

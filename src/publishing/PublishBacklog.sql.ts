@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -34,7 +35,7 @@ export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         JOIN import_lock l ON l.account_id = p.account_id
         WHERE p.state = 'pending'
       ) w
-      GROUP BY w.wait`
+      GROUP BY w.wait ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
     for (const wait of waits) {

@@ -35,16 +35,17 @@ const makeRecordWrites =
         DELETE FROM ${sql.literal(storeTable)} o
         USING ${table} d
         WHERE o.account_id = ${merged.accountId} AND o.store_id = ${merged.storeId}
-          AND d.account_id = o.account_id AND d.id = ${sql.literal(`o.${reference}`)}
+          AND d.account_id = ${merged.accountId} AND d.id = ${sql.literal(`o.${reference}`)}
           AND NOT EXISTS (SELECT FROM mirror_item i WHERE ${ofKind(merged, kind)} AND i.name = ${itemName} OFFSET 0)
         RETURNING ${sql.literal(`o.${reference}`)} ${planned}`,
       mergeSet({
+        accountId: merged.accountId,
         table: storeTable,
-        keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, [reference]: "d.id" },
+        keys: { store_id: sql`${merged.storeId}::uuid`, [reference]: "d.id" },
         values,
         source: sql`
           FROM mirror_item i
-          JOIN ${table} d ON d.account_id = i.account_id AND ${isNamed}
+          JOIN ${table} d ON d.account_id = ${merged.accountId} AND ${isNamed}
           WHERE ${ofKind(merged, kind)}`
       })
     ]
@@ -69,12 +70,13 @@ const makeMarketCatalogWrites =
         )
       RETURNING c.id ${planned}`,
     mergeSet({
+      accountId: merged.accountId,
       table: "market_catalog",
-      keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, market_id: "m.id", id: "c.id" },
+      keys: { store_id: sql`${merged.storeId}::uuid`, market_id: "m.id", id: "c.id" },
       values: { title: "c.title", status: "c.status", currency: "c.currency", price_adjustment: "c.price_adjustment" },
       source: sql`
         FROM mirror_item i
-        JOIN market m ON m.account_id = i.account_id AND m.handle = i.content ->> 'handle'
+        JOIN market m ON m.account_id = ${merged.accountId} AND m.handle = i.content ->> 'handle'
         CROSS JOIN LATERAL jsonb_to_recordset(i.content -> 'catalogs') AS c (
           id text, title text, status text, currency text, price_adjustment jsonb
         )

@@ -24,7 +24,9 @@ type Columns = Readonly<Record<string, string | Fragment>>
 
 /** Rows to write: those of `source` (FROM and WHERE) that the table does not have with these values. */
 interface MergeSet {
+  readonly accountId: AccountId
   readonly table: string
+  /** The columns of the key after `account_id`. */
   readonly keys: Columns
   readonly values: Columns
   /** Columns that are set when a row is inserted and never changed. */
@@ -49,8 +51,8 @@ export const makeMirrorItems = (sql: SqlClient) => {
    * Inserts and updates the rows that differ. Rows that are as they should be are left out before the conflict, because a row
    * that DO UPDATE looks at is locked, and locking writes it.
    */
-  const mergeSet = ({ insertOnly = {}, keys, source, table, values }: MergeSet) => {
-    const inserted = { ...keys, ...insertOnly, ...values }
+  const mergeSet = ({ accountId, insertOnly = {}, keys, source, table, values }: MergeSet) => {
+    const inserted = { account_id: "i.account_id", ...keys, ...insertOnly, ...values }
     const names = Object.keys(values)
     const isSame = Object.entries(keys).map(([name, value]) => sql`${sql.literal(`o.${name} =`)} ${list([value])}`)
     return sql`
@@ -59,13 +61,13 @@ export const makeMirrorItems = (sql: SqlClient) => {
       ${source}
         AND NOT EXISTS (
           SELECT FROM ${sql(table)} o
-          WHERE ${sql.and(isSame)}
+          WHERE o.account_id = ${accountId} AND ${sql.and(isSame)}
             AND (${list(names.map((name) => `o.${name}`))}) IS NOT DISTINCT FROM (${list(Object.values(values))})
           OFFSET 0
         )
-      ON CONFLICT (${list(Object.keys(keys))}) DO UPDATE
+      ON CONFLICT (account_id, ${list(Object.keys(keys))}) DO UPDATE
       SET ${list(names.map((name) => `${name} = excluded.${name}`))}
-      RETURNING ${list(Object.keys(keys).slice(0, 1))} ${planned}`
+      RETURNING account_id ${planned}`
   }
 
   return { planned, ofKind, inSpan, mergeSet }

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
-import { untilNone } from "../database/Forgetting.ts"
+import { forgetByAccount } from "../database/Forgetting.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
 import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
@@ -42,13 +43,18 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
 
       const takeOver = makeMirrorWrites(sql)
 
-      // In statements that do not run long.
-      const forgetSome = sql`
-        DELETE FROM mirror_item i
-        WHERE i.ctid = ANY(ARRAY(
-          SELECT o.ctid FROM mirror_item o WHERE o.staged_at <= app_now() - interval '14 days' LIMIT 10000
-        ))
-        RETURNING i.name`
+      const forgetAbandoned = forgetByAccount(
+        sql<{ accountId: string }>`
+          SELECT DISTINCT i.account_id AS "accountId" FROM mirror_item i
+          WHERE i.staged_at <= app_now() - interval '14 days' ${sql.literal(allAccounts)}`,
+        (accountId) => sql`
+          DELETE FROM mirror_item i
+          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
+            SELECT o.ctid FROM mirror_item o
+            WHERE o.account_id = ${accountId} AND o.staged_at <= app_now() - interval '14 days' LIMIT 10000
+          ))
+          RETURNING i.name`
+      )
 
       return {
         stage: (accountId, importId, items) =>
@@ -56,10 +62,12 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
             ? Effect.void
             : sql`
                 INSERT INTO mirror_item (account_id, import_id, kind, name, id, content)
-                SELECT ${accountId}::uuid, ${importId}::uuid, r.item ->> 'kind', r.name, r.id, r.item -> 'content'
-                FROM jsonb_to_recordset(${JSON.stringify([...byKey(items).values()])}::jsonb) AS r (
+                SELECT own.account_id, ${importId}::uuid, r.item ->> 'kind', r.name, r.id, r.item -> 'content'
+                FROM account_state own
+                CROSS JOIN jsonb_to_recordset(${JSON.stringify([...byKey(items).values()])}::jsonb) AS r (
                   id uuid, name text, item jsonb
                 )
+                WHERE own.account_id = ${accountId}
                 ON CONFLICT (account_id, import_id, kind, name) DO UPDATE
                 SET id = excluded.id, content = excluded.content`.pipe(Effect.asVoid, orDie),
         apply: (accountId, importId, storeId) => orDie(takeOver({ accountId, importId, storeId })),
@@ -72,8 +80,9 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
                       validations jsonb, metafields_count bigint)`
             yield* sql`
               INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key)
-              SELECT ${accountId}::uuid, r.id, r.owner_type, r.namespace, r.key
-              FROM ${rows}
+              SELECT own.account_id, r.id, r.owner_type, r.namespace, r.key
+              FROM account_state own CROSS JOIN ${rows}
+              WHERE own.account_id = ${accountId}
               ON CONFLICT (account_id, owner_type, namespace, key) DO NOTHING`
             yield* sql`
               INSERT INTO metafield_definition_store (account_id, store_id, definition_id, platform_id, name, type, validations,
@@ -89,7 +98,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
             Effect.asVoid,
             orDie
           ),
-        forgetAbandoned: orDie(untilNone(Effect.map(forgetSome, ({ length }) => length)))
+        forgetAbandoned: orDie(forgetAbandoned)
       }
     })
   )

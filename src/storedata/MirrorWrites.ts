@@ -37,9 +37,9 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
   const mergeEntries = (span: Span) =>
     mergeSet({
+      accountId: span.accountId,
       table: "metaobject_entry",
       keys: {
-        account_id: "i.account_id",
         store_id: sql`${span.storeId}::uuid`,
         platform_id: "i.content ->> 'platform_id'"
       },
@@ -52,7 +52,7 @@ export const makeMirrorWrites = (sql: SqlClient) => {
       },
       source: sql`
         FROM mirror_item i
-        JOIN metaobject_definition d ON d.account_id = i.account_id AND d.type = i.content ->> 'type'
+        JOIN metaobject_definition d ON d.account_id = ${span.accountId} AND d.type = i.content ->> 'type'
         WHERE ${inSpan(span, "metaobject_entry")}`
     })
 

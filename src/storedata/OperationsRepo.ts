@@ -69,7 +69,7 @@ const makeMarketReads = (sql: SqlClient.SqlClient): Pick<Repo, "market" | "marke
         'price_adjustment', c.price_adjustment
       ) ORDER BY s.domain COLLATE "C", s.id, c.title COLLATE "C", c.id COLLATE "C"), '[]')
       FROM store s
-      JOIN market_catalog c ON c.account_id = s.account_id AND c.store_id = s.id AND c.market_id = m.id
+      JOIN market_catalog c ON c.account_id = ${accountId} AND c.store_id = s.id AND c.market_id = m.id
       WHERE s.account_id = ${accountId} AND s.status = 'linked'
     ) AS catalogs
     FROM market m
@@ -82,7 +82,7 @@ const makeMarketReads = (sql: SqlClient.SqlClient): Pick<Repo, "market" | "marke
                'currency', h.currency, 'regions', h.regions, 'web_presences', h.web_presences
              ) ${byDomain}) AS stores
       FROM store s
-      JOIN market_store h ON h.account_id = s.account_id AND h.store_id = s.id AND h.market_id = m.id
+      JOIN market_store h ON h.account_id = ${accountId} AND h.store_id = s.id AND h.market_id = m.id
       WHERE s.account_id = ${accountId} AND s.status = 'linked'
     ) o`
 
@@ -137,7 +137,7 @@ const makeDefinitionReads = (
                json_agg(json_build_object('store_id', s.id, 'platform_id', h.platform_id) ${byDomain}) AS stores
         FROM store s
         JOIN metaobject_definition_store h
-          ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
+          ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
         WHERE s.account_id = ${accountId} AND s.status = 'linked'
       ) o
       WHERE d.account_id = ${accountId} AND o.stores IS NOT NULL
@@ -155,14 +155,14 @@ const makeDefinitionReads = (
           'store_id', s.id, 'updated_at', rfc3339(e.updated_at)
         ) ORDER BY e.handle COLLATE "C", s.domain COLLATE "C", s.id, e.id)::text
         FROM metaobject_entry e
-        JOIN store s ON s.account_id = e.account_id AND s.id = e.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = e.store_id AND s.status = 'linked'
         WHERE e.account_id = ${accountId} AND e.definition_id = ${definitionId}
       ), '[]') AS entries
       FROM metaobject_definition d
       WHERE d.account_id = ${accountId} AND d.id = ${definitionId}
         AND EXISTS (
           SELECT FROM metaobject_definition_store h
-          JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id AND s.status = 'linked'
+          JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id AND s.status = 'linked'
           WHERE h.account_id = ${accountId} AND h.definition_id = ${definitionId}
         )`
   })
@@ -189,7 +189,7 @@ const makeTranslationReads = (sql: SqlClient.SqlClient): Pick<Repo, "translation
       WITH on_store AS MATERIALIZED (
         SELECT s.id, row_number() OVER (ORDER BY s.domain COLLATE "C", s.id) AS place
         FROM store_version v
-        JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
         WHERE v.account_id = ${accountId} AND v.entity_id = ${id}
       )
       SELECT (

@@ -40,7 +40,7 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
     // By ctid: the planner may turn a join into a scan.
     sql`
       DELETE FROM translatable_field f
-      WHERE f.ctid = ANY(ARRAY(
+      WHERE f.account_id = ${span.accountId} AND f.ctid = ANY(ARRAY(
         SELECT o.ctid
         FROM (${entitiesIn(span)}) v
         CROSS JOIN LATERAL (${stagedFields(span)}) i
@@ -52,9 +52,9 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
       ))
       RETURNING f.key ${planned}`,
     mergeSet({
+      accountId: span.accountId,
       table: "translatable_field",
       keys: {
-        account_id: "i.account_id",
         store_id: sql`${span.storeId}::uuid`,
         entity_id: "v.entity_id",
         key: "f.key"
@@ -107,7 +107,7 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
   const mergeTranslations = (span: Span) => [
     sql`
       DELETE FROM translation t
-      WHERE t.ctid = ANY(ARRAY(
+      WHERE t.account_id = ${span.accountId} AND t.ctid = ANY(ARRAY(
         SELECT o.ctid
         FROM (${entitiesIn(span)}) v
         CROSS JOIN LATERAL (${stagedLanguages(span)}) i
@@ -120,9 +120,9 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
       ))
       RETURNING t.key ${planned}`,
     mergeSet({
+      accountId: span.accountId,
       table: "translation",
       keys: {
-        account_id: "i.account_id",
         store_id: sql`${span.storeId}::uuid`,
         entity_id: "v.entity_id",
         locale: "i.content ->> 'locale'",

@@ -36,7 +36,7 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
                     ELSE 'never_published' END AS last_publish_status
         FROM here h
         JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = h.entity_id
-        LEFT JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
         GROUP BY h.entity_id
       ), written AS (
         UPDATE entity e
@@ -70,7 +70,7 @@ export const makePublishCounts = (sql: SqlClient): Repo["publishCounts"] => {
              (count(*) FILTER (WHERE v.last_publish_status = 'failed'))::integer AS failed,
              (count(*) FILTER (WHERE v.pending_publish))::integer AS "pendingPublish"
       FROM store_version v
-      JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       WHERE v.account_id = ${accountId}
       GROUP BY v.store_id`
   })

@@ -10,17 +10,13 @@ import { RestApi } from "../../src/api/RestApi.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** What a linter prints, whatever it thinks of the document. */
-const run = (name: string, args: ReadonlyArray<string>) =>
+/** What spectral prints, whatever it thinks of the document. */
+const runSpectral = (args: ReadonlyArray<string>) =>
   Effect.async<string>((resume) => {
     execFile(
-      join(root, "node_modules/.bin", name),
+      join(root, "node_modules/.bin/spectral"),
       args,
-      {
-        cwd: root,
-        env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
-        maxBuffer: 64 * 1024 * 1024
-      },
+      { cwd: root, maxBuffer: 64 * 1024 * 1024 },
       (_error, stdout) => resume(Effect.succeed(stdout))
     )
   })
@@ -40,7 +36,7 @@ const written = (document: unknown) =>
 const spectral = (document: unknown) =>
   Effect.gen(function* () {
     const file = yield* written(document)
-    const printed = yield* run("spectral", ["lint", "--quiet", "--ruleset", ".spectral.yaml", "--format", "json", file])
+    const printed = yield* runSpectral(["lint", "--quiet", "--ruleset", ".spectral.yaml", "--format", "json", file])
     const problems = JSON.parse(printed) as ReadonlyArray<{
       readonly code: string
       readonly path: ReadonlyArray<string>
@@ -48,16 +44,23 @@ const spectral = (document: unknown) =>
     return problems.map(({ code, path }) => `${code} ${path.join(" ")}`)
   })
 
+/** The library of Redocly: its command line reports each run. These are the parts that are used. */
+const redoclyLibrary: string = "@redocly/openapi-core"
+interface Redocly {
+  readonly loadConfig: (options: { readonly configPath: string }) => Promise<unknown>
+  readonly lintFromString: (given: { readonly source: string; readonly config: unknown }) => Promise<
+    ReadonlyArray<{
+      readonly ruleId: string
+      readonly location: ReadonlyArray<{ readonly pointer?: string }>
+    }>
+  >
+}
+
 const redocly = (document: unknown) =>
-  Effect.gen(function* () {
-    const file = yield* written(document)
-    const printed = yield* run("redocly", ["lint", "--config", "redocly.yaml", "--format", "json", file])
-    const { problems } = JSON.parse(printed) as {
-      readonly problems: ReadonlyArray<{
-        readonly ruleId: string
-        readonly location: ReadonlyArray<{ readonly pointer?: string }>
-      }>
-    }
+  Effect.promise(async () => {
+    const { lintFromString, loadConfig }: Redocly = await import(redoclyLibrary)
+    const config = await loadConfig({ configPath: join(root, "redocly.yaml") })
+    const problems = await lintFromString({ source: JSON.stringify(document), config })
     return problems.map(({ location, ruleId }) => `${ruleId} ${location[0]?.pointer}`)
   })
 

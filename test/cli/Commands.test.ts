@@ -24,6 +24,9 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 
         assert.include((yield* run("migrate")).stdout, "Applied 0001_time_and_installation")
         assert.deepStrictEqual(yield* json("migrate"), { applied: [] })
+        const distributed = yield* run("migrate", "--distribute")
+        assert.deepStrictEqual([distributed.code, distributed.stdout], [1, ""])
+        assert.match(distributed.stderr, /^The database has no extension citus\. Install Citus 13 on every node, .+\n$/)
         assert.deepStrictEqual(yield* run("key", "create", "--name", "x"), {
           code: 1,
           stdout: "",
@@ -461,6 +464,11 @@ describe("commands while a server holds the embedded database", () => {
 
   test("migrate finds the server's migrations", async () => {
     assert.deepStrictEqual(await json("migrate"), { applied: [] })
+    assert.deepStrictEqual(await run("migrate", "--distribute"), {
+      code: 1,
+      stdout: "",
+      stderr: "Only a Citus cluster can be distributed: set DATABASE_URL.\n"
+    })
   })
 
   test("open the database themselves after the server was killed; its socket does not block the next server", async () => {

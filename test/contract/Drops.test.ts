@@ -24,6 +24,7 @@ import {
   TestServices
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
+import { moveClock, replaceClock } from "../support/TestClock.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { allowed, unknownKey } from "./DraftValues.ts"
 
@@ -39,23 +40,18 @@ const movableClock: Clock.Clock = Object.assign(Object.create(own), {
   currentTimeMillis: Effect.sync(unsafeNow)
 })
 
+const aheadBy = (_: string, millis: string) => `clock_timestamp() + ${millis} * interval '1 millisecond'`
+
 const movable = Effect.flatMap(Effect.serviceOption(SqlClient.SqlClient), (sql) =>
-  Option.isNone(sql)
-    ? Effect.void
-    : Effect.asVoid(
-        sql.value.unsafe(`
-        CREATE TABLE test_time (ahead_millis bigint NOT NULL);
-        INSERT INTO test_time VALUES (0);
-        CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
-          AS 'SELECT clock_timestamp() + ahead_millis * interval ''1 millisecond'' FROM test_time';`)
-      )
+  Option.isNone(sql) ? Effect.void : Effect.provideService(replaceClock(aheadBy), SqlClient.SqlClient, sql.value)
 ).pipe(Effect.orDie)
 
 const advance = (millis: number) =>
   Effect.gen(function* () {
     const total = yield* Ref.updateAndGet(ahead, (before) => before + millis)
     const sql = yield* Effect.serviceOption(SqlClient.SqlClient)
-    if (Option.isSome(sql)) yield* Effect.orDie(sql.value`UPDATE test_time SET ahead_millis = ${total}`)
+    if (Option.isSome(sql))
+      yield* Effect.orDie(Effect.provideService(moveClock(aheadBy, total), SqlClient.SqlClient, sql.value))
   })
 
 /** The time in so many milliseconds, by the clock of the drops. */

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import type { OwnerType } from "../../src/model/Definition.ts"
-import { ImportId } from "../../src/model/Ids.ts"
+import { type AccountId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import type { PlatformTranslations } from "../../src/platform/Translation.ts"
 import { mintId, UuidSource } from "../../src/runtime/Identifiers.ts"
@@ -133,10 +133,11 @@ const answers = (entities: ReadonlyArray<readonly ["product" | "collection", nev
   })
 
 /** Refreshes two stores again and again, each time twice; all that was seen. The second time `rows` stay as they are. */
-const play = <R>(name: string, rows: Effect.Effect<unknown, never, R>) =>
+const play = <R>(name: string, rowsOf: (accountId: AccountId) => Effect.Effect<unknown, never, R>) =>
   Effect.gen(function* () {
     const dice = new Dice(name)
     const { accountId, actor, stores } = yield* anAccount({ domains: ["b.example", "a.example"] })
+    const rows = rowsOf(accountId)
     return yield* Effect.gen(function* () {
       const { apply } = yield* CatalogChanges
       const entities = yield* Effect.forEach(platformIds, (platformId) =>
@@ -177,14 +178,16 @@ const tables = [
 ]
 
 /** Where each row lies and who wrote it: any write of a row shows. */
-const rowVersions = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  return yield* Effect.forEach(
-    tables,
-    (table) =>
-      sql`SELECT ctid::text AS place, xmin::text AS writer, xmax::text AS ender FROM ${sql(table)} ORDER BY ctid`
-  )
-}).pipe(Effect.orDie)
+const rowVersions = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return yield* Effect.forEach(
+      tables,
+      (table) => sql`
+        SELECT ctid::text AS place, xmin::text AS writer, xmax::text AS ender FROM ${sql(table)}
+        WHERE account_id = ${accountId} ORDER BY ctid`
+    )
+  }).pipe(Effect.orDie)
 
 for (const engine of engines) {
   describe.skipIf(engine.absent)(`mirrors on ${engine.name}`, () => {
@@ -203,7 +206,10 @@ for (const engine of engines) {
             for (let run = 0; run < volume.runs; run++) {
               const name = `mirrors ${run}`
               const here = yield* play(name, rowVersions)
-              const memory = yield* Effect.provide(play(name, Effect.void), Layer.fresh(TestServices))
+              const memory = yield* Effect.provide(
+                play(name, () => Effect.void),
+                Layer.fresh(TestServices)
+              )
               for (const [index, each] of here.seen.entries()) {
                 assert.deepStrictEqual(each, memory.seen[index], `run ${run}, ${index}`)
                 refreshes++
@@ -245,9 +251,9 @@ for (const engine of engines) {
           const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
           const sections = { markets: [aMarket("eu")] }
           yield* refresh(accountId, stores[0], sections).pipe(actingAs(actor))
-          const before = yield* rowVersions
+          const before = yield* rowVersions(accountId)
           yield* sql`UPDATE market_store SET name = name WHERE account_id = ${accountId}`
-          assert.notDeepEqual(yield* rowVersions, before)
+          assert.notDeepEqual(yield* rowVersions(accountId), before)
         })
       )
     })

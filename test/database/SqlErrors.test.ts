@@ -74,6 +74,13 @@ describe("SqlErrors.classify", () => {
   })
 })
 
+it("a node of a cluster that is down is unavailable, although the code is that of an internal error", () => {
+  const withMessage = (message: string) => new SqlError({ cause: Object.assign(new Error(message), { code: "XX000" }) })
+  const lost = "could not commit transaction for shard 102043 on at least one active node"
+  assert.strictEqual(SqlErrors.classify(withMessage(lost)), "unavailable")
+  assert.strictEqual(SqlErrors.classify(withMessage("could not find a plan")), "defect")
+})
+
 describe("SqlErrors.orDie", () => {
   const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.exit(effect).pipe(Effect.provide(silent))
 

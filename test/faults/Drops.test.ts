@@ -10,6 +10,7 @@ import { plusMicros, Timestamp } from "../../src/model/Timestamp.ts"
 import type { FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
@@ -25,21 +26,16 @@ const betweenGroups = 600
 const accounts = 5
 const millionMicros = 1_000_000
 
-/** Time stands still until the test moves it. A node whose own clock is an hour ahead asks in the schema `fast`. */
-const stopClock = Effect.gen(function* () {
+/** A node whose own clock is an hour ahead asks in the schema `fast`. */
+const stopClocks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`
-    CREATE TABLE test_clock (start timestamptz, seconds integer);
-    INSERT INTO test_clock VALUES (date_trunc('second', clock_timestamp()), 0);
-    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
-      AS $$ SELECT start + seconds * interval '1 second' FROM public.test_clock $$;
-    CREATE SCHEMA fast;
-    CREATE FUNCTION fast.app_now() RETURNS timestamptz LANGUAGE sql STABLE
-      AS $$ SELECT public.app_now() + interval '1 hour' $$;`)
+  yield* stopClock
+  yield* sql.unsafe("CREATE SCHEMA fast")
+  yield* sql.unsafe(
+    `CREATE FUNCTION fast.app_now() RETURNS timestamptz LANGUAGE sql STABLE
+     AS $$ SELECT public.app_now() + interval '1 hour' $$`
+  )
 })
-
-const setClock = (seconds: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${seconds}`)
 
 /** Products that a demo store has, each with a drop that gives it another title for a while. */
 const schedule = (count: number) =>
@@ -203,7 +199,7 @@ const judge = ({ mine }: Scheduled) =>
 const TestLayer = Services.pipe(
   Layer.provideMerge(RepositoriesOnDatabase),
   Layer.provideMerge(layerDatabase(4)),
-  Layer.tap((context) => Effect.orDie(Effect.provide(stopClock, context)))
+  Layer.tap((context) => Effect.orDie(Effect.provide(stopClocks, context)))
 )
 
 describe.skipIf(!serverAnswers)("drops over three processes, of which one is killed", () => {

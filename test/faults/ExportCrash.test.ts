@@ -11,9 +11,10 @@ import { Imports } from "../../src/imports/Imports.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, Stores } from "../../src/testing/index.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
+import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
-import { type Death, dies, leaseSeconds, refusesWrites, setClock, stopClock } from "./ImportDeaths.ts"
+import { type Death, dies, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
 import { layerDatabase, untilQuiet } from "./ServerServices.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "export-crash-"))

@@ -1,5 +1,4 @@
 import { once } from "node:events"
-import { SqlClient } from "@effect/sql"
 import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { AccountId } from "../../src/model/Ids.ts"
@@ -11,20 +10,6 @@ import { bundledProgram, startProgram } from "./BundledProgram.ts"
 const program = bundledProgram("test/faults/CrashImporter.ts")
 
 export const leaseSeconds = 60
-
-export const setClock = (secondsAfterStart: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${secondsAfterStart}`)
-
-/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
-export const stopClock = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`
-    CREATE TABLE test_clock (start timestamptz, seconds integer);
-    INSERT INTO test_clock VALUES (clock_timestamp(), 0);
-    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
-      AS $$ SELECT start + seconds * interval '1 second' FROM test_clock $$;
-  `)
-})
 
 /** Where a process dies. */
 export interface Death {

@@ -16,6 +16,7 @@ import {
   Publishing,
   Stores
 } from "../../src/testing/index.ts"
+import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
@@ -241,11 +242,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
-          yield* sql.unsafe(`
-          CREATE TABLE test_clock (start timestamptz, seconds integer);
-          INSERT INTO test_clock VALUES (clock_timestamp(), 0);
-          CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
-            AS $$ SELECT start + seconds * interval '1 second' FROM test_clock $$;`)
+          yield* stopClock
           const [ask] = yield* merchants(1, [], 0)
           assert(ask !== undefined)
           yield* askAll([ask], [])
@@ -258,9 +255,9 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           yield* untilQuiet
           const repo = yield* PublicationsRepo
           const claim = repo.claim({ most: 9, mostPerStore: 9, leaseSeconds: 0, only: null })
-          yield* sql`UPDATE test_clock SET seconds = 29`
+          yield* setClock(29)
           assert.deepStrictEqual(yield* claim, [])
-          yield* sql`UPDATE test_clock SET seconds = 30`
+          yield* setClock(30)
           const [record] = yield* Effect.flatMap(Publishing, ({ settle }) =>
             Effect.flatMap(sql`SELECT id FROM publication`, ([row]) =>
               settle([PublicationId.make(String(row?.id))], () => Effect.void)

@@ -4,6 +4,7 @@ import { Context, Effect, Layer, Option, Ref } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
+import { authorOf } from "../../src/drafts/History.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
@@ -66,7 +67,10 @@ const decidedAnyway = Layer.effect(
       ...imports,
       decide: (id, which, decision) =>
         Effect.flatMap(CurrentActor, (actor) =>
-          Effect.map(repo.decide(actor, id, which, decision), (done) => done.length)
+          Effect.map(
+            repo.decide(actor.accountId, { ...authorOf(actor), name: null }, id, which, decision),
+            (done) => done.length
+          )
         )
     }
   })

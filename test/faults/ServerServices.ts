@@ -39,7 +39,7 @@ export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: num
         FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
       CREATE TRIGGER dwell_after_update AFTER UPDATE OF attributes ON entity
         FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
-      CREATE CONSTRAINT TRIGGER dwell_at_commit AFTER UPDATE ON account
+      CREATE CONSTRAINT TRIGGER dwell_at_commit AFTER UPDATE ON account_state
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dwell(${commitMillis});
     `)
   }).pipe(Effect.orDie)

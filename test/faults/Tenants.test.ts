@@ -21,8 +21,8 @@ const globalUniques: Readonly<Record<string, string>> = {
   "oauth_token (hash)": "looked up before the account is known",
   "password_link (hash)": "looked up before the account is known",
   "session (hash)": "looked up before the account is known",
-  "sign_in_device (hash)": "looked up before the account is known",
-  "shopify_shop (domain)": "a Shopify store is one account's alone; who has no token of it is not told whose"
+  "shopify_shop (domain)": "a Shopify store is one account's alone; who has no token of it is not told whose",
+  "sign_in_device (hash)": "looked up before the account is known"
 }
 
 const Table = Schema.Struct({ name: Schema.String, owned: Schema.Boolean })

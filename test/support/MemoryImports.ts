@@ -1,6 +1,5 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
-import { authorOf } from "../../src/drafts/History.ts"
 import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/imports/Import.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import type { LeasedRun, StagedItem } from "../../src/imports/StagedImport.ts"
@@ -138,19 +137,15 @@ export const layerMemoryImports = Layer.effect(
             .conflicts.filter(({ conflict }) => conflict > after)
             .slice(0, limit)
         ),
-      decide: (actor, id, which, decision) =>
+      decide: (accountId, decided_by, id, which, decision) =>
         Effect.gen(function* () {
-          const found = Option.getOrUndefined(yield* one(actor.accountId, id))
+          const found = Option.getOrUndefined(yield* one(accountId, id))
           const chosen = (found?.conflicts ?? []).filter(
             (each) =>
               which === "all" || (which === "undecided" ? each.decision === null : which.includes(each.conflict))
           )
           const numbers = new Set(chosen.map(({ conflict }) => conflict))
-          const key = (yield* Ref.get(store))
-            .get(actor.accountId)
-            ?.keys.find((each) => actor._tag === "Key" && each.id === actor.keyId)
-          const decided_by = { ...authorOf(actor), name: key?.name ?? null }
-          yield* update(actor.accountId, id, (staged, decided_at) => ({
+          yield* update(accountId, id, (staged, decided_at) => ({
             ...staged,
             conflicts: staged.conflicts.map((each) =>
               numbers.has(each.conflict) ? { ...each, decision, decided_by, decided_at } : each

@@ -2,8 +2,18 @@ import { readFileSync } from "node:fs"
 import { Context, Effect, Layer, Option, Random, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
+import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.ts"
 import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
+
+/** A database of a Citus cluster's coordinator, with its nodes. Without it no suite runs on a cluster. */
+const clusterUrl = process.env.TEST_CITUS_URL
+
+/** With TEST_SERVER=citus, the suites that run on a server alone run on the cluster. */
+export const isClusterThere = clusterUrl !== undefined
+
+const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
 
 /** Any database of the server that tests may use; each suite makes its own beside it. */
 const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
@@ -11,10 +21,11 @@ const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.
 /** The url of the suite's own database, for a second pool or process on it. */
 export class TestDatabaseUrl extends Context.Tag("test/TestDatabaseUrl")<TestDatabaseUrl, Redacted.Redacted>() {}
 
-const administer = async (statement: string) => {
-  const client = new pg.Client({ connectionString: serverUrl, connectionTimeoutMillis: 1_000 })
+const administer = async (statement: string, url = serverUrl): Promise<ReadonlyArray<Record<string, unknown>>> => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 })
   await client.connect()
-  await client.query(statement).finally(() => client.end())
+  const { rows } = await client.query(statement).finally(() => client.end())
+  return rows
 }
 
 /** For `describe.skipIf(!serverAnswers)`. */
@@ -23,8 +34,8 @@ export const serverAnswers: boolean = await administer("SELECT 1").then(
   () => false
 )
 
-const urlOf = (name: string) => {
-  const url = new URL(serverUrl)
+const urlOf = (name: string, base = serverUrl) => {
+  const url = new URL(base)
   url.pathname = `/${name}`
   return Redacted.make(url.href)
 }
@@ -71,8 +82,64 @@ const createWithSchema = async (name: string) => {
   }
 }
 
-/** A database on the server that `create` creates under the name it is given; dropped with the scope. */
-const layerCreated = (create: (name: string) => Promise<unknown>): Layer.Layer<TestDatabaseUrl> =>
+/** The urls of the database of this name on all nodes of the cluster, the coordinator's first. */
+const urlsOnCluster = async (name: string) => {
+  const nodes = await administer("SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid", clusterUrl)
+  return nodes.map(({ nodename, nodeport }) => {
+    const url = new URL(Redacted.value(urlOf(name, clusterUrl)))
+    url.hostname = String(nodename)
+    url.port = String(nodeport)
+    return url.href
+  })
+}
+
+/** Runs a statement on the maintenance database of each node, because a database is created on each by itself. */
+const onEachNode = async (statement: string) => {
+  for (const url of await urlsOnCluster("postgres")) await administer(statement, url)
+}
+
+/** Installs the extension in a database of all nodes, and makes the coordinator's one know them. */
+export const joinNodes = async (name: string) => {
+  const urls = await urlsOnCluster(name)
+  for (const url of urls) await administer("CREATE EXTENSION citus", url)
+  const [coordinator = "", ...workers] = urls
+  const places = (url: string) => [`'${new URL(url).hostname}'`, new URL(url).port].join(", ")
+  await administer(`SELECT citus_set_coordinator_host(${places(coordinator)})`, coordinator)
+  for (const worker of workers) await administer(`SELECT citus_add_node(${places(worker)})`, coordinator)
+}
+
+/** Creates a database on all nodes. Its tables are local until they are distributed. */
+const createOnCluster = async (name: string) => {
+  await onEachNode(`CREATE DATABASE ${name}`)
+  await joinNodes(name)
+}
+
+/** Creates a database on all nodes with the schema and distributed tables. */
+const createDistributed = async (name: string) => {
+  await createOnCluster(name)
+  const url = urlOf(name, clusterUrl)
+  await Effect.runPromise(
+    Effect.zipRight(Migrations.run, Distribution.distribute).pipe(
+      Effect.provide(Database.layerServer({ url, maxConnections: 1 }))
+    )
+  )
+  // Suites passed on tables that were not distributed once.
+  const rows = await administer(
+    "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
+    Redacted.value(url)
+  )
+  recordMultiTask()
+  for (const setting of reportMultiTask) await administer(`ALTER DATABASE ${name} SET ${setting}`, Redacted.value(url))
+  const names = rows.map((row) => String(row.name)).sort()
+  if (names.join() !== [...Distribution.distributedTables].sort().join())
+    throw new Error(`The distributed tables of ${name} are ${names.join(", ")}`)
+}
+
+/** A database on the server, or on the cluster, that `create` creates under the name it is given; dropped with the scope. */
+const layerCreated = (
+  create: (name: string) => Promise<unknown>,
+  isCluster = isServerCluster
+): Layer.Layer<TestDatabaseUrl> =>
   Layer.scoped(
     TestDatabaseUrl,
     Effect.gen(function* () {
@@ -80,17 +147,24 @@ const layerCreated = (create: (name: string) => Promise<unknown>): Layer.Layer<T
       const name = `catalog_test_${suffix}`
       yield* Effect.acquireRelease(
         Effect.promise(() => create(name)),
-        () => Effect.promise(() => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+        () => {
+          const drop = `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`
+          return Effect.promise<unknown>(() => (isCluster ? onEachNode(drop) : administer(drop))).pipe(
+            Effect.zipRight(Effect.sync(() => refuseMultiTask(name)))
+          )
+        }
       )
-      return urlOf(name)
+      return urlOf(name, isCluster ? clusterUrl : serverUrl)
     })
   )
 
 /** A fresh database on the server, without the schema: for suites about migrations or about several installations. */
-export const layerServerUrlEmpty = layerCreated((name) => administer(`CREATE DATABASE ${name}`))
+export const layerServerUrlEmpty = layerCreated((name) =>
+  isServerCluster ? createOnCluster(name) : administer(`CREATE DATABASE ${name}`)
+)
 
 /** A fresh database on the server, with the schema. */
-export const layerServerUrl = layerCreated(createWithSchema)
+export const layerServerUrl = layerCreated(isServerCluster ? createDistributed : createWithSchema)
 
 /**
  * Commits of the database do not wait for the disk: one takes 0.2 ms instead of 4 ms. Suites of races and crashes keep
@@ -99,7 +173,8 @@ export const layerServerUrl = layerCreated(createWithSchema)
 const WithoutSync = Layer.effectDiscard(
   Effect.flatMap(TestDatabaseUrl, (url) => {
     const name = new URL(Redacted.value(url)).pathname.slice(1)
-    return Effect.promise(() => administer(`ALTER DATABASE ${name} SET synchronous_commit = off`))
+    const alter = `ALTER DATABASE ${name} SET synchronous_commit = off`
+    return Effect.promise<unknown>(() => (isServerCluster ? onEachNode(alter) : administer(alter)))
   })
 )
 
@@ -120,8 +195,21 @@ export const layerEmbeddedEmpty = embeddedFrom(emptyImage)
 /** The embedded engine in memory, with the schema. */
 export const layerEmbedded = embeddedFrom(schemaImage)
 
-/** For suites that run on both: `layer` has the schema, `empty` has not. */
+/** A fresh database on the cluster, with distributed tables. */
+const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
+
+/** A database on each node, without the extension: each is a server of its own. */
+export const layerSeparateNodes = Layer.provideMerge(
+  onServer,
+  layerCreated((name) => onEachNode(`CREATE DATABASE ${name}`), true)
+)
+
+/** The same without the schema. */
+const layerClusterEmpty = Layer.provideMerge(onServer, layerCreated(createOnCluster, true))
+
+/** For suites that run on all engines: `layer` has the schema, `empty` has not. The cluster is left out without TEST_CITUS_URL. */
 export const engines = [
   { name: "embedded", absent: false, layer: layerEmbedded, empty: layerEmbeddedEmpty },
-  { name: "server", absent: !serverAnswers, layer: layerServer, empty: layerServerEmpty }
-] as const
+  { name: "server", absent: !serverAnswers, layer: layerServer, empty: layerServerEmpty },
+  ...(clusterUrl === undefined ? [] : [{ name: "citus", absent: false, layer: layerCluster, empty: layerClusterEmpty }])
+]

@@ -10,6 +10,7 @@ import { FaultInjector } from "../../../src/runtime/FaultInjector.ts"
 import { UuidSource } from "../../../src/runtime/Identifiers.ts"
 import { MemoryRepositories } from "../../../src/testing/index.ts"
 import { layerMemoryImports } from "../../support/MemoryImports.ts"
+import { moveClock, replaceClock } from "../../support/TestClock.ts"
 import { engines } from "../../support/TestDatabase.ts"
 
 const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
@@ -57,6 +58,8 @@ export const memorySide = (name: string, plant: Plant = Layer.empty) =>
     (context): Side => ({ name, context, tell: Effect.void })
   ).pipe(Effect.withClock(clock))
 
+const sinceEpoch = (_: string, millis: string) => `timestamptz 'epoch' + ${millis} * interval '1 millisecond'`
+
 /** The database's clock stands where it is put, and cursors are signed as the memory twin does. */
 const told = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -64,10 +67,8 @@ const told = Layer.effectDiscard(
     const key = yield* Effect.flatMap(CatalogRepo, ({ cursorKey }) => cursorKey).pipe(
       Effect.provide(Layer.fresh(MemoryRepositories))
     )
-    yield* sql.unsafe(`
-      CREATE TABLE test_time (now timestamptz NOT NULL);
-      INSERT INTO test_time VALUES (timestamptz '2026-01-01 00:00Z');
-      CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT now FROM test_time';`)
+    yield* replaceClock(sinceEpoch)
+    yield* moveClock(sinceEpoch, time.millis)
     yield* sql`UPDATE installation SET cursor_key = ${Buffer.from(key)}`
   })
 )
@@ -85,10 +86,7 @@ const sqlSide = (name: string, database: Layer.Layer<Database.Database, unknown>
     (context): Side => ({
       name,
       context,
-      tell: Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`UPDATE test_time SET now = to_timestamp(${time.millis}::double precision / 1000)`
-      ).pipe(Effect.orDie, Effect.provide(context))
+      tell: Effect.suspend(() => moveClock(sinceEpoch, time.millis)).pipe(Effect.orDie, Effect.provide(context))
     })
   ).pipe(Effect.withClock(clock))
 

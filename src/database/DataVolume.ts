@@ -1,0 +1,14 @@
+import { existsSync, statfsSync, statSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+
+/** Types of file systems in memory (statfs(2)): tmpfs and ramfs. */
+const inMemory: ReadonlySet<number> = new Set([0x0102_1994, 0x8584_58f6])
+
+const existingAbove = (path: string): string => (existsSync(path) ? path : existingAbove(dirname(path)))
+
+/** Why files in this directory are lost with their container: undefined when it is on a mounted disk. `root` is of the container. */
+export const whyLost = (directory: string, root = "/"): string | undefined => {
+  const place = existingAbove(resolve(directory))
+  if (inMemory.has(statfsSync(place).type)) return "is in memory"
+  return statSync(place).dev === statSync(root).dev ? "is not on a volume" : undefined
+}

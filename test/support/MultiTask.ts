@@ -1,0 +1,39 @@
+import pg from "pg"
+import { allAccounts } from "../../src/database/PlannerHints.ts"
+import { unnamedTables } from "../database/NamedAccounts.ts"
+
+/**
+ * Statements that named the account for each of their tables and yet asked several shards of a cluster, by database. Statements of
+ * tests that look at all accounts name none.
+ */
+const found = new Map<string, Set<string>>()
+
+let isRecording = false
+
+/** Records what the sessions of this process report, whoever opens them. */
+export const recordMultiTask = (): void => {
+  if (isRecording) return
+  isRecording = true
+  const { connect } = pg.Client.prototype
+  // biome-ignore lint/suspicious/noExplicitAny: connect has two overloads, and both pass.
+  pg.Client.prototype.connect = function (this: pg.Client, ...args: ReadonlyArray<any>): any {
+    this.on("notice", ({ message }) => {
+      if (message !== "multi-task query about to be executed") return
+      const query = (this as unknown as { readonly _activeQuery: { readonly text?: string } | null })._activeQuery
+      const text = query?.text ?? ""
+      if (!text.includes("account_id = $") || text.includes(allAccounts) || unnamedTables(text).length > 0) return
+      const database = this.database ?? ""
+      found.set(database, (found.get(database) ?? new Set()).add(text))
+    })
+    return connect.apply(this, args as never)
+  }
+}
+
+/** Settings of a database that make its sessions report. A generic plan, which Citus tries and discards, would be reported too. */
+export const reportMultiTask = ["citus.multi_task_query_log_level = 'notice'", "plan_cache_mode = 'force_custom_plan'"]
+
+/** Throws if a statement of this database asked several shards. */
+export const refuseMultiTask = (database: string): void => {
+  const texts = [...(found.get(database) ?? [])]
+  if (texts.length > 0) throw new Error(`Statements of one account that asked several shards:\n${texts.join("\n")}`)
+}
