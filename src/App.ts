@@ -176,11 +176,15 @@ export const ServicesOnDatabase = Layer.mergeAll(
 )
 
 /** Where the key is that the credentials of stores are encrypted under. */
-const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
+const secretKeyOf = ({ databaseUrl, dataDirectory, previousSecretKey, secretKey }: AppConfig) =>
   Layer.succeed(
     SecretKeySource,
     Option.match(secretKey, {
-      onSome: (key) => ({ _tag: "Setting" as const, key }),
+      onSome: (key) => ({
+        _tag: "Setting" as const,
+        key,
+        ...(Option.isSome(previousSecretKey) && { previous: previousSecretKey.value })
+      }),
       onNone: () =>
         Option.isSome(databaseUrl)
           ? { _tag: "None" as const }

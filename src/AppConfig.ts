@@ -54,6 +54,8 @@ export interface AppConfig {
    * database DATA_DIR/secret.key, made when it is needed; with DATABASE_URL none, and no credential can be kept.
    */
   readonly secretKey: Option.Option<Redacted.Redacted>
+  /** SECRET_KEY_PREVIOUS (secret): the key before SECRET_KEY, until `secret rotate` has encrypted everything again. */
+  readonly previousSecretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
   readonly logFormat: LogFormat
   /** ACCESS_LOG: json writes a line for each request to stderr. Default off. */
@@ -194,6 +196,11 @@ const isHostName = (value: string) =>
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
 
+const encryptionKey = (name: string) =>
+  secret(name, "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`", (value) =>
+    Option.isSome(secretKeyBytes(value))
+  )
+
 const listedIn = (list: string): ReadonlyArray<string> =>
   list
     .split(",")
@@ -274,11 +281,8 @@ const settings: Config.Config<AppConfig> = Config.all({
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
   pooler: oneOf("DATABASE_POOLER", poolers, "none"),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
-  secretKey: secret(
-    "SECRET_KEY",
-    "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`",
-    (value) => Option.isSome(secretKeyBytes(value))
-  ),
+  secretKey: encryptionKey("SECRET_KEY"),
+  previousSecretKey: encryptionKey("SECRET_KEY_PREVIOUS"),
   logFormat: oneOf("LOG_FORMAT", logFormats, "pretty"),
   accessLog: oneOf("ACCESS_LOG", accessLogs, "off"),
   spanPercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100),

@@ -151,6 +151,15 @@ export const StoreRpcs = RpcGroup.make(
     success: StoreChange,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked)
   }),
+  /** Encrypts the tokens of all stores, of all accounts, with the current key. ValidationFailed: SECRET_KEY is not set. */
+  Rpc.make("rotateSecrets", {
+    success: Schema.Struct({
+      rotated: Schema.Int,
+      current: Schema.Int,
+      unreadable: Schema.Array(Schema.Struct({ accountId: AccountId, domain: Schema.String }))
+    }),
+    error: ValidationFailed
+  }),
   /** By domain. */
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
 )

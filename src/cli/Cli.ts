@@ -22,6 +22,7 @@ import { migrateCommand } from "./MigrateCommand.ts"
 import { Refused, reasonOf, tidyConsole } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
+import { secretCommand } from "./SecretCommands.ts"
 import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
@@ -40,6 +41,7 @@ const command = Command.make("catalog").pipe(
     userCommand,
     keyCommand,
     storeCommand,
+    secretCommand,
     platformCommand,
     importCommand,
     definitionCommand,

@@ -102,10 +102,10 @@ const noteUnavailable = (requestId: string, { message }: Unavailable) =>
 
 /**
  * The answer to a request that failed. Logs a 503, at most 20 a second. Logs a defect once, with its cause and the request's id. `refuse`: how a surface beside
- * the API words it. `misfits`: called if the request could not be decoded.
+ * the API words it. `misfits`: called if the request could not be decoded. `isProbe`: of readiness, which logs its changes itself.
  */
 export const answerFailure =
-  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>
+  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits, isProbe = false) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause, misfits)
@@ -117,7 +117,7 @@ export const answerFailure =
           answer
         )
       case "Unavailable":
-        return Effect.zipRight(noteUnavailable(requestId, error), answer)
+        return isProbe ? answer : Effect.zipRight(noteUnavailable(requestId, error), answer)
       default:
         return answer
     }

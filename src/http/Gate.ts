@@ -18,6 +18,7 @@ import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
 import { answerFailure, errorResponse } from "./Envelope.ts"
 import { AnswerCache } from "./fast/AnswerCache.ts"
 import { type KnownAnswer, knownAnswerOf, sendKnown, sendWhole } from "./fast/KnownAnswer.ts"
+import { readinessPath } from "./Health.ts"
 import { carry, extendTime, type Passage, type Refuse } from "./Passage.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
@@ -216,7 +217,13 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
         limitTime(passage, fiber)
         const answer = Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
-          (cause) => answerFailure(passage.id, passage.refuse, () => misfitsOf(passage))(cause)
+          (cause) =>
+            answerFailure(
+              passage.id,
+              passage.refuse,
+              () => misfitsOf(passage),
+              passage.route?.path === readinessPath
+            )(cause)
         ).pipe(Effect.flatMap((response) => leave(passage, response)))
         return trace === undefined ? answer : trace(passage, answer)
       })

@@ -3,7 +3,9 @@ import { Context, Effect, Layer, Ref } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { openRoute } from "./RouteTable.ts"
 
-export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]
+export const readinessPath = "/readyz"
+
+export const healthRoutes = [openRoute("/healthz"), openRoute(readinessPath)]
 
 /** Whether the service can take requests. */
 export class Readiness extends Context.Tag("catalog/Readiness")<
@@ -47,7 +49,7 @@ export const Health = HttpApiBuilder.Router.use((router) =>
     const readiness = yield* Readiness
     yield* router.get("/healthz", HttpServerResponse.json({ status: "ok" }))
     yield* router.get(
-      "/readyz",
+      readinessPath,
       Effect.flatMap(Effect.orDie(readiness.check), () => HttpServerResponse.json({ status: "ready" }))
     )
   })

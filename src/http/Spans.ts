@@ -1,6 +1,6 @@
 import { HttpMiddleware, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Context, Effect, Exit, Option, Runtime, Tracer } from "effect"
+import { Context, Effect, Exit, identity, Option, Runtime, Tracer } from "effect"
 import { makeSampler, parentOf } from "../telemetry/Sampling.ts"
 import { RequestTracing, type Tracing } from "../telemetry/Tracing.ts"
 import type { Passage } from "./Passage.ts"
@@ -45,16 +45,17 @@ export const requestTracing: Effect.Effect<Tracing | undefined> = Effect.gen(fun
 })
 
 /**
- * Starts a server with the tracer of its requests. The library's own span of a request is off: it has the whole address, in which
- * there may be one-time tokens, and all headers. Without tracing the tracer is off: spans of every request would cost a third of
- * its time.
+ * Starts a server with the tracer of its requests, which is off until a request is sampled: spans of every request would cost a third
+ * of its time. The library's own span of a request stays off: it has the whole address, in which there may be one-time tokens, and
+ * all headers.
  */
 export const startTraced =
   (tracing: Tracing | undefined) =>
   <A, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     start.pipe(
       HttpMiddleware.withTracerDisabledWhenEffect(() => true),
-      tracing === undefined ? Effect.withTracerEnabled(false) : Effect.withTracer(tracing.tracer)
+      Effect.withTracerEnabled(false),
+      tracing === undefined ? identity : Effect.withTracer(tracing.tracer)
     )
 
 /** Tells who makes a request: an account, but not a person. */
@@ -63,15 +64,15 @@ const callerOf = ({ actor, caller = actor }: Passage): Readonly<Record<string, s
 
 type Respond<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Gives a sampled request its span; programs of other requests make none either. */
+/** Gives a sampled request its span. Other requests have none, and neither have their programs. */
 export const makeTrace =
   ({ sample }: Tracing, routeOf: (request: HttpServerRequest.HttpServerRequest) => string | undefined) =>
   <E, R>(passage: Passage, respond: Respond<E, R>): Respond<E, R> => {
     const { request } = passage
     const parent = parentOf(request.headers.traceparent)
-    if (!sample(parent)) return Effect.withTracerEnabled(respond, false)
+    if (!sample(parent)) return respond
     const route = routeOf(request)
-    return Effect.useSpan(
+    const traced = Effect.useSpan(
       route === undefined ? request.method : `${request.method} ${route}`,
       {
         ...(parent !== undefined && { parent }),
@@ -94,4 +95,5 @@ export const makeTrace =
           )
         )
     )
+    return Effect.withTracerEnabled(traced, true)
   }

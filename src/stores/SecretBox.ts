@@ -8,8 +8,8 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 export type SecretKey =
   /** No key: secrets cannot be saved. */
   | { readonly _tag: "None" }
-  /** A setting: 32 bytes in base64 or hexadecimal. */
-  | { readonly _tag: "Setting"; readonly key: Redacted.Redacted }
+  /** A setting: 32 bytes in base64 or hexadecimal. `previous`: a key that secrets are still read with, but not encrypted with. */
+  | { readonly _tag: "Setting"; readonly key: Redacted.Redacted; readonly previous?: Redacted.Redacted }
   /** A file beside the embedded database. It is created with the first secret. */
   | { readonly _tag: "File"; readonly path: string }
 
@@ -60,6 +60,9 @@ const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
   return decipher.update(sealed.subarray(1 + nonceBytes + tagBytes), undefined, "utf8") + decipher.final("utf8")
 }
 
+const decryptedWith = (key: Buffer, sealed: Buffer, owner: SecretOwner): Option.Option<string> =>
+  Option.liftThrowable(decrypted)(key, sealed, owner)
+
 /** A file operation. Fails with Node's error code. */
 const onFiles = <A>(work: () => Promise<A>): Effect.Effect<A, string> =>
   Effect.tryPromise({
@@ -108,6 +111,10 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
     readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>
     /** Decrypts a secret. SecretUnreadable: the key is missing or different, or the secret was changed or has another owner. */
     readonly open: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<Redacted.Redacted, SecretUnreadable>
+    /** Whether the current key decrypts a secret, and not only the previous one. */
+    readonly isCurrent: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<boolean>
+    /** ValidationFailed: the key is not a setting, so there is no other key to change to. */
+    readonly mustBeSetting: Effect.Effect<void, ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -115,6 +122,10 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
     Effect.gen(function* () {
       const source = yield* SecretKeySource
       const name = source._tag === "File" ? source.path : "SECRET_KEY"
+      const previous = Option.flatMap(
+        Option.fromNullable(source._tag === "Setting" ? source.previous : undefined),
+        (key) => secretKeyBytes(Redacted.value(key))
+      )
 
       /** The existing key; none: the setting is not set, or the file was not created yet. */
       const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
@@ -154,11 +165,29 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
               return yield* unreadable(source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
             const bytes = Buffer.from(sealed)
             if (bytes[0] !== version) return yield* unreadable("it was encrypted by a newer version of this service")
-            return yield* Effect.try({
-              try: () => Redacted.make(decrypted(found.value, bytes, owner)),
-              catch: () => unreadable(`${name} is not the key that it was encrypted with`)
-            })
-          })
+            const opened = decryptedWith(found.value, bytes, owner)
+            const text = Option.orElse(opened, () =>
+              Option.flatMap(previous, (old) => decryptedWith(old, bytes, owner))
+            )
+            return Option.isSome(text)
+              ? Redacted.make(text.value)
+              : yield* unreadable(`${name} is not the key that it was encrypted with`)
+          }),
+        isCurrent: (sealed, owner) =>
+          Effect.map(Effect.option(known), (key) =>
+            Option.isSome(
+              Option.flatMap(Option.flatten(key), (found) => decryptedWith(found, Buffer.from(sealed), owner))
+            )
+          ),
+        mustBeSetting:
+          source._tag === "Setting"
+            ? Effect.void
+            : ValidationFailed.at(
+                "SECRET_KEY",
+                source._tag === "File"
+                  ? `is not set, so the key is in ${name}: to change it, set SECRET_KEY to a new key and SECRET_KEY_PREVIOUS to the content of that file`
+                  : "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the one that secrets are encrypted with"
+              )
       }
     })
   )

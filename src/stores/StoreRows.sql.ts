@@ -114,7 +114,9 @@ export const makeStoreWrites = (
 })
 
 /** Reads and writes the sealed credentials of linked stores. */
-export const makeStoreCredentials = (sql: SqlClient): Pick<Repo, "credential" | "keepCredential"> => {
+export const makeStoreCredentials = (
+  sql: SqlClient
+): Pick<Repo, "credential" | "keepCredential" | "replaceCredential"> => {
   const credential = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
     Result: Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }),
@@ -133,6 +135,14 @@ export const makeStoreCredentials = (sql: SqlClient): Pick<Repo, "credential" | 
     keepCredential: (accountId, id, sealed) =>
       sql`
         UPDATE store SET credential = ${Buffer.from(sealed)}
-        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie)
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie),
+    replaceCredential: (accountId, id, from, to) =>
+      sql`
+        UPDATE store SET credential = ${Buffer.from(to)}
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked' AND credential = ${Buffer.from(from)}
+        RETURNING id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      )
   }
 }

@@ -17,6 +17,7 @@ import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
 import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 
@@ -87,6 +88,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
     readonly link: (store: NewStore) => Effect.Effect<StoreChange, Refusal | PlatformReadError, CurrentActor>
     /** `beginUnlink`, and runs the job in this process to its end. */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, Refusal, CurrentActor>
+    /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
+    readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -97,8 +100,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const beginLink = yield* makeBeginLink(changes)
       const beginUnlink = yield* makeBeginUnlink(changes)
       return {
-        list: listUsable(repo),
-        publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
+        rotateSecrets: yield* makeRotateSecrets,
+        ...readsOf(repo),
         beginLink,
         beginUnlink,
         link: (store) => Effect.flatMap(beginLink(store), changes.finish),
@@ -251,14 +254,16 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     })
   })
 
-/** The stores that the actor can use. */
-const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
-  Effect.gen(function* () {
+/** Reads of the actor: the stores that they can use, and publish states. */
+const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
+  list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
     const all = yield* list(accountId)
     return all.filter(({ id }) => includes(bounds, id))
-  })
+  }),
+  publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => publishCounts(accountId))
+})
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 

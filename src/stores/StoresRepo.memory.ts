@@ -44,6 +44,16 @@ export const layerStoresRepoMemory = Layer.effect(
         updateAccount(memory, accountId, (account) =>
           account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
         ),
+      replaceCredential: (accountId, id, from, to) =>
+        Effect.gen(function* () {
+          const sealed = (yield* Ref.get(memory)).get(accountId)?.credentials.get(id)
+          if (sealed === undefined || !Buffer.from(sealed).equals(from)) return false
+          yield* updateAccount(memory, accountId, (account) => ({
+            ...account,
+            credentials: new Map(account.credentials).set(id, to)
+          }))
+          return true
+        }),
       reserveShop: (accountId, domain) =>
         Effect.map(Ref.get(memory), (state) =>
           [...state.values()].every(

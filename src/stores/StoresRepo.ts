@@ -38,6 +38,13 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store. */
     readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
+    /** Replaces the credential of a linked store if it is still `from`. False: it is not. */
+    readonly replaceCredential: (
+      accountId: AccountId,
+      id: StoreId,
+      from: Uint8Array,
+      to: Uint8Array
+    ) => Effect.Effect<boolean>
     /**
      * Reserves the Shopify store of this domain for the account until it is unlinked. False: another account has linked it.
      * Call this only after the caller has proved to own the store, in the transaction that links it.

@@ -21,6 +21,7 @@ describe("settings", () => {
         pooler: "none",
         redisUrl: Option.none(),
         secretKey: Option.none(),
+        previousSecretKey: Option.none(),
         logFormat: "pretty",
         accessLog: "off",
         spanPercent: 0,
@@ -128,6 +129,11 @@ describe("settings", () => {
     [
       "SECRET_KEY",
       "0".repeat(63),
+      "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`"
+    ],
+    [
+      "SECRET_KEY_PREVIOUS",
+      "short",
       "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`"
     ],
     ["ALLOWED_ORIGINS", "*", "must be origins such as https://app.example.com, separated by commas"],

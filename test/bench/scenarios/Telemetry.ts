@@ -1,6 +1,11 @@
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { EventEmitter } from "node:events"
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs"
+import type { Server } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { carry, type Passage } from "../../../src/http/Passage.ts"
+import { observeRequests } from "../../../src/http/RequestLog.ts"
+import { measuring } from "../../../src/telemetry/Metrics.ts"
 import { openCatalog } from "../harness/Catalog.ts"
 import { ourSettings, serviceParameters } from "../harness/Contenders.ts"
 import { Load } from "../harness/Load.ts"
@@ -16,15 +21,12 @@ const products = 10_000
 const limit = 50
 /** Short rounds, many of them: what else the machine does changes within seconds. */
 const answersARound = 5_000
-const roundsPerRound = 5
+const pairsARound = 10
 const target = `/api/v1/products?limit=${limit}`
 const atMost = 1.03
 
-/** The service with nothing observed, and with each kind of observation. */
+/** What is switched on in the service beside the one that observes nothing. */
 const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  off: {},
-  metrics: { METRICS_PORT: "0" },
-  "access log": { ACCESS_LOG: "json" },
   "metrics and access log": { METRICS_PORT: "0", ACCESS_LOG: "json" },
   "OTLP to nobody, 1 % traced": {
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
@@ -38,87 +40,133 @@ const cpuMicrosOf = (pid: number | undefined): number =>
     .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]) / 1_000)
     .reduce((sum, micros) => sum + micros, 0)
 
-interface Round {
-  readonly answersPerSecond: number
-  readonly micros: number
+const uuid = "700b692f-1809-47d7-8789-2a216d58bf0d"
+
+/** Processor time in microseconds that observing takes for a request, by itself: the listeners of the server, without a server. */
+const observingMicros = (isMeasured: boolean, file: number | undefined): number => {
+  measuring.isOn = isMeasured
+  const server = new EventEmitter()
+  observeRequests(server as unknown as Server, file === undefined ? undefined : (text) => writeSync(file, text))
+  const socket = { bytesWritten: 0 }
+  const one = () => {
+    const request = { method: "GET", socket }
+    const response = Object.assign(new EventEmitter(), { req: request, statusCode: 200, writableFinished: true })
+    server.emit("request", request, response)
+    carry({
+      request: { source: request },
+      id: `req_${uuid}`,
+      route: { path: "/api/v1/products" },
+      actor: { _tag: "Key", accountId: uuid, keyId: uuid }
+    } as unknown as Passage)
+    socket.bytesWritten += 20_000
+    response.emit("close")
+  }
+  const requests = 200_000
+  for (let count = 0; count < requests; count++) one()
+  const before = process.cpuUsage()
+  for (let count = 0; count < requests; count++) one()
+  const { system, user } = process.cpuUsage(before)
+  server.emit("close")
+  return (system + user) / requests
+}
+
+const alone = (folder: string): string => {
+  const file = openSync(join(folder, "alone.log"), "w")
+  const rows: ReadonlyArray<readonly [name: string, isMeasured: boolean, file: number | undefined]> = [
+    ["off", false, undefined],
+    ["metrics", true, undefined],
+    ["access log", false, file],
+    ["metrics and access log", true, file]
+  ]
+  const micros = rows.map(([, isMeasured, to]) => spreadOf([1, 2, 3, 4, 5].map(() => observingMicros(isMeasured, to))))
+  closeSync(file)
+  return table(
+    ["observing alone, CPU, µs a request", "median", "min", "max"],
+    rows.map(([name], index) => {
+      const { max, median: middle, min } = micros[index] ?? spreadOf([])
+      return [name, ...[middle, min, max].map(ratio)]
+    })
+  )
+}
+
+interface Pair {
+  readonly off: number
+  readonly on: number
 }
 
 /**
  * What observation costs: the service beside itself, on the page that takes least time. Processor time an answer is compared within
- * a round, in which the order changes from round to round.
+ * pairs, one right after the other.
  */
 export const telemetry: Scenario = {
   name: "telemetry",
   title: "What observation costs",
-  run: async ({ rounds: asked }) => {
-    const count = asked * roundsPerRound
+  run: async ({ rounds }) => {
     const catalog = await openCatalog("catalog_bench_telemetry", products)
     const load = new Load()
     const folder = mkdtempSync(join(tmpdir(), "catalog-bench-"))
-    const started: Array<readonly [name: string, server: ServerProcess]> = []
-    const rounds = new Map(Object.keys(variants).map((name): [string, Array<Round>] => [name, []]))
+    const started: Array<ServerProcess> = []
+    const open = async (settings: Readonly<Record<string, string>>) => {
+      // The access log goes to a file, as under a supervisor.
+      const file = openSync(join(folder, `${started.length}.log`), "w")
+      const server = await ServerProcess.start(
+        serviceParameters("serve"),
+        { ...ourSettings(catalog), ...settings },
+        file
+      )
+      closeSync(file)
+      started.push(server)
+      return server
+    }
     try {
-      for (const [name, settings] of Object.entries(variants)) {
-        // The access log goes to a file, as under a supervisor.
-        const file = openSync(join(folder, `${started.length}.log`), "w")
-        const server = await ServerProcess.start(
-          serviceParameters("serve"),
-          { ...ourSettings(catalog), ...settings },
-          file
-        )
-        closeSync(file)
-        started.push([name, server])
+      const off = await open({})
+      const on: Array<readonly [name: string, server: ServerProcess, pairs: Array<Pair>]> = []
+      for (const [name, settings] of Object.entries(variants)) on.push([name, await open(settings), []])
+      const { length } = await readPage(off.url, catalog.token, target)
+      const micros = async ({ pid, url }: ServerProcess) => {
+        const before = cpuMicrosOf(pid)
+        const { answers } = await load.run({
+          url,
+          token: catalog.token,
+          connections,
+          targets: Array.from({ length: answersARound }, () => target),
+          lengths: Array.from({ length: answersARound }, () => length),
+          headers: {},
+          status: 200
+        })
+        return (cpuMicrosOf(pid) - before) / answers
       }
-      const { length } = await readPage(started[0]?.[1].url ?? "", catalog.token, target)
-      for (let number = 0; number <= count; number++) {
-        const order = number % 2 === 0 ? started : [...started].reverse()
-        for (const [name, server] of order) {
-          const before = cpuMicrosOf(server.pid)
-          const { answers, elapsedMillis } = await load.run({
-            url: server.url,
-            token: catalog.token,
-            connections,
-            targets: Array.from({ length: answersARound }, () => target),
-            lengths: Array.from({ length: answersARound }, () => length),
-            headers: {},
-            status: 200
-          })
-          const micros = (cpuMicrosOf(server.pid) - before) / answers
-          progress(`round ${number}, ${name}: ${micros.toFixed(1)} µs an answer`)
-          if (number > 0) rounds.get(name)?.push({ answersPerSecond: (answers / elapsedMillis) * 1_000, micros })
+      for (const server of started) await micros(server)
+      for (let number = 0; number < rounds * pairsARound; number++)
+        for (const [name, server, pairs] of on) {
+          const first = await micros(number % 2 === 0 ? off : server)
+          const second = await micros(number % 2 === 0 ? server : off)
+          pairs.push(number % 2 === 0 ? { off: first, on: second } : { off: second, on: first })
+          progress(`pair ${number}, ${name}: ${first.toFixed(1)} and ${second.toFixed(1)} µs an answer`)
         }
-      }
+      const report = [
+        `One page of ${limit} rows, ${connections} connections; ${rounds * pairsARound} pairs of ${whole(answersARound)} answers each, one right after the other.`,
+        table(
+          ["", "CPU, µs an answer", "off", "ratio within a pair, median", "min", "max", "target", "met"],
+          on.map(([name, , pairs]) => {
+            const spread = spreadOf(pairs.map((pair) => pair.on / pair.off))
+            return [
+              name,
+              median(pairs.map((pair) => pair.on)).toFixed(1),
+              median(pairs.map((pair) => pair.off)).toFixed(1),
+              ...[spread.median, spread.min, spread.max].map(ratio),
+              `≤ ${ratio(atMost)}`,
+              spread.median <= atMost ? "yes" : "no"
+            ]
+          })
+        ),
+        alone(folder)
+      ].join("\n\n")
+      return { report, postgresVersion: catalog.postgresVersion }
     } finally {
-      await Promise.all(started.map(([, server]) => server.stop()))
+      await Promise.all(started.map((server) => server.stop()))
       load.stop()
       rmSync(folder, { recursive: true, force: true })
     }
-    const off = rounds.get("off") ?? []
-    const report = [
-      `One page of ${limit} rows, ${connections} connections; ${count} rounds of ${whole(answersARound)} answers each, variants alternating.`,
-      table(
-        [
-          "",
-          "answers/s, median",
-          "CPU, µs an answer",
-          "CPU / off within a round, median",
-          "min",
-          "max",
-          "target",
-          "met"
-        ],
-        [...rounds].map(([name, all]) => {
-          const spread = spreadOf(all.map(({ micros }, index) => micros / (off[index]?.micros ?? Number.NaN)))
-          return [
-            name,
-            whole(median(all.map(({ answersPerSecond }) => answersPerSecond))),
-            median(all.map(({ micros }) => micros)).toFixed(1),
-            ...[spread.median, spread.min, spread.max].map(ratio),
-            ...(name === "off" ? ["", ""] : [`≤ ${ratio(atMost)}`, spread.median <= atMost ? "yes" : "no"])
-          ]
-        })
-      )
-    ].join("\n\n")
-    return { report, postgresVersion: catalog.postgresVersion }
   }
 }

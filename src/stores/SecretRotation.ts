@@ -1,0 +1,49 @@
+import { Effect, Option } from "effect"
+import type { ValidationFailed } from "../model/Errors.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { SecretBox } from "./SecretBox.ts"
+import { StoresRepo } from "./StoresRepo.ts"
+
+/** What became of the saved tokens of an account's stores. */
+export interface Rotation {
+  /** Tokens that were encrypted again, with the current key. */
+  readonly rotated: number
+  /** Tokens that were encrypted with the current key before. */
+  readonly current: number
+  /** Domains of stores whose token neither key decrypts. */
+  readonly unreadable: ReadonlyArray<string>
+}
+
+/**
+ * Encrypts all saved tokens of an account with the current key. It can be repeated and interrupted: each token is replaced by
+ * itself, and only if nobody replaced it meanwhile. ValidationFailed: SECRET_KEY is not set.
+ */
+export const makeRotateSecrets = Effect.gen(function* () {
+  const repo = yield* StoresRepo
+  const secrets = yield* SecretBox
+
+  return (accountId: AccountId): Effect.Effect<Rotation, ValidationFailed> =>
+    Effect.gen(function* () {
+      yield* secrets.mustBeSetting
+      const unreadable: Array<string> = []
+      let [rotated, current] = [0, 0]
+      for (const { domain, id: storeId } of yield* repo.list(accountId)) {
+        const sealed = yield* repo.credential(accountId, storeId)
+        if (Option.isNone(sealed)) continue
+        const owner = { accountId, storeId }
+        if (yield* secrets.isCurrent(sealed.value, owner)) {
+          current++
+          continue
+        }
+        const token = yield* Effect.option(secrets.open(sealed.value, owner))
+        if (Option.isNone(token)) unreadable.push(domain)
+        else {
+          const again = yield* secrets.seal(token.value, owner)
+          // Whoever links the store meanwhile encrypts its new token with the key of their process, so it counts as current here.
+          if (yield* repo.replaceCredential(accountId, storeId, sealed.value, again)) rotated++
+          else current++
+        }
+      }
+      return { rotated, current, unreadable }
+    })
+})

@@ -1,0 +1,61 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import { AccountId, StoreId } from "../../src/model/Ids.ts"
+import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
+import { catalog } from "../support/CommandLine.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const [old, next] = ["ab".repeat(32), "cd".repeat(32)] as const
+
+/** A Shopify store with a token that is encrypted with the old key, as if it had been linked. */
+const aStore = (accountId: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const owner = { accountId: AccountId.make(accountId), storeId: StoreId.make(crypto.randomUUID()) }
+    const sealed = yield* (yield* SecretBox).seal(Redacted.make("shpat_token"), owner)
+    yield* sql`
+      INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency, credential)
+      VALUES (${accountId}, ${owner.storeId}, 'tern.myshopify.com', 'Tern', 'shopify', 'en', '{en}', 'EUR',
+              ${Buffer.from(sealed)})`
+  }).pipe(
+    Effect.provide(SecretBox.layer),
+    Effect.provide(Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make(old) }))
+  )
+
+describe.skipIf(!serverAnswers)("secret rotate", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("encrypts the tokens with the new key, and says what it cannot read", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabaseUrl
+        const DATABASE_URL = Redacted.value(url)
+        const run = (settings: Readonly<Record<string, string>>, ...more: ReadonlyArray<string>) =>
+          catalog(["secret", "rotate", ...more], { DATABASE_URL, ...settings })
+        const created = yield* catalog(["account", "create", "--name", "Mine", "--json"], { DATABASE_URL })
+        const { account_id: accountId } = JSON.parse(created.stdout)
+        yield* aStore(accountId).pipe(Effect.provide(Database.layerServer({ url, maxConnections: 1 })))
+
+        assert.deepStrictEqual(yield* run({}), {
+          code: 1,
+          stdout: "",
+          stderr:
+            "SECRET_KEY: is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the one that secrets are encrypted with\n"
+        })
+        const unreadable = `Encrypted 0 tokens with SECRET_KEY; 0 tokens had it before. Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the token of tern.myshopify.com (account ${accountId}): link the store again with its token, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`
+        assert.deepStrictEqual(yield* run({ SECRET_KEY: next }), { code: 1, stdout: "", stderr: `${unreadable}\n` })
+        const keys = { SECRET_KEY: next, SECRET_KEY_PREVIOUS: old }
+        assert.deepStrictEqual(yield* run(keys), {
+          code: 0,
+          stdout:
+            "Encrypted 1 token with SECRET_KEY; 0 tokens had it before.\nSECRET_KEY_PREVIOUS can be removed from every process.\n",
+          stderr: ""
+        })
+        const again = yield* run({ SECRET_KEY: next }, "--json")
+        assert.deepStrictEqual(JSON.parse(again.stdout), { rotated: 0, current: 1, unreadable: [] })
+        const back = yield* run({ SECRET_KEY: old })
+        assert.strictEqual(back.code, 1)
+      })
+    )
+  })
+})
