@@ -1,6 +1,7 @@
 import { Effect } from "effect"
+import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
-import { type AccountId, ImportId } from "../model/Ids.ts"
+import { type AccountId, type EntityId, ImportId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import type { DemoStores } from "./DemoCatalog.ts"
@@ -19,15 +20,16 @@ export const makeDemoMirror = Effect.gen(function* () {
 
   return (accountId: AccountId, stores: DemoStores) =>
     Effect.gen(function* () {
+      const entities: Array<EntityId> = []
       for (const { sections, store } of demoSections(stores, demoPlatformId)) {
         const { domain, id: storeId, platform } = store
         for (const [section, items] of Object.entries(sections))
           yield* shops.putSection({ accountId, storeId }, section, items)
         const importId = yield* mintId(ImportId)
         yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, token: null })
-        yield* mirror.apply(accountId, importId, storeId)
+        entities.push(...(yield* mirror.apply(accountId, importId, storeId)).translated)
         yield* mirror.forget(accountId, importId)
       }
-      yield* drafts.raise(accountId)
+      yield* drafts.raise(accountId, undefined, { ...emptyNote, entities })
     })
 })

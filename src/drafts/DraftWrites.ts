@@ -5,6 +5,8 @@ import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
+import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
+import { makeInsertNote } from "./ChangeNotes.sql.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
@@ -17,6 +19,8 @@ export const makeDraftWrites = (
 ): Pick<Context.Tag.Service<DraftsRepo>, "raise" | "save" | "saveStamped"> => {
   const { insertEntities, selectCounters, updateEntities } = makeEntityRows(sql)
   const writeParts = makeWriteParts(sql)
+  const insertNote = makeInsertNote(sql)
+  const saysNothing = ({ entities, moved }: ChangeNote) => entities.length + moved.length === 0
 
   const raiseAccount = (accountId: string, count: number) => sql`
     UPDATE account_state a
@@ -30,12 +34,19 @@ export const makeDraftWrites = (
     WHERE a.account_id = ${accountId}`
 
   const raiseFirst = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, count: Schema.Int }),
+    Request: Schema.Struct({
+      accountId: Schema.typeSchema(AccountId),
+      count: Schema.Int,
+      note: Schema.Any as Schema.Schema<ChangeNote>
+    }),
     Result: Counters,
-    execute: ({ accountId, count }) => sql`
-      ${raiseAccount(accountId, count)}
-      RETURNING a.change_seq - ${count} AS "seqBefore",
-                stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`
+    execute: ({ accountId, count, note }) => sql`
+      WITH raised AS (
+        ${raiseAccount(accountId, count)}
+        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+                  stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS time_before
+      ), noted AS (${insertNote(accountId, note)})
+      SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
   })
 
   return {
@@ -45,25 +56,27 @@ export const makeDraftWrites = (
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
         yield* writeParts(accountId, plan)
       }).pipe(orDie),
-    raise: (accountId, plan) => {
+    raise: (accountId, plan, note = plan === undefined ? emptyNote : noteOf(plan)) => {
       const updates = plan === undefined ? [] : risenUpdates(plan)
       const count = plan?.stamped.length ?? 0
       const raised = raiseAccount(accountId, count)
+      const counters = sql`
+        ${raised}
+        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+                  plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
       const statement =
-        updates.length === 0
-          ? raised
-          : updateEntities(
-              accountId,
-              updates,
-              sql`${raised}
-                RETURNING a.change_seq - ${count} AS seq_before,
-                          plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
-            )
+        updates.length > 0
+          ? updateEntities(accountId, updates, counters, insertNote(accountId, note))
+          : saysNothing(note)
+            ? raised
+            : sql`WITH raised AS (${counters}) ${insertNote(accountId, note)}`
       return orDie(Effect.asVoid(statement))
     },
     saveStamped: (accountId, planned) =>
       Effect.gen(function* () {
-        const counters = yield* Effect.orDie(raiseFirst({ accountId, count: planned.stamped.length }))
+        const counters = yield* Effect.orDie(
+          raiseFirst({ accountId, count: planned.stamped.length, note: noteOf(planned) })
+        )
         const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
         const created = new Set(plan.created.map(({ id }) => id))
         const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import type { Locked, Plan } from "./CatalogChange.ts"
+import type { ChangeNote } from "./ChangeNote.ts"
 import { makeDraftLock } from "./DraftLocks.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
 
@@ -28,9 +29,10 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
      * Raises the account's version, and the revisions and stamps of a plan, in one statement. It must be the last statement of
-     * a transaction, so that a walk misses no entity. Without a plan, only the version rises.
+     * a transaction, so that a walk misses no entity. Without a plan, only the version rises. `note`: what the transaction
+     * changed, if that is not what the plan changes.
      */
-    readonly raise: (accountId: AccountId, plan?: Plan) => Effect.Effect<void>
+    readonly raise: (accountId: AccountId, plan?: Plan, note?: ChangeNote) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(

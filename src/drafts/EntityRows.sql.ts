@@ -46,19 +46,24 @@ export const makeEntityRows = (sql: SqlClient) => ({
     WHERE own.account_id = ${accountId}`
   },
 
-  /** `counted`: a statement that returns `seq_before` and `time_before`. */
-  updateEntities: (accountId: AccountId, updates: ReadonlyArray<EntityUpdate>, counted: Fragment) => sql`
-    WITH counted AS (${counted})
+  /** `raised`: a statement that returns `seq_before` and `time_before`. `beside`: an INSERT that may read `raised`. */
+  updateEntities: (
+    accountId: AccountId,
+    updates: ReadonlyArray<EntityUpdate>,
+    raised: Fragment,
+    beside?: Fragment
+  ) => sql`
+    WITH raised AS (${raised}) ${beside === undefined ? sql`` : sql`, beside AS (${beside})`}
     UPDATE entity e
     SET attributes = coalesce(r.attributes, e.attributes), position = coalesce(r.position, e.position),
         pending_publish = coalesce(r."pendingPublish", e.pending_publish),
         last_publish_status = coalesce(r."lastPublishStatus", e.last_publish_status),
         store_ids = coalesce(r."storeIds", e.store_ids), search_text = coalesce(r."searchText", e.search_text),
         draft_revision = e.draft_revision + r.revisions,
-        change_seq = coalesce(counted.seq_before + r.n, e.change_seq),
-        canonical_changed_at = coalesce(plus_micros(counted.time_before, r.n), e.canonical_changed_at),
+        change_seq = coalesce(raised.seq_before + r.n, e.change_seq),
+        canonical_changed_at = coalesce(plus_micros(raised.time_before, r.n), e.canonical_changed_at),
         stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE t.id END
-    FROM counted, (SELECT tx_stamp() AS id) t, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
+    FROM raised, (SELECT tx_stamp() AS id) t, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
       id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
       "storeIds" uuid[], "searchText" text, revisions integer, n integer
     )

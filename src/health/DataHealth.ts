@@ -1,5 +1,4 @@
 import { Context, Effect, Layer, Option } from "effect"
-import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { DivergenceRules } from "../drafts/Divergence.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -30,11 +29,11 @@ import {
   isPerStore,
   type StructureRules
 } from "./Health.ts"
-import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
+import { HealthRepo, type IssueRows, type ScanProgress } from "./HealthRepo.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
-import { measureScan } from "./ScanMetrics.ts"
+import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
-/** Concurrent scans in this process. Each keeps a connection for its whole time. */
+/** Concurrent scans in this process. Each occupies a connection during its steps. */
 const maxScans = 2
 
 /** Limit of the fields of one level of the rules. */
@@ -58,12 +57,6 @@ export interface IssuesQuery {
 export interface CheckChanges {
   readonly divergence?: Partial<DivergenceRules> | undefined
   readonly structure?: Partial<StructureRules> | undefined
-}
-
-interface ScanWork {
-  readonly accountId: AccountId
-  readonly dimension: HealthDimension
-  readonly storeId: StoreId | null
 }
 
 /** The quality of the caller's catalog. It is scanned on request and otherwise read from the last scan. */
@@ -106,6 +99,10 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       kind: EntityKind,
       levels: Partial<FieldsToFill>
     ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
+    /** The scans from nothing that are not finished. Nobody may be working on them. */
+    readonly unfinished: Effect.Effect<ReadonlyArray<ScanProgress>, never, CurrentActor>
+    /** Deletes what scans of all accounts have left. Returns the number of deleted rows. */
+    readonly forget: Effect.Effect<number>
     /** Changes the rules of divergence and structure. Omitted rules stay the same. */
     readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
   }
@@ -117,27 +114,13 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       const drafts = yield* DraftsRepo
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
+      const scanSteps = yield* makeScanSteps
       const permits = yield* Effect.makeSemaphore(maxScans)
-
-      /** Does nothing if another process scans the dimension now: waiting for it would occupy a connection. */
-      const attempt = ({ accountId, dimension, storeId }: ScanWork, newest: number) =>
-        transaction
-          .run(
-            Effect.gen(function* () {
-              const isLocked = yield* repo.tryLock(accountId, dimension)
-              const last = yield* repo.lastRun(accountId, dimension, storeId)
-              if (!isLocked || last > newest) return last
-              const run = yield* measureScan(dimension, repo.scan(accountId, dimension, storeId))
-              yield* drafts.raise(accountId)
-              return run
-            })
-          )
-          .pipe(Effect.provideService(Workload, "scan"), permits.withPermits(1))
 
       const scanned = yield* makeSharedRuns<ScanWork>({
         nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
         ticket: repo.ticket,
-        attempt
+        attempt: (work, newest) => permits.withPermits(1)(scanSteps(work, newest))
       })
 
       const mustBeLinked = Effect.fnUntraced(function* (storeId: StoreId | undefined) {
@@ -190,6 +173,8 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const accountId = yield* mustBeLinked(store_id)
           return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
         }),
+        unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
+        forget: repo.tidyAll,
         rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),
         setRules: Effect.fn("DataHealth.setRules")(function* (rules) {
           const { accountId } = yield* CurrentActor

@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, StoreId } from "../model/Ids.ts"
+import { AccountId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { dimensionOf, HealthDimension, HealthIssue, isPerStore } from "./Health.ts"
 import type { HealthRepo, IssueFilter } from "./HealthRepo.ts"
@@ -32,14 +32,10 @@ const inSection = (accountId: AccountId, { locale, section, storeId }: IssueFilt
 
 /** Pages of a section's rows, as of its last scan. */
 export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<HealthRepo>, "countIssues" | "issues"> => {
-  /** The column that numbers the rows under these filters. */
-  const ordinalOf = ({ locale, storeId }: InSection) =>
-    sql.literal(`i.${storeId === null ? "" : "store_"}${locale === null ? "" : "locale_"}ordinal`)
-
   /** The rows of a snapshot under these filters. */
   const rowsOf = ({ accountId, locale, section, storeId }: InSection) => sql`
                  FROM health_issue i
-                 WHERE i.account_id = ${accountId} AND i.run = s.run AND i.section = ${section}
+                 WHERE i.account_id = ${accountId} AND i.base = s.base AND i.section = ${section}
                    ${storeId === null ? sql`` : sql`AND i.store_id = ${storeId}`}
                    ${locale === null ? sql`` : sql`AND i.locale = ${locale}`}`
 
@@ -48,6 +44,12 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
         FROM health_snapshot s
         WHERE s.account_id = ${accountId} AND s.dimension = ${dimension}
           AND ${storeId === null ? sql`s.store_id IS NULL` : sql`s.store_id = ${storeId}`}`
+
+  /** The list of the rows, with the numbers of rows before its blocks. */
+  const listOf = ({ accountId, locale, section, storeId }: InSection) => sql`
+          FROM health_list l
+          WHERE l.account_id = ${accountId} AND l.base = s.base AND l.section = ${section}
+            AND l.store_id = ${storeId ?? nilUuid}::uuid AND l.locale = ${locale ?? ""}`
 
   const readIssues = SqlSchema.findOne({
     Request: Schema.Struct({
@@ -62,22 +64,31 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
       rows: Schema.Array(HealthIssue)
     }),
     execute: ({ after, count, fields, ...filter }) => {
-      const ordinal = ordinalOf(filter)
-      // Rows are numbered without a filter by field, so its pages are counted from the first row.
+      // Blocks count the rows of all fields, so pages of a field are counted from the first row.
       const onPage =
         fields === undefined
-          ? sql`AND ${ordinal} > ${after}::bigint AND ${ordinal} <= ${after}::bigint + ${count}::bigint
-                 ORDER BY ${ordinal}`
+          ? sql`AND i.entity_id >= p.start
+                 ORDER BY i.entity_id, i.store_id, i.locale
+                 LIMIT ${count}::bigint OFFSET p.skipped`
           : sql`AND i.fields && ${fields}::text[]
-                 ORDER BY ${ordinal}
+                 ORDER BY i.entity_id, i.store_id, i.locale
                  LIMIT ${count}::bigint OFFSET ${after}::bigint`
+      // The block of the first row of the page.
+      const place = sql`(
+          SELECT b.starts[k.block] AS start, ${after}::bigint - k.first AS skipped
+          FROM (
+            SELECT f.block, f.firsts[f.block] AS first
+            FROM (SELECT width_bucket(least(${after}::bigint, 2147483647)::integer, l.firsts) AS block, l.firsts ${listOf(filter)}) f
+          ) k
+          JOIN health_base b ON b.account_id = ${filter.accountId} AND b.base = s.base
+        )`
       return sql`
         SELECT rfc3339(s.scanned_at) AS "scannedAt",
                CASE WHEN s.dimension = 'divergence' THEN (s.result ->> 'compared')::integer END AS compared,
                ARRAY(
                  SELECT jsonb_strip_nulls(jsonb_build_object(
                           'entity_id', i.entity_id, 'entity_type', i.entity_type, 'title', i.title,
-                          'store_id', i.store_id, 'fields', i.fields, 'locale', i.locale
+                          'store_id', i.store_id, 'fields', i.fields, 'locale', nullif(i.locale, '')
                         )
                         -- A variant is read as it is now, because a scan does not read the products of its rows.
                         || CASE WHEN i.entity_type = 'variant' THEN (
@@ -96,16 +107,16 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                  ${rowsOf(filter)}
                    ${onPage}
                ) AS rows
-        ${snapshotOf(filter)}`
+        FROM (SELECT s.* ${snapshotOf(filter)}) s
+        ${fields === undefined ? sql`LEFT JOIN LATERAL ${place} p ON true` : sql``}`
     }
   })
 
-  /** Rows are numbered without gaps, so the number of the last row is their count. */
   const countIssues = SqlSchema.findOne({
     Request: InSection,
     Result: Schema.Struct({ rows: Schema.Number }),
     execute: (filter) => sql`
-        SELECT coalesce((SELECT ${ordinalOf(filter)} ${rowsOf(filter)} ORDER BY ${ordinalOf(filter)} DESC LIMIT 1), 0) AS rows
+        SELECT coalesce((SELECT l.total ${listOf(filter)}), 0) AS rows
         ${snapshotOf(filter)}`
   })
 

@@ -96,8 +96,11 @@ export const layerHealthRepoMemory = Layer.effect(
               ...written
             ]
           }))
-          return run
+          return { run, scanned: account.entities.size, entities: account.entities.size }
         }),
+      unfinished: () => Effect.succeed([]),
+      tidy: () => Effect.succeed(0),
+      tidyAll: Effect.succeed(0),
       snapshots: (accountId, storeId) =>
         Effect.map(
           accountOf(accountId),
@@ -129,6 +132,8 @@ export const layerHealthRepoMemory = Layer.effect(
       rules: rulesOf,
       lockRules: rulesOf,
       keepRules: (accountId, rules) => change(accountId, (health) => ({ ...health, rules })),
+      // Scans in memory are always from nothing.
+      forgetBases: () => Effect.void,
       forgetStore: (accountId, storeId) =>
         Effect.gen(function* () {
           const { health } = yield* accountOf(accountId)

@@ -12,6 +12,9 @@ import {
   sectionsOf
 } from "./Health.ts"
 
+/** The section of unused files on no store. Its rows are counted and never listed. */
+export const unusedOnNoStore = "media-unused-on-no-store"
+
 /** The kinds that a dimension checks, and the number of stores from which on it checks an entity. */
 export const populationOf = (
   dimension: HealthDimension,

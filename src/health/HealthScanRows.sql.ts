@@ -1,29 +1,38 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, StoreId } from "../model/Ids.ts"
+import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { KeyRules } from "../model/KeyRules.ts"
 import { Platform } from "../model/Store.ts"
-import { HealthDimension, HealthRules, isPerStore, kindsWith } from "./Health.ts"
-import { populationOf } from "./HealthScan.ts"
+import { HealthDimension, HealthRules, isPerStore, sectionsOf } from "./Health.ts"
+import { unusedOnNoStore } from "./HealthScan.ts"
 import { makeHealthScans } from "./HealthScans.ts"
+import { makeAffected } from "./scans/Affected.sql.ts"
 import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** The catalog at the moment of a scan. */
-export const WrittenRows = Schema.Struct({
-  asOfVersion: Schema.Number,
-  /** The linked stores of the scan, by domain. */
-  stores: Schema.Array(Schema.Struct({ id: StoreId, platform: Platform })),
-  /** The number of entities per kind and set of stores. */
-  groups: Schema.Array(Schema.Struct({ kind: EntityKind, storeIds: Schema.Array(StoreId), entities: Schema.Number })),
-  /** Files that nothing uses and that are on no store; counted for the dimension media only. */
-  unusedOnNoStore: Schema.Number
+/** A linked store, as scans read it. */
+export const LinkedStore = Schema.Struct({
+  id: StoreId,
+  domain: Schema.String,
+  platform: Platform,
+  locales: Schema.Array(Schema.String),
+  language: Schema.String,
+  currency: Schema.String
 })
-export type WrittenRows = typeof WrittenRows.Type
+export type LinkedStore = typeof LinkedStore.Type
 
-/** Counts of a scan's rows: of the account (`storeId` null) or of a store, in total or under one name. */
+/** The number of entities of a kind on a set of stores. Of a change: how many more. */
+export const Population = Schema.Struct({
+  kind: EntityKind,
+  storeIds: Schema.Array(StoreId),
+  entities: Schema.Number
+})
+export type Population = typeof Population.Type
+
+/** Counts of rows: of the account (`storeId` null) or of a store, in total or under one name. Of a change: how many more. */
 export const RowCount = Schema.Struct({
   storeId: Schema.NullOr(StoreId),
   what: Schema.Literal("all", "section", "field", "locale"),
@@ -33,124 +42,247 @@ export const RowCount = Schema.Struct({
 })
 export type RowCount = typeof RowCount.Type
 
-/** Writes the rows of a scan and reads the numbers of the catalog. One statement, so that both are of one moment. */
-export const makeWriteRows = (sql: SqlClient) => {
+/** How many rows more a list has in a block, from 1. `storeId` zeros: of all stores. `locale` '': of all languages. */
+export const BlockCount = Schema.Struct({
+  section: Schema.String,
+  storeId: StoreId,
+  locale: Schema.String,
+  block: Schema.Number,
+  rows: Schema.Number
+})
+export type BlockCount = typeof BlockCount.Type
+
+/** What a step of a scan read and changed, all of one moment. */
+export const Stepped = Schema.Struct({
+  version: Schema.Number,
+  /** The linked stores of the scan, by domain. */
+  stores: Schema.Array(LinkedStore),
+  population: Schema.Array(Population),
+  counts: Schema.Array(RowCount),
+  /** Of rows below `reached`. */
+  blocks: Schema.Array(BlockCount),
+  /** The entities of the new range. */
+  scanned: Schema.Number
+})
+export type Stepped = typeof Stepped.Type
+
+/** The sections whose rows a dimension has, with those that are only counted. */
+const sectionsIn = (dimension: HealthDimension): ReadonlyArray<string> => [
+  ...sectionsOf(dimension),
+  ...(dimension === "media" ? [unusedOnNoStore] : [])
+]
+
+/** The lists that have a row `r`: of its section, and of its store, its language, or both. */
+const listsOf = (sql: SqlClient, dimension: HealthDimension) => sql`
+  CROSS JOIN LATERAL (
+    VALUES (${nilUuid}::uuid, ''), (r.store_id, '')
+    ${dimension === "translations" ? sql`, (${nilUuid}::uuid, r.locale), (r.store_id, r.locale)` : sql``}
+  ) AS l (store_id, locale)`
+
+/** The numbers of `signed` (sign, section, entity_id, store_id, locale, fields): of rows with sign 1 less those with sign -1. */
+const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
+  const byStore = isPerStore(dimension)
+  // Recommended fields have a score of their own and do not make an entity incomplete.
+  const scored =
+    dimension === "completeness"
+      ? sql`WHERE r.section = 'completeness-required'`
+      : dimension === "media"
+        ? sql`WHERE r.section <> ${unusedOnNoStore}`
+        : sql``
+  const fields = sql`(
+    SELECT DISTINCT r.sign, r.entity_id, r.store_id, f.name FROM signed r CROSS JOIN LATERAL unnest(r.fields) AS f (name)
+  ) f`
+  return sql`
+    SELECT c.store_id AS "storeId", c.what, c.name, sum(c.sign * c.rows) AS rows, sum(c.sign * c.entities) AS entities
+    FROM (
+      SELECT r.sign, NULL::uuid AS store_id, 'all' AS what, '' AS name, 0 AS rows, count(DISTINCT r.entity_id) AS entities
+      FROM signed r ${scored} GROUP BY r.sign
+      UNION ALL
+      SELECT r.sign, r.store_id, 'all', '', 0, count(DISTINCT r.entity_id) FROM signed r ${scored} GROUP BY r.sign, r.store_id
+      UNION ALL
+      SELECT r.sign, NULL, 'section', r.section, count(*), count(DISTINCT r.entity_id)
+      FROM signed r GROUP BY r.sign, r.section
+      UNION ALL
+      SELECT f.sign, NULL, 'field', f.name, 0, count(DISTINCT f.entity_id) FROM ${fields} GROUP BY f.sign, f.name
+      ${
+        byStore
+          ? sql`
+      UNION ALL
+      SELECT r.sign, r.store_id, 'section', r.section, count(*), count(DISTINCT r.entity_id)
+      FROM signed r GROUP BY r.sign, r.store_id, r.section
+      UNION ALL
+      SELECT f.sign, f.store_id, 'field', f.name, 0, count(*) FROM ${fields} GROUP BY f.sign, f.store_id, f.name`
+          : sql``
+      }
+      ${
+        dimension === "translations"
+          ? sql`
+      UNION ALL
+      SELECT r.sign, NULL, 'locale', r.locale, 0, count(DISTINCT r.entity_id) FROM signed r GROUP BY r.sign, r.locale
+      UNION ALL
+      SELECT r.sign, r.store_id, 'locale', r.locale, 0, count(DISTINCT r.entity_id)
+      FROM signed r GROUP BY r.sign, r.store_id, r.locale`
+          : sql``
+      }
+    ) c
+    GROUP BY c.store_id, c.what, c.name`
+}
+
+/** The columns of an entity that scans read. */
+const subjectColumns = "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids"
+
+/**
+ * One step of a scan in one statement, so everything is of one moment: brings the rows of entities below `reached` up to date
+ * with the notes after `version`, and adds the rows of the entities from `reached` up to `end`.
+ */
+export const makeStep = (sql: SqlClient) => {
   const scans = makeHealthScans(sql)
   const linkedStores = makeLinkedStores(sql)
+  const affected = makeAffected(sql)
 
   return SqlSchema.single({
     Request: Schema.Struct({
       accountId: AccountId,
       dimension: HealthDimension,
       storeId: Schema.NullOr(StoreId),
-      run: Schema.Number,
+      base: Schema.Number,
+      version: Schema.Number,
+      /** Null: all entities were reached. */
+      reached: Schema.NullOr(EntityId),
+      /** Null: no end. */
+      end: Schema.NullOr(EntityId),
       rules: Schema.typeSchema(HealthRules),
       keys: Schema.instanceOf(KeyRules)
     }),
-    Result: WrittenRows,
-    execute: ({ accountId, dimension, keys, rules, run, storeId }) => {
-      const hasLocales = dimension === "translations"
-      const kinds = new Set([
-        ...populationOf(dimension, rules).kinds,
-        ...(dimension === "completeness" ? kindsWith("recommended", rules) : [])
-      ])
+    Result: Stepped,
+    execute: ({ accountId, base, dimension, end, keys, reached, rules, storeId, version }) => {
+      const below = (id: Fragment) => (reached === null ? sql`true` : sql`${id} < ${reached}::uuid`)
+      const inRange = (id: Fragment) =>
+        sql`${id} >= ${reached}::uuid AND ${end === null ? sql`true` : sql`${id} < ${end}::uuid`}`
+      const moves = (stores: Fragment, sign: Fragment) => sql`
+        SELECT m.kind, ${stores} AS store_ids, ${sign} * (
+                 SELECT count(*) FROM jsonb_array_elements_text(m.ids) AS i (id) WHERE ${below(sql`i.id::uuid`)}
+               ) AS entities
+        FROM note n
+        CROSS JOIN LATERAL jsonb_to_recordset(n.moved) AS m (kind text, "from" jsonb, "to" jsonb, ids jsonb)
+        WHERE jsonb_typeof(${stores}) = 'array'`
       return sql`
         WITH linked AS MATERIALIZED (
           ${linkedStores(accountId, storeId)}
+        ), note AS MATERIALIZED (
+          SELECT n.entities, n.skus, n.moved FROM change_note n WHERE n.account_id = ${accountId} AND n.version > ${version}
+        ), changed AS MATERIALIZED (
+          SELECT DISTINCT c.id FROM note n CROSS JOIN LATERAL unnest(n.entities) AS c (id)
+        ), dirty AS MATERIALIZED (
+          SELECT a.id FROM (${affected[dimension](accountId)}) a WHERE ${below(sql`a.id`)}
+        ), subject AS MATERIALIZED (
+          SELECT ${sql.literal(subjectColumns)}
+          FROM dirty d
+          -- By key, as below: the planner does not know how many there are.
+          CROSS JOIN LATERAL (SELECT e.* FROM entity e WHERE e.account_id = ${accountId} AND e.id = d.id OFFSET 0) e
+          ${
+            reached === null
+              ? sql``
+              : sql`
+          UNION ALL
+          SELECT ${sql.literal(subjectColumns)} FROM entity e WHERE e.account_id = ${accountId} AND ${inRange(sql`e.id`)}`
+          }
         ), found AS MATERIALIZED (
-          -- Materialized, because numbering sorts the rows: found rows are narrow, entities are wide.
           ${scans[dimension]({ accountId, keys, rules })}
+        ), removed AS (
+          DELETE FROM health_issue i
+          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
+            SELECT o.ctid
+            FROM dirty d
+            CROSS JOIN unnest(${[...sectionsIn(dimension)]}::text[]) AS s (name)
+            CROSS JOIN LATERAL (
+              SELECT o.ctid FROM health_issue o
+              WHERE o.account_id = ${accountId} AND o.base = ${base} AND o.section = s.name AND o.entity_id = d.id OFFSET 0
+            ) o
+          ))
+          RETURNING i.section, i.entity_id, i.store_id, i.locale, i.fields
         ), written AS (
-          INSERT INTO health_issue (account_id, run, section, ordinal, store_ordinal, locale_ordinal,
-                                    store_locale_ordinal, entity_id, entity_type, title, store_id, locale, fields,
-                                    shown)
-          SELECT ${accountId}::uuid, ${run}::bigint, f.section,
-                 row_number() OVER (PARTITION BY f.section ORDER BY f.entity_id, f.store_id, f.locale COLLATE "C"),
-                 row_number() OVER (PARTITION BY f.section, f.store_id ORDER BY f.entity_id, f.locale COLLATE "C"),
-                 ${
-                   hasLocales
-                     ? sql`
-                 row_number() OVER (PARTITION BY f.section, f.locale ORDER BY f.entity_id, f.store_id),
-                 row_number() OVER (PARTITION BY f.section, f.store_id, f.locale ORDER BY f.entity_id),`
-                     : sql`NULL, NULL,`
-                 }
-                 f.entity_id, f.entity_type, f.title, f.store_id, f.locale, f.fields, f.shown
-          FROM found f
+          INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
+          SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
+                 coalesce(f.locale, ''), f.fields, f.shown
+          FROM account_state own CROSS JOIN found f
+          -- After the deletion, because some of these rows are the same.
+          WHERE own.account_id = ${accountId} AND (SELECT count(*) FROM removed) >= 0
+        ), signed AS MATERIALIZED (
+          SELECT -1 AS sign, r.section, r.entity_id, r.store_id, r.locale, r.fields FROM removed r
+          UNION ALL
+          SELECT 1, f.section, f.entity_id, f.store_id, coalesce(f.locale, ''), f.fields FROM found f
         )
-        SELECT (SELECT a.version FROM account_state a WHERE a.account_id = ${accountId}) AS "asOfVersion",
+        SELECT (SELECT a.version FROM account_state a WHERE a.account_id = ${accountId}) AS version,
+               ARRAY(SELECT to_json(l) FROM linked l ORDER BY l.domain COLLATE "C", l.id) AS stores,
                ARRAY(
-                 SELECT json_build_object('id', l.id, 'platform', l.platform)
-                 FROM linked l ORDER BY l.domain COLLATE "C", l.id
-               ) AS stores,
-               (
-                 SELECT coalesce(json_agg(
-                          json_build_object('kind', g.kind, 'storeIds', g.store_ids, 'entities', g.entities)
-                        ), '[]')
+                 SELECT json_build_object('kind', p.kind, 'storeIds', p.store_ids, 'entities', sum(p.entities))
                  FROM (
-                   SELECT e.kind, e.store_ids, count(*) AS entities
-                   FROM entity e
-                   WHERE e.account_id = ${accountId} AND e.kind = ANY(${[...kinds]}::text[])
-                   GROUP BY e.kind, e.store_ids
-                 ) g
-               ) AS groups,
-               ${
-                 dimension === "media"
-                   ? sql`(
-                     SELECT count(*) FROM entity e
-                     WHERE e.account_id = ${accountId} AND e.kind = 'media' AND e.store_ids = '{}'
-                       AND NOT EXISTS (
-                         SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.media_id = e.id
-                       )
-                   )`
-                   : sql`0`
-               } AS "unusedOnNoStore" ${sql.literal(`${planCustom} ${readsAll}`)}`
+                   ${moves(sql`m."to"`, sql`1`)}
+                   UNION ALL
+                   ${moves(sql`m."from"`, sql`-1`)}
+                   ${
+                     reached === null
+                       ? sql``
+                       : sql`
+                   UNION ALL
+                   SELECT s.kind, to_jsonb(s.store_ids), count(*) FROM subject s WHERE ${inRange(sql`s.id`)} GROUP BY s.kind, s.store_ids`
+                   }
+                 ) p
+                 GROUP BY p.kind, p.store_ids
+               ) AS population,
+               ARRAY(SELECT to_json(c) FROM (${countsOf(sql, dimension)}) c) AS counts,
+               ARRAY(
+                 SELECT json_build_object(
+                   'section', r.section, 'storeId', l.store_id, 'locale', l.locale, 'block', r.block, 'rows', sum(r.sign)
+                 )
+                 FROM (
+                   SELECT r.*, width_bucket(r.entity_id, (
+                            SELECT b.starts FROM health_base b WHERE b.account_id = ${accountId} AND b.base = ${base}
+                          )) AS block
+                   FROM signed r WHERE ${below(sql`r.entity_id`)}
+                 ) r
+                 ${listsOf(sql, dimension)}
+                 GROUP BY r.section, l.store_id, l.locale, r.block
+                 HAVING sum(r.sign) <> 0
+               ) AS blocks,
+               ${reached === null ? sql`0` : sql`(SELECT count(*) FROM subject s WHERE ${inRange(sql`s.id`)})`} AS scanned
+        ${sql.literal(`${planCustom} ${readsAll}`)}`
     }
   })
 }
 
-/** Counts the rows of a run. */
-export const makeCountRows = (sql: SqlClient) =>
-  SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, run: Schema.Number, dimension: HealthDimension }),
-    Result: RowCount,
-    execute: ({ accountId, dimension, run }) => {
-      const byStore = isPerStore(dimension)
-      // Recommended fields have a score of their own and do not make an entity incomplete.
-      const scored = dimension === "completeness" ? sql`AND i.section = 'completeness-required'` : sql``
-      const rows = sql`health_issue i WHERE i.account_id = ${accountId} AND i.run = ${run}`
-      const fields = sql`(
-        SELECT DISTINCT i.entity_id, i.store_id, f.name
-        FROM health_issue i CROSS JOIN LATERAL unnest(i.fields) AS f (name)
-        WHERE i.account_id = ${accountId} AND i.run = ${run}
-      ) f`
-      return sql`
-        SELECT NULL::uuid AS "storeId", 'all' AS what, '' AS name, 0 AS rows, count(DISTINCT i.entity_id) AS entities
-        FROM ${rows} ${scored}
-        UNION ALL
-        SELECT i.store_id, 'all', '', 0, count(DISTINCT i.entity_id) FROM ${rows} ${scored} GROUP BY i.store_id
-        UNION ALL
-        SELECT NULL, 'section', i.section, count(*), count(DISTINCT i.entity_id) FROM ${rows} GROUP BY i.section
-        UNION ALL
-        SELECT NULL, 'field', f.name, 0, count(DISTINCT f.entity_id) FROM ${fields} GROUP BY f.name
-        ${
-          byStore
-            ? sql`
-        UNION ALL
-        SELECT i.store_id, 'section', i.section, count(*), count(DISTINCT i.entity_id)
-        FROM ${rows} GROUP BY i.store_id, i.section
-        UNION ALL
-        SELECT f.store_id, 'field', f.name, 0, count(*) FROM ${fields} GROUP BY f.store_id, f.name`
-            : sql``
-        }
-        ${
-          dimension === "translations"
-            ? sql`
-        UNION ALL
-        SELECT NULL, 'locale', i.locale, 0, count(DISTINCT i.entity_id) FROM ${rows} GROUP BY i.locale
-        UNION ALL
-        SELECT i.store_id, 'locale', i.locale, 0, count(DISTINCT i.entity_id)
-        FROM ${rows} GROUP BY i.store_id, i.locale`
-            : sql``
-        } ${sql.literal(`${planCustom} ${readsAll}`)}`
-    }
+/** Divides the rows of a range into blocks of `rowsPerBlock`, and counts them by block and list. The first block begins with the range. */
+export const makeDivideRows = (sql: SqlClient, rowsPerBlock: number) =>
+  SqlSchema.single({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      base: Schema.Number,
+      dimension: HealthDimension,
+      from: EntityId,
+      end: Schema.NullOr(EntityId)
+    }),
+    Result: Schema.Struct({ starts: Schema.Array(EntityId), blocks: Schema.Array(BlockCount) }),
+    execute: ({ accountId, base, dimension, end, from }) => sql`
+      WITH placed AS MATERIALIZED (
+        SELECT i.section, i.entity_id, i.store_id, i.locale, row_number() OVER (ORDER BY i.entity_id) AS place
+        FROM health_issue i
+        WHERE i.account_id = ${accountId} AND i.base = ${base} AND i.section = ANY(${[...sectionsIn(dimension)]}::text[])
+          AND i.entity_id >= ${from}::uuid AND ${end === null ? sql`true` : sql`i.entity_id < ${end}::uuid`}
+      ), start AS MATERIALIZED (
+        SELECT ${from}::uuid || ARRAY(
+          SELECT DISTINCT r.entity_id FROM placed r
+          WHERE r.place % ${sql.literal(String(rowsPerBlock))} = 0 AND r.entity_id > ${from}::uuid ORDER BY r.entity_id
+        ) AS ids
+      )
+      SELECT (SELECT s.ids FROM start s) AS starts,
+             ARRAY(
+               SELECT json_build_object(
+                 'section', r.section, 'storeId', l.store_id, 'locale', l.locale, 'block', r.block, 'rows', count(*)
+               )
+               FROM (SELECT r.*, width_bucket(r.entity_id, (SELECT s.ids FROM start s)) AS block FROM placed r) r
+               ${listsOf(sql, dimension)}
+               GROUP BY r.section, l.store_id, l.locale, r.block
+             ) AS blocks
+      ${sql.literal(`${planCustom} ${readsAll}`)}`
   })

@@ -1,48 +1,231 @@
+import { createHash } from "node:crypto"
+import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Array as Arr, type Context, Effect } from "effect"
+import { Array as Arr, type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
-import type { StoreId } from "../model/Ids.ts"
+import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { builtInKeyRules, KeyRules } from "../model/KeyRules.ts"
+import { addBlocks, type DividedRows, fullestBlock, noBlocks } from "./BlockedLists.ts"
 import { type HealthDimension, type HealthRules, isPerStore, kindsWith } from "./Health.ts"
+import { type HealthBase, makeHealthBases, mostChanged, type ScanOf } from "./HealthBases.sql.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
-import { type Counts, isChecked, isScanned, populationOf, resultOf } from "./HealthScan.ts"
-import { makeCountRows, makeWriteRows, type RowCount, type WrittenRows } from "./HealthScanRows.sql.ts"
+import { type Counts, isChecked, isScanned, populationOf, resultOf, unusedOnNoStore } from "./HealthScan.ts"
+import {
+  LinkedStore,
+  makeDivideRows,
+  makeStep,
+  type Population,
+  type RowCount,
+  type Stepped
+} from "./HealthScanRows.sql.ts"
+import { makeHealthScans } from "./HealthScans.ts"
 import { makeNextRun, makeReplaceSnapshots } from "./HealthSnapshots.sql.ts"
+import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** Scans a dimension: writes the rows, counts them, and replaces the snapshots. */
-export const makeScan = (sql: SqlClient): Context.Tag.Service<HealthRepo>["scan"] => {
+/** Sizes of the parts of a scan. */
+export interface ScanSizes {
+  /** Entities that a step of a scan from nothing reads. */
+  readonly entitiesPerStep: number
+  /** Rows of all sections in a block. */
+  readonly rowsPerBlock: number
+}
+
+/** A list with so many times the rows of a block in one of its blocks is divided anew. */
+const mostPerBlock = 10
+
+/** The stores of a scan changed during a step. */
+class StoresChanged {
+  readonly _tag = "StoresChanged"
+}
+
+/** Reads what a scan depends on beside the entities. */
+const makeScanPlans = (sql: SqlClient) => {
   const readRules = makeHealthRules(sql).rules
   const metafields = readMetafieldRules(sql)
+  const scans = makeHealthScans(sql)
+  const linkedStores = makeLinkedStores(sql)
+
+  /** The rules of the scan, and a hash of everything that decides its rows beside the catalog. */
+  const readPlan = ({ accountId, dimension }: ScanOf) =>
+    Effect.gen(function* () {
+      const rules = yield* readRules(accountId)
+      const keys = dimension === "structure" ? new KeyRules(yield* metafields(accountId)) : builtInKeyRules
+      const [text, parameters] = sql`${scans[dimension]({ accountId, keys, rules })}`.compile()
+      const fingerprint = createHash("sha256")
+        .update(JSON.stringify([text, parameters, populationOf(dimension, rules), kindsWith("recommended", rules)]))
+        .digest("hex")
+      return { rules, keys, fingerprint }
+    })
+  const readLinked = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.NullOr(Schema.String) }),
+    Result: LinkedStore,
+    execute: ({ accountId, storeId }) => sql`
+      SELECT l.id, l.domain, l.platform, l.locales, l.language, l.currency FROM (${linkedStores(accountId, storeId)}) l`
+  })
+
+  return { readPlan, readLinked }
+}
+
+type ScanPlan = Effect.Effect.Success<ReturnType<ReturnType<typeof makeScanPlans>["readPlan"]>>
+
+/**
+ * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
+ * and every later step adds a range of entities to it; a scan with one has a single step.
+ */
+export const makeScan = (
+  sql: SqlClient,
+  { entitiesPerStep, rowsPerBlock }: ScanSizes
+): Context.Tag.Service<HealthRepo>["scan"] => {
   const nextRun = makeNextRun(sql)
-  const writeRows = makeWriteRows(sql)
-  const countRows = makeCountRows(sql)
+  const step = makeStep(sql)
+  const divideRows = makeDivideRows(sql, rowsPerBlock)
   const replaceSnapshots = makeReplaceSnapshots(sql)
+  const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
+
+  const { readLinked, readPlan } = makeScanPlans(sql)
+  /** Whether a base can be brought up to date. Too many changes are scanned from nothing: that is in bounded steps. */
+  const isUsable = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, { fingerprint }: ScanPlan) =>
+    Effect.gen(function* () {
+      if (base.fingerprint !== fingerprint || !keepsStores(scan.dimension, base.stores, linked)) return false
+      const { changed } = yield* changedSince({ accountId: scan.accountId, version: base.version })
+      return changed <= Math.max(mostChanged.entities, base.entities / mostChanged.part)
+    })
+
+  /** Brings the blocks of a base up to date: of the rows before the step, and of the new range. */
+  const divide = ({ accountId, dimension }: ScanOf, base: HealthBase, end: EntityId | null, { blocks }: Stepped) =>
+    Effect.gen(function* () {
+      const before = yield* lists({ accountId, base: base.base })
+      const range: DividedRows =
+        base.reached === null
+          ? noBlocks
+          : yield* divideRows({ accountId, base: base.base, dimension, from: base.reached, end })
+      const changed = addBlocks(before, blocks, range, base.blocks)
+      yield* saveLists(accountId, base.base, changed)
+      if (base.reached !== null || fullestBlock(changed) <= mostPerBlock * rowsPerBlock) return range.starts
+      yield* undivide(accountId, base.base)
+      const all = yield* divideRows({ accountId, base: base.base, dimension, from: EntityId.make(nilUuid), end: null })
+      yield* saveLists(accountId, base.base, addBlocks([], [], all))
+      return all.starts
+    })
+
+  /** Replaces the snapshots of a complete base. */
+  const show = (scan: ScanOf, run: number, base: HealthBase, rules: HealthRules) => {
+    const storeIds = base.stores.map(({ id }) => id)
+    const results = scopesOf(scan.dimension, scan.storeId, storeIds).map((scope) => ({
+      storeId: scope,
+      result: JSON.stringify(
+        resultOf(scan.dimension, countsOf(scan, rules, scope, base), scope === null ? storeIds : [scope], rules)
+      )
+    }))
+    return replaceSnapshots({ ...scan, run, base: base.base, asOfVersion: base.version, results })
+  }
+
+  /** Adds the next range to a base, or nothing to a complete one, and brings it up to date. Returns it if it is complete. */
+  const advance = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, plan: ScanPlan) =>
+    Effect.gen(function* () {
+      const { accountId } = scan
+      const end =
+        base.reached === null ? null : (yield* endOf({ accountId, from: base.reached, entities: entitiesPerStep })).end
+      const stepped = yield* step({
+        ...scan,
+        ...plan,
+        base: base.base,
+        version: base.version,
+        reached: base.reached,
+        end
+      })
+      // The rows of other entities were found with the stores as they were.
+      if (!keepsStores(scan.dimension, linked, stepped.stores)) return yield* Effect.fail(new StoresChanged())
+      const starts = yield* divide(scan, base, end, stepped)
+      const next: HealthBase = {
+        ...base,
+        version: stepped.version,
+        reached: end,
+        stores: stepped.stores,
+        population: addPopulation(base.population, stepped.population),
+        counts: addCounts(base.counts, stepped.counts),
+        scanned: base.scanned + stepped.scanned
+      }
+      yield* save(accountId, next, starts)
+      return next
+    })
 
   return (accountId, dimension, storeId) =>
     Effect.gen(function* () {
-      // A scan reads and sorts the whole catalog. It needs more time and memory than a page.
-      yield* sql`SET LOCAL statement_timeout = '10min'`
-      yield* sql`SET LOCAL work_mem = '64MB'`
-      const rules = yield* readRules(accountId)
+      const scan: ScanOf = { accountId, dimension, storeId }
+      // A step reads many rows, and finds all but the changed entities by key: plans that read whole tables would make each step
+      // as expensive as the scan.
+      yield* sql`
+        SELECT set_config(s.name, s.value, true)
+        FROM (VALUES ('statement_timeout', '10min'), ('work_mem', '64MB'), ('jit', 'off'), ('enable_seqscan', 'off'),
+                     ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')) AS s (name, value)`
+      const plan = yield* readPlan(scan)
+      const linked = yield* readLinked(scan)
+      const base = Option.getOrUndefined(yield* newest(scan))
       const run = yield* nextRun
-      const keys = dimension === "structure" ? new KeyRules(yield* metafields(accountId)) : builtInKeyRules
-      const written = yield* writeRows({ accountId, dimension, storeId, run, rules, keys })
-      const counted = yield* countRows({ accountId, dimension, run })
-      const storeIds = written.stores.map(({ id }) => id)
-      const results = scopesOf(dimension, storeId, storeIds).map((scope) => {
-        // All rows of one store's scan are of that store.
-        const ofScope = counted.filter((row) => row.storeId === (storeId === null ? scope : null))
-        const counts = countsOf(dimension, rules, scope, written, counted, ofScope)
-        return {
-          storeId: scope,
-          result: JSON.stringify(resultOf(dimension, counts, scope === null ? storeIds : [scope], rules))
-        }
-      })
-      yield* replaceSnapshots({ accountId, dimension, storeId, run, asOfVersion: written.asOfVersion, results })
-      return run
+      if (base === undefined || !(yield* isUsable(scan, base, linked, plan))) {
+        yield* begin({ ...scan, base: run, fingerprint: plan.fingerprint, stores: linked })
+        return { run: null, scanned: 0, entities: 0 }
+      }
+      const next = yield* advance(scan, base, linked, plan).pipe(
+        sql.withTransaction,
+        // The next step finds a base that is not usable.
+        Effect.catchTag("StoresChanged", () => Effect.succeed(base))
+      )
+      const progress = { scanned: next.scanned, entities: next.entities }
+      if (next === base || next.reached !== null) return { run: null, ...progress }
+      yield* show(scan, run, next, plan.rules)
+      return { run, ...progress }
     }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
+}
+
+/** The values of a store on which the rows of a dimension depend. */
+const basisOf = (dimension: HealthDimension, { currency, language, locales, platform }: LinkedStore): string => {
+  switch (dimension) {
+    case "sync":
+      return platform
+    case "divergence":
+      return JSON.stringify([language, currency])
+    case "translations":
+      return JSON.stringify(locales)
+    default:
+      return ""
+  }
+}
+
+/** Whether all these stores are still linked, and their rows do not depend on anything that changed. More stores may be linked. */
+const keepsStores = (
+  dimension: HealthDimension,
+  before: ReadonlyArray<LinkedStore>,
+  after: ReadonlyArray<LinkedStore>
+): boolean =>
+  before.every((store) =>
+    after.some((other) => other.id === store.id && basisOf(dimension, other) === basisOf(dimension, store))
+  )
+
+const addPopulation = (
+  before: ReadonlyArray<Population>,
+  change: ReadonlyArray<Population>
+): ReadonlyArray<Population> => {
+  const groups = new Map<string, Population>()
+  for (const group of [...before, ...change]) {
+    const storeIds = [...group.storeIds].sort()
+    const key = `${group.kind} ${storeIds.join()}`
+    groups.set(key, { kind: group.kind, storeIds, entities: (groups.get(key)?.entities ?? 0) + group.entities })
+  }
+  return [...groups.values()].filter(({ entities }) => entities !== 0)
+}
+
+const addCounts = (before: ReadonlyArray<RowCount>, change: ReadonlyArray<RowCount>): ReadonlyArray<RowCount> => {
+  const counts = new Map<string, RowCount>()
+  for (const count of [...before, ...change]) {
+    const key = `${count.storeId} ${count.what} ${count.name}`
+    const { entities = 0, rows = 0 } = counts.get(key) ?? {}
+    counts.set(key, { ...count, rows: rows + count.rows, entities: entities + count.entities })
+  }
+  return [...counts.values()].filter(({ entities, rows }) => entities !== 0 || rows !== 0)
 }
 
 /** The snapshots that a scan writes: of the account (null), or of a store. */
@@ -53,20 +236,20 @@ const scopesOf = (
 ): ReadonlyArray<StoreId | null> =>
   storeId === null ? [null, ...(isPerStore(dimension) ? storeIds : [])] : storeIds.filter((id) => id === storeId)
 
-/** The numbers of one snapshot. `ofScope`: the counts of the rows that it includes. */
+/** The numbers of one snapshot. */
 const countsOf = (
-  dimension: HealthDimension,
+  { dimension, storeId }: ScanOf,
   rules: HealthRules,
   scope: StoreId | null,
-  { groups, stores, unusedOnNoStore }: WrittenRows,
-  counted: ReadonlyArray<RowCount>,
-  ofScope: ReadonlyArray<RowCount>
+  { counts, population: groups, stores }: HealthBase
 ): Counts => {
+  // All rows of one store's scan are of that store.
+  const ofScope = counts.filter((row) => row.storeId === (storeId === null ? scope : null))
   const { kinds, leastStores } = populationOf(dimension, rules)
   const recommended = kindsWith("recommended", rules)
   const scanned = new Set(stores.filter((store) => isScanned(dimension, store)).map(({ id }) => id))
   const population = groups.filter(({ kind }) => kinds.includes(kind))
-  const checkedIn = (some: WrittenRows["groups"]) =>
+  const checkedIn = (some: ReadonlyArray<Population>) =>
     some.filter(({ storeIds }) => isChecked(storeIds, leastStores, scanned, scope))
   const checked = checkedIn(population)
   const named = (what: RowCount["what"]) => ofScope.filter((row) => row.what === what)
@@ -80,15 +263,15 @@ const countsOf = (
         id,
         {
           checked: scanned.has(id) ? entitiesIn(checked.filter(({ storeIds }) => storeIds.includes(id))) : 0,
-          affected: counted.find((row) => row.storeId === id && row.what === "all")?.entities ?? 0
+          affected: counts.find((row) => row.storeId === id && row.what === "all")?.entities ?? 0
         }
       ])
     ),
     byField: new Map(named("field").map(({ entities, name }) => [name, entities])),
     bySection: new Map(named("section").map(({ entities, name, rows }) => [name, { rows, entities }])),
     byLocale: new Map(named("locale").map(({ entities, name }) => [name, entities])),
-    unusedOnNoStore
+    unusedOnNoStore: named("section").find(({ name }) => name === unusedOnNoStore)?.entities ?? 0
   }
 }
 
-const entitiesIn = (groups: WrittenRows["groups"]) => Arr.reduce(groups, 0, (sum, { entities }) => sum + entities)
+const entitiesIn = (groups: ReadonlyArray<Population>) => Arr.reduce(groups, 0, (sum, { entities }) => sum + entities)

@@ -1,7 +1,6 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
 import { HealthDimension } from "./Health.ts"
@@ -84,43 +83,34 @@ export interface NewSnapshots {
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
   readonly run: number
+  /** The base that has the rows. */
+  readonly base: number
   readonly asOfVersion: number
   /** `result` is JSON text. */
   readonly results: ReadonlyArray<{ readonly storeId: StoreId | null; readonly result: string }>
 }
 
 /** Replaces the snapshots of a dimension, all of them or those of one store. */
-export const makeReplaceSnapshots = (sql: SqlClient) => {
-  /** Returns the runs that wrote the snapshots. */
-  const removeSnapshots = SqlSchema.findAll({
-    Request: SnapshotKey,
-    Result: Run,
-    execute: ({ accountId, dimension, storeId }) => sql`
-      DELETE FROM health_snapshot
-      WHERE account_id = ${accountId} AND dimension = ${dimension}
-        AND ${storeId === null ? sql`true` : sql`store_id = ${storeId}`}
-      RETURNING run`
-  })
-
-  const removeRows = makeRemoveRows(sql)
-
-  return ({ accountId, asOfVersion, dimension, results, run, storeId }: NewSnapshots) =>
+export const makeReplaceSnapshots =
+  (sql: SqlClient) =>
+  ({ accountId, asOfVersion, base, dimension, results, run, storeId }: NewSnapshots) =>
     Effect.gen(function* () {
-      const replaced = yield* removeSnapshots({ accountId, dimension, storeId })
       yield* sql`
-        INSERT INTO health_snapshot (account_id, dimension, store_id, run, as_of_version, scanned_at, result)
-        SELECT own.account_id, ${dimension}, r."storeId", ${run}::bigint, ${asOfVersion}::bigint,
+        DELETE FROM health_snapshot
+        WHERE account_id = ${accountId} AND dimension = ${dimension}
+          AND ${storeId === null ? sql`true` : sql`store_id = ${storeId}`}`
+      yield* sql`
+        INSERT INTO health_snapshot (account_id, dimension, store_id, run, base, as_of_version, scanned_at, result)
+        SELECT a.account_id, ${dimension}, r."storeId", ${run}::bigint, ${base}::bigint, ${asOfVersion}::bigint,
                -- A subquery runs once: all snapshots of a scan have the same time.
                (SELECT app_now()), r.result::json
-        FROM account_state own
+        FROM account_state a
         CROSS JOIN jsonb_to_recordset(${JSON.stringify(results)}::jsonb) AS r ("storeId" uuid, result text)
-        WHERE own.account_id = ${accountId}`
-      yield* removeRows(accountId, replaced)
+        WHERE a.account_id = ${accountId}`
     })
-}
 
-/** Deletes the snapshots that include a store. */
-export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
+/** After either of the two, every scan is from nothing, so writers need not insert notes. */
+export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
     FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
@@ -128,31 +118,27 @@ export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
 
   const forget = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
-    Result: Schema.Struct({ run: Schema.Number, dimension: HealthDimension, storeId: Schema.NullOr(StoreId) }),
+    Result: Schema.Struct({ dimension: HealthDimension, storeId: Schema.NullOr(StoreId) }),
     execute: ({ accountId, storeId }) => sql`
       DELETE FROM health_snapshot
       WHERE account_id = ${accountId} AND (store_id = ${storeId} OR store_id IS NULL)
-      RETURNING run, dimension, store_id AS "storeId"`
+      RETURNING dimension, store_id AS "storeId"`
   })
-  const removeRows = makeRemoveRows(sql)
 
-  return (accountId, storeId) =>
+  const forgetBases = (accountId: AccountId) =>
     Effect.gen(function* () {
       yield* lockAll(accountId)
-      const removed = yield* forget({ accountId, storeId })
-      yield* removeRows(accountId, removed)
-      return removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))
-    }).pipe(orDie)
-}
+      yield* sql`UPDATE account_state SET keeps_notes = false WHERE account_id = ${accountId} AND keeps_notes`
+      yield* sql`UPDATE health_base SET fingerprint = '' WHERE account_id = ${accountId} AND fingerprint <> ''`
+    })
 
-/** Deletes the rows of these runs, except of runs that still have a snapshot. */
-const makeRemoveRows = (sql: SqlClient) => (accountId: AccountId, runs: ReadonlyArray<{ readonly run: number }>) =>
-  runs.length === 0
-    ? Effect.void
-    : sql`
-        DELETE FROM health_issue i
-        USING unnest(${[...new Set(runs.map(({ run }) => run))]}::bigint[]) AS old (run)
-        WHERE i.account_id = ${accountId} AND i.run = old.run
-          AND NOT EXISTS (
-            SELECT FROM health_snapshot s WHERE s.account_id = ${accountId} AND s.run = old.run
-          ) ${sql.literal(`${planCustom} ${readsAll}`)}`
+  return {
+    forgetBases: (accountId) => orDie(forgetBases(accountId)),
+    forgetStore: (accountId, storeId) =>
+      forgetBases(accountId).pipe(
+        Effect.zipRight(forget({ accountId, storeId })),
+        Effect.map((removed) => removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))),
+        orDie
+      )
+  }
+}

@@ -1,20 +1,17 @@
 import { Effect, Layer } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
-import { Workload } from "../database/Deadlines.ts"
-import { Transaction } from "../database/Transaction.ts"
-import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { UnlinkHook } from "../stores/UnlinkHook.ts"
 import { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
+import { makeScanSteps } from "./ScanSteps.ts"
 
 /** Deletes the snapshots that knew an unlinked store, and scans those dimensions again without it. */
 export const layerScanAfterUnlink = Layer.effect(
   UnlinkHook,
   Effect.gen(function* () {
-    const drafts = yield* DraftsRepo
     const health = yield* HealthRepo
-    const transaction = yield* Transaction
+    const scanSteps = yield* makeScanSteps
 
     /**
      * A scan that another process runs now began after the store was gone, so it is not repeated. A scan that fails is left
@@ -24,20 +21,15 @@ export const layerScanAfterUnlink = Layer.effect(
       Effect.forEach(
         HealthDimension.literals.filter((dimension) => dimensions.includes(dimension)),
         (dimension) =>
-          Effect.gen(function* () {
-            if (!(yield* health.tryLock(accountId, dimension))) return
-            if ((yield* health.lastRun(accountId, dimension, null)) > 0) return
-            yield* health.scan(accountId, dimension, null)
-            yield* drafts.raise(accountId)
-          }).pipe(
-            transaction.run,
-            Effect.provideService(Workload, "scan"),
+          scanSteps({ accountId, dimension, storeId: null }, 0).pipe(
             Effect.catchAllCause((cause) => Effect.logWarning(`The scan of ${dimension} failed`, cause))
           ),
         { discard: true }
       )
 
     return {
+      // Writes beside the job noted the stores that an entity has, which are more than those that the job had reached.
+      onLinkedAgain: health.forgetBases,
       onUnlinked: (accountId, storeId) =>
         Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>
           afterCommit(scanAgain(accountId, dimensions))

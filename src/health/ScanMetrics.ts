@@ -5,19 +5,19 @@ import type { HealthDimension } from "./Health.ts"
 let running = 0
 readBeforeExport(() => metrics.scansRunning.of().add(running))
 
-/** Measures a scan, and counts it while it runs. */
-export const measureScan = <A, E, R>(
+/** Counts a scan while it runs, and measures it if this process finished it. */
+export const measureScan = <A extends { readonly isFinished: boolean }, E, R>(
   dimension: HealthDimension,
   scan: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const began = performance.now()
     running++
-    return Effect.ensuring(
-      scan,
-      Effect.sync(() => {
-        running--
-        metrics.scanSeconds.of(dimension).add((performance.now() - began) / 1_000)
-      })
+    return scan.pipe(
+      Effect.tap(({ isFinished }) => {
+        if (isFinished) metrics.scanSeconds.of(dimension).add((performance.now() - began) / 1_000)
+        return Effect.void
+      }),
+      Effect.ensuring(Effect.sync(() => running--))
     )
   })

@@ -1,5 +1,6 @@
 import { Array as Arr, Cause, Effect, Option } from "effect"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { actorOf } from "../drafts/History.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -46,16 +47,18 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
 
     const finish = (accountId: AccountId, { id, source, storeId, summary }: ImportRun) =>
       Effect.gen(function* () {
+        let note = emptyNote
         if (source === "refresh") {
           // All entities have their platform ids now, so translations find their entities.
-          yield* mirror.apply(accountId, id, storeId)
+          const { translated } = yield* mirror.apply(accountId, id, storeId)
+          note = { ...emptyNote, entities: translated }
           yield* mirror.forget(accountId, id)
         } else yield* mirror.define(accountId, storeId, summary.metafields)
         yield* repo.move(accountId, id, { phase: "applied", leased: false })
         yield* importLock.keep(accountId, null)
         // The time of the last import is visible, so an import without changes counts as a change too.
         yield* stores.recordImport(accountId, storeId)
-        yield* drafts.raise(accountId)
+        yield* drafts.raise(accountId, undefined, note)
         yield* faults.at("unlocked")
       })
 

@@ -3,6 +3,7 @@ import { Sessions } from "../access/Sessions.ts"
 import { Activity } from "../connections/Activity.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
+import { DataHealth } from "../health/DataHealth.ts"
 import { Imports } from "../imports/Imports.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { Publishing } from "../publishing/Publishing.ts"
@@ -28,6 +29,7 @@ const sweep = Effect.gen(function* () {
   const mirror = yield* Mirror
   const publishing = yield* Publishing
   const activity = yield* Activity
+  const health = yield* DataHealth
   const jobs = yield* Jobs
   const sweeps = [
     { gone: "discarded reviews that nobody decided", work: discardAbandoned },
@@ -35,6 +37,7 @@ const sweep = Effect.gen(function* () {
     { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
     { gone: "forgot publications that ended long ago", work: publishing.forget },
     { gone: "deleted call counts of connections, days", work: activity.forget },
+    { gone: "deleted rows that scans of data health have left", work: health.forget },
     { gone: "deleted jobs that ended long ago", work: jobs.forget }
   ]
   for (const { gone, work } of sweeps) {
@@ -53,7 +56,7 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
+  Activity | Authorization | DataHealth | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked: the next account's import must not wait until a long one is finished.

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { CatalogChange, Locked } from "../drafts/CatalogChange.ts"
+import { noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planChanges } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { PublishEvent } from "../drafts/History.ts"
@@ -41,6 +42,6 @@ export const makeSavePublishStates = Effect.map(
         const plan = yield* planChanges(locked, changes)
         yield* drafts.save(accountId, plan)
         yield* saveRecords
-        if (!isEmpty(plan)) yield* drafts.raise(accountId)
+        if (!isEmpty(plan)) yield* drafts.raise(accountId, undefined, noteOf(plan))
       })
 )

@@ -15,7 +15,7 @@ import {
   normal,
   translationItems
 } from "./MirrorRecords.ts"
-import { MirrorRepo } from "./MirrorRepo.ts"
+import { MirrorRepo, type TakenOver } from "./MirrorRepo.ts"
 
 /** Records that are in memory at once. */
 const itemsAtOnce = 100
@@ -42,7 +42,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
      * differs; whether anything did, and the account's version is to be raised. Translations go to the entities that have
      * their platform ids there by then.
      */
-    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
+    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /**
      * Defines these metafields for a store: those that have values and of which no linked store has a definition. It runs in the
      * transaction of its caller, who raises the account's version.

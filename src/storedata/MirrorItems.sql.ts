@@ -67,7 +67,7 @@ export const makeMirrorItems = (sql: SqlClient) => {
         )
       ON CONFLICT (account_id, ${list(Object.keys(keys))}) DO UPDATE
       SET ${list(names.map((name) => `${name} = excluded.${name}`))}
-      RETURNING account_id ${planned}`
+      RETURNING ${sql.literal("entity_id" in keys ? "entity_id" : "account_id")} ${planned}`
   }
 
   return { planned, ofKind, inSpan, mergeSet }

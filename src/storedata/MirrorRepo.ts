@@ -4,9 +4,15 @@ import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
-import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
+import type { AccountId, EntityId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
 import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
+
+/** The result of a merge. `translated`: the entities whose translatable fields or translations changed. */
+export interface TakenOver {
+  readonly isChanged: boolean
+  readonly translated: ReadonlyArray<EntityId>
+}
 
 /** What stores have beside their catalogs: read by an import, then taken over. */
 export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
@@ -20,10 +26,10 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
     ) => Effect.Effect<void>
     /**
      * Makes what is mirrored of a store equal to what the import has read, in the caller's transaction. Only what differs is
-     * written; whether anything was. Translations go to the entities that have their platform ids on the store, and those of
-     * others nowhere. Nobody else may apply an import of the account meanwhile.
+     * written. The caller raises the account's counter with a note of the translated entities. Translations go to the
+     * entities that have their platform ids on the store, and those of others nowhere. Nobody else may apply an import of the account meanwhile.
      */
-    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
+    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /** Adds definitions of metafields to a store; `id`: of one that no store had before. One that the store has stays. */
     readonly define: (
       accountId: AccountId,

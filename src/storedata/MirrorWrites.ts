@@ -3,9 +3,10 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Number as Num, Schema } from "effect"
-import { nilUuid } from "../model/Ids.ts"
+import { type EntityId, nilUuid } from "../model/Ids.ts"
 import { makeDefinitionWrites } from "./DefinitionWrites.ts"
 import { jsonOf, type MergedImport, type MirrorKind, makeMirrorItems, type Span, textsOf } from "./MirrorItems.sql.ts"
+import type { TakenOver } from "./MirrorRepo.ts"
 import { makeFieldWrites, makeTranslationWrites } from "./TranslationWrites.ts"
 
 /** The maximum of items that one statement merges, or rows that it checks: it ends long before its deadline. */
@@ -15,7 +16,7 @@ const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
 
 /**
  * Merges what an import has staged beside the catalog (markets, definitions, entries, translations) into the tables of its
- * store. Answers whether any row was written.
+ * store.
  */
 export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)
@@ -58,13 +59,22 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
   return (merged: MergedImport) =>
     Effect.gen(function* () {
-      let written = yield* total(mergeDefinitions(merged))
-      written += yield* overRows(merged, "metaobject_entry", (span) => [deleteEntriesOfOthers(span)])
-      written += yield* overItems(merged, "metaobject_entry", (span) => [mergeEntries(span)])
-      written += yield* overRows(merged, "translatable_field", (span) => [deleteFieldsOfOthers(span)])
-      written += yield* overRows(merged, "translation", (span) => [deleteTranslationsOfOthers(span)])
-      written += yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)])
-      return written > 0
+      const beside = [
+        (yield* total(mergeDefinitions(merged))).length,
+        yield* overRows(merged, "metaobject_entry", (span) => [deleteEntriesOfOthers(span)]),
+        yield* overItems(merged, "metaobject_entry", (span) => [mergeEntries(span)])
+      ]
+      const translated = new Set<EntityId>()
+      const note = (row: unknown) => {
+        translated.add((row as { readonly entity_id: EntityId }).entity_id)
+      }
+      yield* overRows(merged, "translatable_field", (span) => [deleteFieldsOfOthers(span)], note)
+      yield* overRows(merged, "translation", (span) => [deleteTranslationsOfOthers(span)], note)
+      yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)], note)
+      return {
+        isChanged: translated.size + Num.sumAll(beside) > 0,
+        translated: [...translated]
+      } satisfies TakenOver
     })
 }
 
@@ -82,11 +92,11 @@ const spanKeys = {
 const makeSpans = (sql: SqlClient, planned: Fragment) => {
   const limit = sql.literal(String(maxRows))
 
-  /** Runs the statements one after another. Answers the number of rows that they wrote. */
+  /** Runs the statements one after another. Answers the rows that they wrote. */
   const total = (statements: ReadonlyArray<Written>) =>
     Effect.map(
-      Effect.forEach(statements, (statement) => Effect.map(statement, (rows) => rows.length)),
-      (counts) => Num.sumAll(counts)
+      Effect.forEach(statements, (statement) => statement),
+      (rows) => rows.flat()
     )
 
   const nextItem = SqlSchema.single({
@@ -123,14 +133,17 @@ const makeSpans = (sql: SqlClient, planned: Fragment) => {
     merged: MergedImport,
     first: string,
     next: (after: string) => Effect.Effect<typeof Last.Type, unknown>,
-    statements: (span: Span) => ReadonlyArray<Written>
+    statements: (span: Span) => ReadonlyArray<Written>,
+    onRow: (row: unknown) => void = () => undefined
   ) =>
     Effect.gen(function* () {
       let written = 0
       for (let after = first; ; ) {
         const { last }: typeof Last.Type = yield* Effect.orDie(next(after))
         if (last === null) return written
-        written += yield* total(statements({ ...merged, after, last }))
+        const rows = yield* total(statements({ ...merged, after, last }))
+        rows.forEach(onRow)
+        written += rows.length
         after = last
       }
     })
@@ -142,10 +155,11 @@ const makeSpans = (sql: SqlClient, planned: Fragment) => {
     overRows: (
       merged: MergedImport,
       table: keyof typeof spanKeys,
-      statements: (span: Span) => ReadonlyArray<Written>
+      statements: (span: Span) => ReadonlyArray<Written>,
+      onRow?: (row: unknown) => void
     ) => {
       const nextRow = nextRowOf(table)
-      return walkSpans(merged, spanKeys[table].first, (after) => nextRow({ ...merged, after }), statements)
+      return walkSpans(merged, spanKeys[table].first, (after) => nextRow({ ...merged, after }), statements, onRow)
     }
   }
 }

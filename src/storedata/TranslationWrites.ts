@@ -34,7 +34,7 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
         ) i
         WHERE v.account_id = ${span.accountId} AND v.entity_id = f.entity_id AND v.store_id = ${span.storeId} OFFSET 0
       )
-    RETURNING f.key ${planned}`
+    RETURNING f.entity_id ${planned}`
 
   const mergeFields = (span: Span) => [
     // By ctid: the planner may turn a join into a scan.
@@ -50,7 +50,7 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
         ) o
         WHERE NOT (i.content -> 'fields' @> jsonb_build_array(jsonb_build_object('key', o.key)))
       ))
-      RETURNING f.key ${planned}`,
+      RETURNING f.entity_id ${planned}`,
     mergeSet({
       accountId: span.accountId,
       table: "translatable_field",
@@ -102,7 +102,7 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
         ) i
         WHERE v.account_id = ${span.accountId} AND v.entity_id = t.entity_id AND v.store_id = ${span.storeId} OFFSET 0
       )
-    RETURNING t.key ${planned}`
+    RETURNING t.entity_id ${planned}`
 
   const mergeTranslations = (span: Span) => [
     sql`
@@ -118,7 +118,7 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
         ) o
         WHERE NOT (i.content -> 'translations' @> jsonb_build_array(jsonb_build_object('key', o.key)))
       ))
-      RETURNING t.key ${planned}`,
+      RETURNING t.entity_id ${planned}`,
     mergeSet({
       accountId: span.accountId,
       table: "translation",

@@ -1,4 +1,5 @@
 import { Array as Arr, Effect, Option, Schema } from "effect"
+import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -23,22 +24,22 @@ export const makeStoreJobKinds = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
   const repo = yield* StoresRepo
-  const { onUnlinked } = yield* UnlinkHook
+  const { onLinkedAgain, onUnlinked } = yield* UnlinkHook
 
   /** Derives the next entities. Null: there are no more. */
   const deriveNext = (accountId: AccountId, storeId: StoreId, after: EntityId | null, size: number) =>
     Effect.gen(function* () {
-      const { entities, last, stale } = yield* repo.refresh(accountId, storeId, after, size)
-      yield* Effect.forEach(
-        Arr.chunksOf(stale, ownersAtOnce),
-        (owners) =>
-          Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-            const plan = planDerivations(locked)
-            return isEmpty(plan) ? Effect.void : drafts.save(accountId, plan)
-          }),
-        { discard: true }
+      const { entities, last, moved, stale } = yield* repo.refresh(accountId, storeId, after, size)
+      const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
+        Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
+          const plan = planDerivations(locked)
+          return isEmpty(plan)
+            ? Effect.succeed(emptyNote)
+            : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
+        })
       )
-      if (entities > 0) yield* drafts.raise(accountId)
+      const note = joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+      if (entities > 0) yield* drafts.raise(accountId, undefined, note)
       return { entities, last }
     })
 
@@ -71,5 +72,10 @@ export const makeStoreJobKinds = Effect.gen(function* () {
         })
     })
 
-  return [kindOf("store_link", repo.completeLink), kindOf("store_unlink", onUnlinked)]
+  return [
+    kindOf("store_link", (accountId, storeId) =>
+      Effect.zipRight(repo.completeLink(accountId, storeId), onLinkedAgain(accountId))
+    ),
+    kindOf("store_unlink", onUnlinked)
+  ]
 })

@@ -4,6 +4,7 @@ import { type Context, Effect, Schema } from "effect"
 import { readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { everySearchedKey } from "../drafts/Aggregate.ts"
+import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { PublishCounts } from "../model/PublishState.ts"
 import type { StoresRepo } from "./StoresRepo.ts"
@@ -15,7 +16,15 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
     entities: Schema.Number,
     last: Schema.NullOr(EntityId),
-    stale: Schema.Array(EntityId)
+    stale: Schema.Array(EntityId),
+    moved: Schema.Array(
+      Schema.Struct({
+        kind: EntityKind,
+        from: Schema.Array(StoreId),
+        to: Schema.Array(StoreId),
+        ids: Schema.Array(EntityId)
+      })
+    )
   })
   const refreshSome = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String, limit: Schema.Int }),
@@ -42,14 +51,19 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
         UPDATE entity e
         SET store_ids = r.store_ids, pending_publish = r.pending_publish, last_publish_status = r.last_publish_status
         FROM rolled r
+        JOIN entity old ON old.account_id = ${accountId} AND old.id = r.entity_id
         WHERE e.account_id = ${accountId} AND e.id = r.entity_id
-        RETURNING e.id, coalesce(e.parent_id, e.id) AS owner,
+        RETURNING e.id, e.kind, old.store_ids AS "from", e.store_ids AS "to", coalesce(e.parent_id, e.id) AS owner,
                   r.searched OR e.change_seq > (
                     SELECT s.unlinked_at_seq FROM store s WHERE s.account_id = ${accountId} AND s.id = ${id}
                   ) AS is_stale
       )
       SELECT count(*) AS entities, max(id::text) AS last,
-             coalesce(array_agg(DISTINCT owner) FILTER (WHERE is_stale), '{}') AS stale
+             coalesce(array_agg(DISTINCT owner) FILTER (WHERE is_stale), '{}') AS stale,
+             ARRAY(
+               SELECT json_build_object('kind', w.kind, 'from', w."from", 'to', w."to", 'ids', json_agg(w.id))
+               FROM written w GROUP BY w.kind, w."from", w."to"
+             ) AS moved
       FROM written`
   })
 

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
+import type { MovedEntities } from "../drafts/ChangeNote.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
@@ -20,6 +21,8 @@ export interface Refreshed {
   readonly last: EntityId | null
   /** The entities that must be derived again. For variants: their products. */
   readonly stale: ReadonlyArray<EntityId>
+  /** The stores of the entities before and after. */
+  readonly moved: ReadonlyArray<MovedEntities>
 }
 
 /** The linked and unlinked stores of an account. */

@@ -3,6 +3,7 @@ import build from "../support/Build.ts"
 import { machine } from "./harness/Report.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
 import { distinctPages } from "./scenarios/DistinctPages.ts"
+import { draftNotes } from "./scenarios/DraftNotes.ts"
 import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
 import { importing } from "./scenarios/Import.ts"
 import { longWalk } from "./scenarios/LongWalk.ts"
@@ -30,6 +31,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   healthPages,
   healthRemedies,
   healthSnapshots,
+  draftNotes,
   coldStart,
   telemetry
 ]

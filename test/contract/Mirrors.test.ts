@@ -240,8 +240,8 @@ for (const engine of engines) {
           assert.strictEqual(yield* forgetAbandoned, 0)
           yield* age(15)
           assert.strictEqual(yield* forgetAbandoned, 2)
-          assert.isTrue(yield* apply(accountId, recent, stores[0].id))
-          assert.isTrue(yield* apply(accountId, old, stores[0].id))
+          assert.isTrue((yield* apply(accountId, recent, stores[0].id)).isChanged)
+          assert.isTrue((yield* apply(accountId, old, stores[0].id)).isChanged)
         })
       )
 

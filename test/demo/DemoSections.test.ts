@@ -121,7 +121,7 @@ for (const engine of serviceEngines) {
               const mirror = yield* Mirror
               const { translations } = yield* mirror.stage(account.id, importId, store)
               assert.isAtLeast(translations, 10)
-              assert.isFalse(yield* mirror.apply(account.id, importId, id))
+              assert.isFalse((yield* mirror.apply(account.id, importId, id)).isChanged)
             }
           }).pipe(actingAs({ _tag: "Cli", accountId: account.id }))
         })

@@ -4,13 +4,17 @@ import { Sessions } from "../../src/access/Sessions.ts"
 import { Activity } from "../../src/connections/Activity.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import * as Sweeper from "../../src/programs/Sweeper.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 
-const nothingMirrored = Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) })
+const nothingMirrored = Layer.merge(
+  Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) }),
+  Layer.mock(DataHealth, { forget: Effect.succeed(0) })
+)
 
 const noJobs = Layer.mock(Jobs, { forget: Effect.succeed(0) })
 

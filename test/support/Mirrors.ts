@@ -60,7 +60,7 @@ export const refresh = (accountId: AccountId, store: Store, sections: Sections) 
     const platformStore = yield* putSections(accountId, store, sections)
     const importId = yield* mintId(ImportId)
     const summary = yield* mirror.stage(accountId, importId, platformStore)
-    const isChanged = yield* mirror.apply(accountId, importId, store.id)
+    const { isChanged } = yield* mirror.apply(accountId, importId, store.id)
     if (isChanged) yield* (yield* DraftsRepo).raise(accountId)
     yield* mirror.forget(accountId, importId)
     return { summary, isChanged }

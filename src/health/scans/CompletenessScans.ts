@@ -50,8 +50,8 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
              s.fields, NULL::jsonb AS shown
       FROM (
         SELECT e.id, e.kind, e.title, e.store_ids, f.required, f.recommended
-        FROM entity e ${found(canonical)}
-        WHERE e.account_id = ${accountId} AND (f.required <> '{}' OR f.recommended <> '{}')
+        FROM subject e ${found(canonical)}
+        WHERE f.required <> '{}' OR f.recommended <> '{}'
       ) e
       CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
       JOIN linked l ON l.id = on_store.id
@@ -59,7 +59,7 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
       WHERE s.fields <> '{}' AND ${inherits(accountId)}
       UNION ALL
       SELECT s.section, e.id, e.kind, e.title, v.store_id, NULL, s.fields, NULL
-      FROM ${versions(accountId)} AND v.overrides <> '{}'
+      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
       ${found(own)}
       ${sections(sql`f`)}
       WHERE s.fields <> '{}'`

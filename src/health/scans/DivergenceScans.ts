@@ -39,7 +39,7 @@ export const makeDivergenceScan =
              compared.by, ${groupOf(sql`compared.by`)} AS store_group,
              count(*) OVER w AS own_values,
              min(a.value ->> 'value' COLLATE "C") OVER w <> max(a.value ->> 'value' COLLATE "C") OVER w AS differ
-      FROM ${versions(accountId)} AND v.overrides <> '{}' AND cardinality(e.store_ids) > 1
+      FROM ${versions(accountId, sql`AND v.overrides <> '{}' AND cardinality(e.store_ids) > 1`)}
       JOIN ${definitions} ON definition.kind = e.kind
       JOIN (VALUES ${fields}) AS field (kind, texts, prices) ON field.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)

@@ -12,15 +12,15 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
   return ({ accountId, keys, rules }) => sql`
     SELECT 'structure-no-variants' AS section, e.id AS entity_id, e.kind AS entity_type, e.title, s.id AS store_id,
            NULL::text AS locale, '{variant_ids}'::text[] AS fields, NULL::jsonb AS shown
-    FROM entity e CROSS JOIN LATERAL unnest(e.store_ids) AS s (id)
-    WHERE e.account_id = ${accountId} AND e.kind = 'product'
+    FROM subject e CROSS JOIN LATERAL unnest(e.store_ids) AS s (id)
+    WHERE e.kind = 'product'
       AND NOT EXISTS (SELECT FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = e.id)
     UNION ALL
     ${duplicateSkus(accountId)}
     UNION ALL
     SELECT 'structure-empty-collection', e.id, e.kind, e.title, s.id, NULL, '{members}', NULL
-    FROM entity e CROSS JOIN LATERAL unnest(e.store_ids) AS s (id)
-    WHERE e.account_id = ${accountId} AND e.kind = 'collection'
+    FROM subject e CROSS JOIN LATERAL unnest(e.store_ids) AS s (id)
+    WHERE e.kind = 'collection'
       AND NOT EXISTS (SELECT FROM collection_member m WHERE m.account_id = ${accountId} AND m.collection_id = e.id)
     UNION ALL
     SELECT 'structure-invalid-value', wrong.id, wrong.kind, wrong.title, wrong.store_id, NULL,
@@ -33,10 +33,10 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
       -- MATERIALIZED: without statistics the planner would compute it again for every version.
       WITH rules AS MATERIALIZED (SELECT key AS kind, value AS of_keys FROM jsonb_each(${keys.toJson()}::jsonb)), e AS MATERIALIZED (
         SELECT e.id, e.kind, e.title, e.store_ids, a.key
-        FROM entity e
+        FROM subject e
         JOIN rules r ON r.kind = e.kind
         CROSS JOIN LATERAL jsonb_each(e.attributes) AS a (key, value)
-        WHERE e.account_id = ${accountId} AND e.store_ids <> '{}'
+        WHERE e.store_ids <> '{}'
           AND NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
       )
       SELECT e.id, e.kind, e.title, on_store.id AS store_id, e.key, NULL::text AS reason
@@ -46,7 +46,7 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
       WHERE ${inherits(accountId, sql`AND o.overrides ? e.key`)}
       UNION ALL
       SELECT e.id, e.kind, e.title, v.store_id, a.key, NULL
-      FROM ${versions(accountId)} AND v.overrides <> '{}'
+      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
       JOIN rules r ON r.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)
       WHERE NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
@@ -63,20 +63,20 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
            NULL::text AS locale, '{sku}'::text[] AS fields, b.shown
     FROM (
       WITH bearer AS MATERIALIZED (
-        SELECT e.id, e.title, e.parent_id, e.store_ids, e.attributes #>> '{sku,value}' AS sku
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = 'variant'
-          AND (e.attributes #>> '{sku,value}') IN (
-            SELECT o.attributes -> 'sku' ->> 'value'
-            FROM entity o
-            WHERE o.account_id = ${accountId} AND o.kind = 'variant'
-            GROUP BY o.attributes -> 'sku' ->> 'value'
-            HAVING count(*) > 1 AND NOT is_empty_text(o.attributes -> 'sku' ->> 'value')
-          )
+        SELECT e.id, e.title, e.store_ids, e.attributes #>> '{sku,value}' AS sku
+        FROM subject e
+        WHERE e.kind = 'variant' AND e.store_ids <> '{}' AND NOT is_empty_text(e.attributes #>> '{sku,value}')
       ), shared AS MATERIALIZED (
-        -- One more than is listed, because a row leaves itself out.
-        SELECT b.sku, count(*) AS bearers, (array_agg(b.id ORDER BY b.id))[1:${sql.literal(String(maxDuplicates + 1))}] AS first
-        FROM bearer b GROUP BY b.sku
+        -- Bearers are all variants, so they are looked up, once for each SKU.
+        SELECT own.sku, g.bearers, g.first
+        FROM (SELECT DISTINCT b.sku FROM bearer b) own
+        CROSS JOIN LATERAL (
+          -- One more than is listed, because a row leaves itself out.
+          SELECT count(*) AS bearers, (array_agg(o.id ORDER BY o.id))[1:${sql.literal(String(maxDuplicates + 1))}] AS first
+          FROM entity o
+          WHERE o.account_id = ${accountId} AND o.kind = 'variant' AND (o.attributes #>> '{sku,value}') = own.sku
+        ) g
+        WHERE g.bearers > 1
       )
       SELECT b.id, b.title, b.store_ids,
              jsonb_build_object('sku', b.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
@@ -107,14 +107,14 @@ const makeZeroPrices =
       SELECT free.id, free.kind, free.title, free.store_id, 'price' AS key, 'zero_price' AS reason
       FROM (
         SELECT e.id, e.kind, e.title, e.parent_id, on_store.id AS store_id
-        FROM entity e
+        FROM subject e
         CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
         JOIN linked l ON l.id = on_store.id
-        WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND ${isZero(sql`e.attributes -> 'price' ->> 'value'`)}
+        WHERE e.kind = 'variant' AND ${isZero(sql`e.attributes -> 'price' ->> 'value'`)}
           AND ${inherits(accountId, sql`AND o.overrides ? 'price'`)}
         UNION ALL
         SELECT e.id, e.kind, e.title, e.parent_id, v.store_id
-        FROM ${versions(accountId)} AND v.overrides <> '{}'
+        FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
         WHERE e.kind = 'variant' AND ${isZero(sql`v.overrides -> 'price' ->> 'value'`)}
       ) free
       JOIN entity p ON p.account_id = ${accountId} AND p.id = free.parent_id

@@ -14,7 +14,7 @@ export const makeSyncScan =
                'message', left(v.last_publish_error ->> 'message', ${mostShownCharacters})
              ))
            END AS shown
-    FROM ${versions(accountId)} AND l.platform <> 'none'
+    FROM ${versions(accountId, sql`AND l.platform <> 'none'`)}
     JOIN ${definitions} ON definition.kind = e.kind
     CROSS JOIN LATERAL (
       SELECT ARRAY(

@@ -283,7 +283,9 @@ const planted: Readonly<Record<string, Plant>> = {
     Effect.map(HealthRepo, (repo) => ({
       ...repo,
       scan: (accountId, dimension, storeId) =>
-        storeId === null ? repo.scan(accountId, dimension, storeId) : repo.ticket
+        storeId === null
+          ? repo.scan(accountId, dimension, storeId)
+          : Effect.map(repo.ticket, (run) => ({ run, scanned: 0, entities: 0 }))
     }))
   ),
   "a page began a row too late": Layer.effect(

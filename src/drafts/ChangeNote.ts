@@ -1,0 +1,71 @@
+import type { EntityKind } from "../model/Attribute.ts"
+import { valueOf } from "../model/Attribute.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { Plan } from "./CatalogChange.ts"
+
+/** Entities of one kind whose set of stores changed in the same way. `from` null: they were created. */
+export interface MovedEntities {
+  readonly kind: EntityKind
+  readonly from: ReadonlyArray<StoreId> | null
+  readonly to: ReadonlyArray<StoreId>
+  readonly ids: ReadonlyArray<EntityId>
+}
+
+/**
+ * What a transaction changed, for readers that bring an earlier result up to date (scans of data health). It names everything
+ * that such a reader cannot find out from the present state of the changed entities.
+ */
+export interface ChangeNote {
+  /** The entities with another value, version, publish state, gallery or translation; and media that entered or left a gallery. */
+  readonly entities: ReadonlyArray<EntityId>
+  /** SKUs that variants had before. */
+  readonly skus: ReadonlyArray<string>
+  /** Of entities that are in `entities` too. */
+  readonly moved: ReadonlyArray<MovedEntities>
+}
+
+export const emptyNote: ChangeNote = { entities: [], skus: [], moved: [] }
+
+const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updated"][number]["after"]) => {
+  if (before.gallery === after.gallery) return []
+  const [old, now] = [before, after].map(({ gallery }) => new Set(gallery.map(({ mediaId }) => mediaId)))
+  return [...(old ?? []), ...(now ?? [])].filter((id) => old?.has(id) !== now?.has(id))
+}
+
+/** What a plan changes. */
+export const noteOf = ({ created, drafted, stamped, updated }: Plan): ChangeNote => {
+  const entities = new Set<EntityId>([...stamped, ...drafted])
+  const skus = new Set<string>()
+  const moved = new Map<
+    string,
+    { kind: EntityKind; from: ReadonlyArray<StoreId> | null; to: ReadonlyArray<StoreId>; ids: Array<EntityId> }
+  >()
+  const move = (kind: EntityKind, id: EntityId, from: ReadonlyArray<StoreId> | null, to: ReadonlyArray<StoreId>) => {
+    const key = `${kind} ${from?.join()} ${to.join()}`
+    const others = moved.get(key)
+    if (others === undefined) moved.set(key, { kind, from, to, ids: [id] })
+    else others.ids.push(id)
+  }
+  for (const { gallery, id, kind, storeIds } of created) {
+    entities.add(id)
+    for (const { mediaId } of gallery) entities.add(mediaId)
+    move(kind, id, null, storeIds)
+  }
+  for (const { after, before } of updated) {
+    entities.add(after.id)
+    for (const id of ofGallery(before, after)) entities.add(id)
+    if (after.kind === "variant") {
+      const sku = valueOf(before.attributes, "sku")
+      if (sku !== "" && sku !== valueOf(after.attributes, "sku")) skus.add(sku)
+    }
+    if (before.storeIds.join() !== after.storeIds.join()) move(after.kind, after.id, before.storeIds, after.storeIds)
+  }
+  return { entities: [...entities], skus: [...skus], moved: [...moved.values()] }
+}
+
+/** All changes of several notes. */
+export const joinNotes = (notes: ReadonlyArray<ChangeNote>): ChangeNote => ({
+  entities: [...new Set(notes.flatMap(({ entities }) => entities))],
+  skus: [...new Set(notes.flatMap(({ skus }) => skus))],
+  moved: notes.flatMap(({ moved }) => moved)
+})

@@ -1,0 +1,275 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Number as Num, Schema } from "effect"
+import { untilNone } from "../database/Forgetting.ts"
+import { allAccounts, planCustom, readsAll } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { HealthDimension } from "./Health.ts"
+import type { HealthRepo } from "./HealthRepo.ts"
+import { LinkedStore, Population, RowCount } from "./HealthScanRows.sql.ts"
+
+/** Which scan a base belongs to. `storeId` null: of the account. */
+export interface ScanOf {
+  readonly accountId: AccountId
+  readonly dimension: HealthDimension
+  readonly storeId: StoreId | null
+}
+
+/** The rows of a scan, and the numbers that they are counted with. */
+export const HealthBase = Schema.Struct({
+  base: Schema.Number,
+  version: Schema.Number,
+  /** Entities below were scanned. Null: all. */
+  reached: Schema.NullOr(EntityId),
+  fingerprint: Schema.String,
+  stores: Schema.Array(LinkedStore),
+  population: Schema.Array(Population),
+  counts: Schema.Array(RowCount),
+  scanned: Schema.Number,
+  entities: Schema.Number,
+  /** The number of blocks. */
+  blocks: Schema.Number
+})
+export type HealthBase = typeof HealthBase.Type
+
+/** The rows of a list in each block of its base. Blocks at the end may be missing. */
+export const BlockedList = Schema.Struct({
+  section: Schema.String,
+  storeId: StoreId,
+  locale: Schema.String,
+  /** The number of rows before each block. */
+  firsts: Schema.Array(Schema.Number),
+  total: Schema.Number
+})
+export type BlockedList = typeof BlockedList.Type
+
+/** Rows of a deleted base per statement. */
+const rowsAtOnce = 20_000
+
+const Scanned = Schema.Struct({
+  accountId: AccountId,
+  dimension: HealthDimension,
+  storeId: Schema.NullOr(StoreId)
+})
+
+/** Statements on bases. Scans change them under the lock of their dimension. */
+export const makeHealthBases = (sql: SqlClient) => {
+  const scope = (storeId: string | null) => storeId ?? nilUuid
+
+  /** The newest base of a scan, complete or not. */
+  const newest = SqlSchema.findOne({
+    Request: Scanned,
+    Result: HealthBase,
+    execute: ({ accountId, dimension, storeId }) => sql`
+      SELECT b.base, b.version, b.reached, b.fingerprint, b.stores, b.population, b.counts, b.scanned, b.entities,
+             cardinality(b.starts) AS blocks
+      FROM health_base b
+      WHERE b.account_id = ${accountId} AND b.dimension = ${dimension} AND b.scope = ${scope(storeId)}
+      ORDER BY b.base DESC LIMIT 1`
+  })
+
+  /**
+   * Begins a base without rows. From now on writers insert notes: the update waits for writers that did not see it, so nothing
+   * after the version of the base is missing in them.
+   */
+  const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
+    Effect.gen(function* () {
+      yield* sql`UPDATE account_state SET keeps_notes = true WHERE account_id = ${accountId}`
+      yield* sql`
+        INSERT INTO health_base (account_id, base, dimension, scope, version, reached, fingerprint, stores, population, counts,
+                                 starts, scanned, entities, begun_at)
+        SELECT a.account_id, ${base}::bigint, ${dimension}, ${scope(storeId)}::uuid, a.version, ${nilUuid}::uuid, ${fingerprint},
+               ${JSON.stringify(stores)}::json, '[]', '[]', '{}', 0,
+               (SELECT count(*) FROM entity e WHERE e.account_id = ${accountId}), app_now()
+        FROM account_state a WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`
+    })
+
+  const save = (accountId: AccountId, base: HealthBase, starts: ReadonlyArray<EntityId>) => sql`
+    UPDATE health_base b
+    SET version = ${base.version}, reached = ${base.reached}::uuid, stores = ${JSON.stringify(base.stores)}::json,
+        population = ${JSON.stringify(base.population)}::json, counts = ${JSON.stringify(base.counts)}::json,
+        scanned = ${base.scanned}, starts = b.starts || ${[...starts]}::uuid[]
+    WHERE b.account_id = ${accountId} AND b.base = ${base.base}`
+
+  /** The first entity that is not in the range of this many entities from `from` on. Null: the range has no end. */
+  const endOf = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, from: EntityId, entities: Schema.Number }),
+    Result: Schema.Struct({ end: Schema.NullOr(EntityId) }),
+    execute: ({ accountId, entities, from }) => sql`
+      SELECT (
+        SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.id >= ${from}::uuid
+        ORDER BY e.id OFFSET ${entities}::bigint LIMIT 1
+      ) AS "end"`
+  })
+
+  /** The number of changed entities in the notes after a version. Entities that changed twice count twice. */
+  const changedSince = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, version: Schema.Number }),
+    Result: Schema.Struct({ changed: Schema.Number }),
+    execute: ({ accountId, version }) => sql`
+      SELECT coalesce(sum(cardinality(n.entities)), 0)::bigint AS changed
+      FROM change_note n WHERE n.account_id = ${accountId} AND n.version > ${version}`
+  })
+
+  const lists = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, base: Schema.Number }),
+    Result: BlockedList,
+    execute: ({ accountId, base }) => sql`
+      SELECT l.section, l.store_id AS "storeId", l.locale, l.firsts, l.total
+      FROM health_list l WHERE l.account_id = ${accountId} AND l.base = ${base}`
+  })
+
+  const saveLists = (accountId: AccountId, base: number, changed: ReadonlyArray<BlockedList>) =>
+    changed.length === 0
+      ? Effect.void
+      : sql`
+          INSERT INTO health_list (account_id, base, section, store_id, locale, firsts, total)
+          SELECT b.account_id, b.base, r.section, r."storeId", r.locale, r.firsts, r.total
+          FROM health_base b
+          CROSS JOIN jsonb_to_recordset(${JSON.stringify(changed)}::jsonb) AS r (
+            section text, "storeId" uuid, locale text, firsts integer[], total integer
+          )
+          WHERE b.account_id = ${accountId} AND b.base = ${base}
+          ON CONFLICT (account_id, base, section, store_id, locale) DO UPDATE
+          SET firsts = excluded.firsts, total = excluded.total`
+
+  /** Forgets the blocks of a base, so that it can be divided anew. */
+  const undivide = (accountId: AccountId, base: number) =>
+    Effect.zipRight(
+      sql`DELETE FROM health_list l WHERE l.account_id = ${accountId} AND l.base = ${base}`,
+      sql`UPDATE health_base b SET starts = '{}' WHERE b.account_id = ${accountId} AND b.base = ${base}`
+    )
+
+  return { newest, begin, save, endOf, changedSince, lists, saveLists, undivide }
+}
+
+interface BegunBase {
+  readonly base: number
+  readonly fingerprint: string
+  readonly stores: ReadonlyArray<LinkedStore>
+}
+
+/** Reads the bases that are not complete. */
+export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>["unfinished"] => {
+  const unfinished = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Schema.Struct({
+      dimension: HealthDimension,
+      storeId: Schema.NullOr(StoreId),
+      scanned: Schema.Number,
+      entities: Schema.Number,
+      begunAt: Timestamp
+    }),
+    execute: (accountId) => sql`
+      SELECT b.dimension, nullif(b.scope, ${nilUuid}::uuid) AS "storeId", b.scanned, b.entities, rfc3339(b.begun_at) AS "begunAt"
+      FROM health_base b
+      WHERE b.account_id = ${accountId} AND b.reached IS NOT NULL AND b.fingerprint <> ''
+      ORDER BY b.begun_at, b.base`
+  })
+  return (accountId) => orDie(unfinished(accountId))
+}
+
+/** A base must be scanned again from nothing when this part of its entities changed, and at least this many. */
+export const mostChanged = { part: 4, entities: 10_000 }
+
+/** The bases of deleted and abandoned scans, and old notes. Small statements, each in its own transaction. */
+export const makeTidyScans = (sql: SqlClient) => {
+  /** Neither shown nor worked on. */
+  const unused = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Schema.Struct({ base: Schema.Number }),
+    execute: (accountId) => sql`
+      SELECT b.base FROM health_base b
+      WHERE b.account_id = ${accountId}
+        AND NOT EXISTS (SELECT FROM health_snapshot s WHERE s.account_id = ${accountId} AND s.base = b.base)
+        AND (
+          b.reached IS NULL OR b.fingerprint = ''
+          OR EXISTS (
+            SELECT FROM health_base n
+            WHERE n.account_id = ${accountId} AND n.dimension = b.dimension AND n.scope = b.scope AND n.base > b.base
+          )
+        )`
+  })
+
+  const removeSome = (accountId: AccountId, base: number) =>
+    Effect.map(
+      sql`
+        DELETE FROM health_issue i
+        WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
+          SELECT o.ctid FROM health_issue o
+          WHERE o.account_id = ${accountId} AND o.base = ${base} LIMIT ${sql.literal(String(rowsAtOnce))}
+        ))
+        RETURNING 1 ${sql.literal(planCustom)}`,
+      ({ length }) => length
+    )
+
+  /** Bases that too much was changed since are scanned from nothing anyway, so their notes are not needed. */
+  const giveUp = (accountId: AccountId) => sql`
+    UPDATE health_base b SET fingerprint = ''
+    WHERE b.account_id = ${accountId} AND b.fingerprint <> ''
+      AND (
+        SELECT sum(cardinality(n.entities)) FROM change_note n WHERE n.account_id = ${accountId} AND n.version > b.version
+      ) > greatest(${mostChanged.entities}, b.entities / ${sql.literal(String(mostChanged.part))})`
+
+  const forgetNotes = (accountId: AccountId) => sql`
+    DELETE FROM change_note n
+    WHERE n.account_id = ${accountId} AND n.version <= (
+      SELECT coalesce(min(b.version), max(a.version))
+      FROM account_state a
+      LEFT JOIN health_base b ON b.account_id = ${accountId} AND b.fingerprint <> ''
+      WHERE a.account_id = ${accountId}
+    )
+    RETURNING 1`
+
+  const stopNotes = (accountId: AccountId) => sql`
+    UPDATE account_state a SET keeps_notes = false
+    WHERE a.account_id = ${accountId} AND a.keeps_notes
+      AND NOT EXISTS (SELECT FROM health_base b WHERE b.account_id = ${accountId} AND b.fingerprint <> '')`
+
+  /** Bases that nobody has scanned for 30 days: their accounts' writers need not insert notes. */
+  const retire = (accountId: AccountId) => sql`
+    UPDATE health_base b SET fingerprint = ''
+    WHERE b.account_id = ${accountId} AND b.fingerprint <> '' AND b.begun_at < app_now() - interval '30 days'
+      AND NOT EXISTS (
+        SELECT FROM health_snapshot s
+        WHERE s.account_id = ${accountId} AND s.base = b.base AND s.scanned_at >= app_now() - interval '30 days'
+      )`
+
+  const scanned = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Schema.Struct({ id: AccountId }),
+    execute: () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(allAccounts)}`
+  })
+
+  const tidy = (accountId: AccountId) =>
+    Effect.gen(function* () {
+      let removed = 0
+      for (const { base } of yield* unused(accountId)) {
+        removed += yield* untilNone(removeSome(accountId, base))
+        yield* sql`DELETE FROM health_base b WHERE b.account_id = ${accountId} AND b.base = ${base}`
+      }
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          // No scan can begin meanwhile: it would rely on notes that are not inserted.
+          yield* sql`SELECT a.account_id FROM account_state a WHERE a.account_id = ${accountId} FOR UPDATE`
+          yield* retire(accountId)
+          yield* giveUp(accountId)
+          yield* stopNotes(accountId)
+        })
+      )
+      removed += (yield* forgetNotes(accountId)).length
+      return removed
+    }).pipe(orDie)
+
+  return {
+    tidy,
+    tidyAll: Effect.flatMap(Effect.orDie(scanned()), (accounts) =>
+      Effect.map(
+        Effect.forEach(accounts, ({ id }) => tidy(id)),
+        (removed) => Num.sumAll(removed)
+      )
+    )
+  }
+}

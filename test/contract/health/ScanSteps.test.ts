@@ -1,0 +1,149 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
+import { defaultRules } from "../../../src/health/Health.ts"
+import { HealthRepo } from "../../../src/health/HealthRepo.ts"
+import type { AccountId } from "../../../src/model/Ids.ts"
+import { EntityId } from "../../../src/model/Ids.ts"
+import { mintId } from "../../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth } from "../../../src/testing/index.ts"
+import { engines } from "../../support/TestDatabase.ts"
+
+const products = 60
+const perStep = 10
+
+const servicesOn = (database: (typeof engines)[number]["layer"]) =>
+  Services.pipe(
+    Layer.provideMerge(
+      HealthRepo.layerOf({ entitiesPerStep: perStep, rowsPerBlock: 7 }).pipe(Layer.provideMerge(RepositoriesOnDatabase))
+    ),
+    Layer.provideMerge(database),
+    Layer.orDie
+  )
+
+/** An account whose products all lack a vendor, on one store. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
+  const ids = yield* Effect.replicateEffect(mintId(EntityId), products)
+  yield* (yield* CatalogChanges)
+    .apply(
+      ids.flatMap((id) => [
+        CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "Tent" } }),
+        ...stores.map(({ id: storeId }) => CatalogChange.AddToStore({ entityId: id, storeId }))
+      ])
+    )
+    .pipe(actingAs(actor))
+  return { accountId, actor, ids }
+})
+
+/** One step, as one process would do it. */
+const step = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const repo = yield* HealthRepo
+    const sql = yield* SqlClient.SqlClient
+    return yield* Effect.orDie(sql.withTransaction(repo.scan(accountId, "completeness", null)))
+  })
+
+const numberOf = (table: string, accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* Effect.orDie(sql`SELECT count(*) AS rows FROM ${sql(table)} WHERE account_id = ${accountId}`)
+    return Number(row?.rows)
+  })
+
+for (const { absent, layer, name } of engines)
+  describe.skipIf(absent)(`a scan in steps (${name})`, () => {
+    it.scopedLive("keeps what a step did, and shows nothing until it is finished", () =>
+      Effect.gen(function* () {
+        const health = yield* DataHealth
+        const repo = yield* HealthRepo
+        const sql = yield* SqlClient.SqlClient
+        const { accountId, actor } = yield* aShop
+        assert.deepInclude(yield* step(accountId), { run: null })
+        for (let steps = 1; steps <= 3; steps++)
+          assert.deepStrictEqual(yield* step(accountId), {
+            run: null,
+            scanned: steps * perStep,
+            entities: products
+          })
+        // A process that dies in a step leaves what was there before it.
+        yield* sql.withTransaction(Effect.zipRight(step(accountId), Effect.fail("killed"))).pipe(Effect.ignore)
+        const [progress] = yield* repo.unfinished(accountId)
+        assert.deepInclude(progress, {
+          dimension: "completeness",
+          storeId: null,
+          scanned: 3 * perStep,
+          entities: products
+        })
+        assert.deepStrictEqual(yield* actingAs(actor)(health.unfinished), yield* repo.unfinished(accountId))
+        assert.strictEqual((yield* repo.snapshots(accountId, null)).size, 0)
+        // Nothing of a scan that somebody may go on with is deleted.
+        yield* repo.tidy(accountId)
+        assert.isAbove(yield* numberOf("health_issue", accountId), 0)
+        // Another process goes on: it has three steps to do, and the end.
+        let steps = 0
+        for (let run: number | null = null; run === null; steps++) run = (yield* step(accountId)).run
+        assert.strictEqual(steps, 3)
+        assert.isEmpty(yield* repo.unfinished(accountId))
+        assert.strictEqual(
+          yield* repo.countIssues(accountId, { section: "completeness-required", storeId: null, locale: null }),
+          products
+        )
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("begins again when its rules changed, and leaves nothing of before", () =>
+      Effect.gen(function* () {
+        const health = yield* DataHealth
+        const repo = yield* HealthRepo
+        const { accountId, actor, ids } = yield* aShop
+        yield* Effect.gen(function* () {
+          for (let steps = 0; steps < 4; steps++) yield* step(accountId)
+          yield* health.setRules({ ...defaultRules, product: { required: ["title"], recommended: ["tags"] } })
+          yield* health.scan("completeness")
+          assert.strictEqual(yield* health.countIssues({ section: "completeness-required" }), 0)
+          assert.strictEqual(yield* health.countIssues({ section: "completeness-recommended" }), products)
+          assert.strictEqual(yield* numberOf("health_base", accountId), 1)
+          assert.strictEqual(yield* numberOf("health_issue", accountId), products)
+          const [entityId = assert.fail("no product")] = ids
+          yield* (yield* CatalogChanges).apply([CatalogChange.SetAttributes({ entityId, values: { tags: '["new"]' } })])
+          assert.strictEqual(yield* numberOf("change_note", accountId), 1)
+          yield* health.scan("completeness")
+          assert.strictEqual(yield* health.countIssues({ section: "completeness-recommended" }), products - 1)
+          // Every scan knows the change now.
+          assert.strictEqual(yield* numberOf("change_note", accountId), 0)
+          assert.strictEqual(yield* health.forget, 0)
+        }).pipe(actingAs(actor))
+        assert.isEmpty(yield* repo.unfinished(accountId))
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("has every row on one page, wherever blocks begin", () =>
+      Effect.gen(function* () {
+        const health = yield* DataHealth
+        const { actor } = yield* aShop
+        yield* Effect.gen(function* () {
+          yield* health.scan("completeness")
+          const section = "completeness-required"
+          const all = yield* health.issues({ section, page: 1, page_size: 100 })
+          assert.lengthOf(all.data, products)
+          for (const page_size of [1, 6, 7, 8, 59, 60]) {
+            const pages = yield* Effect.forEach(Array.from({ length: Math.ceil(products / page_size) }), (_, index) =>
+              health.issues({ section, page: index + 1, page_size })
+            )
+            assert.deepStrictEqual(
+              pages.flatMap(({ data }) => data),
+              all.data
+            )
+            assert.deepStrictEqual(
+              pages.map(({ has_next }) => has_next),
+              pages.map((_, index) => index < pages.length - 1)
+            )
+          }
+          for (const page of [2, 1_000, 2_000_000_000])
+            assert.deepInclude(yield* health.issues({ section, page, page_size: 100 }), { data: [], has_next: false })
+        }).pipe(actingAs(actor))
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+  })
