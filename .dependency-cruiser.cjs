@@ -9,6 +9,7 @@ const core = [
   "database",
   "catalog",
   "drafts",
+  "jobs",
   "platform",
   "stores",
   "health",

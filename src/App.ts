@@ -2,6 +2,8 @@ import { join } from "node:path"
 import { Duration, Effect, Layer, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AccessRepo } from "./access/AccessRepo.ts"
+import { AccountDeletion } from "./access/AccountDeletion.ts"
+import { AccountDeletionRepo } from "./access/AccountDeletionRepo.ts"
 import { Accounts } from "./access/Accounts.ts"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { lookUpAnswers, watchLookUps } from "./access/LookUpWatch.ts"
@@ -59,12 +61,16 @@ import { beside, type Surface } from "./http/Surface.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "./imports/PulledRecordsRepo.ts"
+import { Jobs } from "./jobs/Jobs.ts"
+import { JobsRepo } from "./jobs/JobsRepo.ts"
 import { makeMcpSurface } from "./mcp/McpGate.ts"
 import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
 import { layerPlatforms } from "./platform/Platforms.ts"
+import { JobWorker } from "./programs/JobWorker.ts"
 import { Programs } from "./programs/Programs.ts"
 import { PublicationsRepo } from "./publishing/PublicationsRepo.ts"
 import { Publishing } from "./publishing/Publishing.ts"
+import { PublishJobs } from "./publishing/PublishJobs.ts"
 import { FaultInjector } from "./runtime/FaultInjector.ts"
 import { Mirror } from "./storedata/Mirror.ts"
 import { MirrorRepo } from "./storedata/MirrorRepo.ts"
@@ -80,6 +86,7 @@ import { StoresRepo } from "./stores/StoresRepo.ts"
 /** The SQL repositories, and the clients of the stores' platforms. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
+  AccountDeletionRepo.layer,
   ActivityRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
@@ -91,6 +98,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
+  JobsRepo.layer,
   LeasesRepo.layer,
   OAuthRepo.layer,
   PublicationsRepo.layer,
@@ -117,16 +125,25 @@ const CoreServices = Layer.mergeAll(
   Mirror.layer,
   Operations.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
-  Stores.layer.pipe(Layer.provide(layerScanAfterUnlink))
+  Stores.layer.pipe(
+    Layer.provideMerge(Jobs.layer),
+    Layer.provide(layerScanAfterUnlink),
+    Layer.provide(FaultInjector.layer)
+  )
 )
 
-/** The services without the surfaces. The repositories can be SQL or in-memory. */
-export const Services = Programs.layer.pipe(
+/** Everything but the surfaces, on repositories of any kind. */
+export const Services = Layer.mergeAll(
+  AccountDeletion.layer,
+  Programs.layer,
+  JobWorker.layer.pipe(Layer.provide(layerScanAfterUnlink), Layer.provide(FaultInjector.layer))
+).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       Demo.layer,
       StoreRecords.layer.pipe(Layer.provideMerge(Drafts.layer)),
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
+      PublishJobs.layer,
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer,
       Undo.layer.pipe(Layer.provide(FaultInjector.layer))

@@ -37,7 +37,9 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
             )
           ),
         accounts: Effect.map(Ref.get(store), (state) =>
-          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt })).sort(oldestFirst)
+          [...state.values()]
+            .map(({ createdAt, deletingSince, id, name }) => ({ id, name, createdAt, deletingSince }))
+            .sort(oldestFirst)
         ),
         createKey: (accountId, key) =>
           Effect.gen(function* () {

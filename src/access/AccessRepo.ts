@@ -9,7 +9,13 @@ import { makeAccountVersions } from "./AccountVersions.sql.ts"
 import { ApiKey, type Credential } from "./ApiKey.ts"
 import { AnyScope, type Scope } from "./ApiKeyToken.ts"
 
-export const Account = Schema.Struct({ id: AccountId, name: Schema.NonEmptyString, createdAt: Timestamp })
+export const Account = Schema.Struct({
+  id: AccountId,
+  name: Schema.NonEmptyString,
+  createdAt: Timestamp,
+  /** Since when the account is being deleted. Null: it is not. */
+  deletingSince: Schema.NullOr(Timestamp)
+})
 export type Account = typeof Account.Type
 
 export interface NewApiKey {
@@ -51,7 +57,9 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       const accounts = SqlSchema.findAll({
         Request: Schema.Void,
         Result: Account,
-        execute: () => sql`SELECT id, name, rfc3339(created_at) AS "createdAt" FROM account ORDER BY created_at, id`
+        execute: () => sql`
+          SELECT id, name, rfc3339(created_at) AS "createdAt", rfc3339(deleting_since) AS "deletingSince"
+          FROM account ORDER BY created_at, id`
       })
 
       const listKeys = SqlSchema.findAll({

@@ -8,6 +8,7 @@ import { DraftHandlers } from "./DraftHandlers.ts"
 import { DropHandlers } from "./DropHandlers.ts"
 import { HealthHandlers } from "./HealthHandlers.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
+import { JobHandlers } from "./JobHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
 import { PlatformHandlers } from "./PlatformHandlers.ts"
 import { PublishHandlers } from "./PublishHandlers.ts"
@@ -33,5 +34,6 @@ export const AdminHandlers = Layer.mergeAll(
   PublishHandlers,
   ConnectionHandlers,
   DefinitionHandlers,
-  HealthHandlers
+  HealthHandlers,
+  JobHandlers
 )

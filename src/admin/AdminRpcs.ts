@@ -22,10 +22,10 @@ import {
 } from "../health/Health.ts"
 import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../imports/Import.ts"
 import { ImportFileRejected } from "../imports/ImportedProduct.ts"
+import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit } from "../model/AttributeRules.ts"
 import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { AccountId, ApiKeyId, ConnectionId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
@@ -34,16 +34,8 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
-
-/** A command that is not valid as typed. `message` is one line for people. */
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
-  message: Schema.String,
-  /** The error's code, as in REST. */
-  code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
-}) {}
-
-/** Id of the account as typed. Optional if there is only one account. Refusal: the id is missing or unknown. */
-const account = Schema.optionalWith(Schema.String, { as: "Option" })
+import { JobRpcs } from "./JobRpcs.ts"
+import { account, Refusal } from "./Refusal.ts"
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
@@ -77,7 +69,18 @@ export const AccountRpcs = RpcGroup.make(
   }),
   /** All accounts, oldest first. */
   Rpc.make("listAccounts", {
-    success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
+    success: Schema.Array(
+      Schema.Struct({ ...Account.fields, createdAt: Timestamp, deletingSince: Schema.NullOr(Timestamp) })
+    )
+  }),
+  /**
+   * Begins to delete an account. `name`: its name, which confirms the deletion. ValidationFailed: another name, or the account is
+   * being deleted already.
+   */
+  Rpc.make("deleteAccount", {
+    payload: { id: Schema.String, name: Schema.String },
+    success: Job,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   }),
   /** Creates another demo account with a user and a key that can read and write. */
   Rpc.make("createDemo", {
@@ -125,11 +128,11 @@ export const UserRpcs = RpcGroup.make(
   Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
 )
 
-/** A store that was linked or unlinked, and the number of entities that have a version on it. */
-const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
+/** A store that was linked or unlinked, and the job that derives its entities again; null: it has none. */
+const StoreChange = Schema.Struct({ store: Store, job: Schema.NullOr(Job) })
 
 export const StoreRpcs = RpcGroup.make(
-  /** Links or updates a store. Absent properties are unchanged (defaults for a new store). `token`: for Shopify. Errors: `Stores.link`. */
+  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.beginLink`. */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -416,6 +419,15 @@ export const PublishRpcs = RpcGroup.make(
     success: PublishEvent,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
     stream: true
+  }),
+  /**
+   * Begins a job for the store, or for each store that unpublished drafts wait for, and returns them. ValidationFailed: another
+   * job works on the store.
+   */
+  Rpc.make("publishAll", {
+    payload: { account, store: onStore },
+    success: Schema.Array(Job),
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   })
 )
 
@@ -478,5 +490,6 @@ export const AdminRpcs = HelloRpcs.merge(
   ConnectionRpcs,
   DropRpcs,
   DefinitionRpcs,
-  HealthRpcs
+  HealthRpcs,
+  JobRpcs
 )

@@ -7,7 +7,7 @@ import { NotFound } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId, EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { Stores } from "../stores/Stores.ts"
-import { Refusal } from "./AdminRpcs.ts"
+import { Refusal } from "./Refusal.ts"
 
 /** Parses a typed id. A malformed id is NotFound. */
 export const idOf =

@@ -2,9 +2,10 @@ import { Effect, Option } from "effect"
 import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
-import { PlatformRpcs, Refusal } from "./AdminRpcs.ts"
+import { PlatformRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeDomainNamed, makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { Refusal } from "./Refusal.ts"
 
 export const PlatformHandlers = PlatformRpcs.toLayer(
   Effect.gen(function* () {

@@ -3,10 +3,12 @@ import { Drafts } from "../drafts/Drafts.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
+import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
+import { type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { Refusal } from "./Refusal.ts"
 import { type Report, reported } from "./Reported.ts"
 
 const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResult => ({
@@ -22,6 +24,7 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
+    const publishJobs = yield* PublishJobs
     const drafts = yield* Drafts
     const publishing = yield* Publishing
     const entityNamed = yield* makeEntityNamed
@@ -41,7 +44,21 @@ export const PublishHandlers = PublishRpcs.toLayer(
         return on
       })
 
+    /** The named store, or all that publishable drafts wait for. */
+    const waitingStores = (named: Option.Option<string>) =>
+      Effect.gen(function* () {
+        if (named._tag === "Some") return [yield* storeNamed(named.value)]
+        const counts = yield* stores.publishCounts
+        return (yield* stores.list).filter(
+          ({ id, platform }) => platform !== "none" && (counts.get(id)?.pendingPublish ?? 0) > 0
+        )
+      })
+
     return {
+      publishAll: ({ account, store }) =>
+        forAccount(account)(
+          Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id)))
+        ),
       publish: ({ account, again, entity, store: named }) =>
         reported((report: Report<PublishEvent>) =>
           Effect.gen(function* () {

@@ -13,8 +13,9 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const stores = yield* Stores
     const accounts = yield* Accounts
     return {
-      linkStore: ({ account, ...store }) => forAccount(account)(stores.link(store)),
-      unlinkStore: ({ account, domain }) => forAccount(account)(Effect.flatMap(domainNamed(domain), stores.unlink)),
+      linkStore: ({ account, ...store }) => forAccount(account)(stores.beginLink(store)),
+      unlinkStore: ({ account, domain }) =>
+        forAccount(account)(Effect.flatMap(domainNamed(domain), stores.beginUnlink)),
       rotateSecrets: Effect.fnUntraced(function* () {
         const unreadable: Array<{ readonly accountId: AccountId; readonly domain: string }> = []
         let [rotated, current] = [0, 0]

@@ -1,7 +1,11 @@
-import { Command, Options } from "@effect/cli"
+import { Command, Options, Prompt } from "@effect/cli"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { textOption } from "./Flags.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { argument, textOption } from "./Flags.ts"
+import { followToTheEnd } from "./JobCommands.ts"
+import { lockedBy } from "./LockedBy.ts"
 import { answer, byFlag, json, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
@@ -43,20 +47,76 @@ const create = Command.make(
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Create a merchant account."))
 
+/** Asks for the name on the terminal. */
+const askName = (id: string) =>
+  process.stdin.isTTY && process.stdout.isTTY
+    ? Effect.orDie(
+        Prompt.text({
+          message: `This deletes the account ${id} with all its data, for good. Type its name to confirm:`
+        }).pipe(Effect.provide(NodeTerminal.layer))
+      )
+    : new Refused({ message: "--yes: give the name of the account. This deletes it with all its data, for good." })
+
 const list = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
     const accounts = yield* (yield* AdminClient).listAccounts()
     yield* answer(
       json,
-      { accounts: accounts.map(({ createdAt, id, name }) => ({ account_id: id, name, created_at: createdAt })) },
+      {
+        accounts: accounts.map(({ createdAt, deletingSince, id, name }) => ({
+          account_id: id,
+          name,
+          created_at: createdAt,
+          deleting_since: deletingSince
+        }))
+      },
       accounts.length === 0
         ? ["No accounts yet: create one with `catalog account create --name NAME`."]
-        : accounts.map(({ createdAt, id, name }) => `${id}  ${seconds(createdAt)}  ${name}`)
+        : accounts.map(
+            ({ createdAt, deletingSince, id, name }) =>
+              `${id}  ${seconds(createdAt)}  ${name}${deletingSince === null ? "" : "  (is being deleted)"}`
+          )
     )
   }).pipe(withAdmin)
 ).pipe(Command.withDescription("List merchant accounts."))
 
+const remove = Command.make(
+  "delete",
+  {
+    id: argument("ACCOUNT_ID", "Id of the account, from `account list`."),
+    yes: Options.optional(
+      textOption("yes", "NAME", "Name of the account, which confirms the deletion. Without it the command asks for it.")
+    ),
+    json
+  },
+  ({ id, json, yes }) =>
+    Effect.gen(function* () {
+      const name = yield* Option.match(yes, { onSome: Effect.succeed, onNone: () => askName(id) })
+      const begun = yield* (yield* AdminClient).deleteAccount({ id, name })
+      yield* followToTheEnd(Option.some(id), begun)
+      yield* answer(json, { account_id: id.toLowerCase(), name: name.trim(), deleted: true }, [
+        `Deleted the account ${name.trim()} (${id.toLowerCase()}) and everything in it.`,
+        "What is left is a record of its id and name, of the time, and of who deleted it."
+      ])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () =>
+          new Refused({
+            code: errorCode.NotFound,
+            message: `There is no account ${id}: see \`catalog account list\`.`
+          }),
+        ValidationFailed: ({ issues }) =>
+          new Refused({
+            message: issues.map(({ message, path }) => (path === "name" ? `--yes: ${message}` : message)).join("; "),
+            details: issues
+          }),
+        PimLocked: () => lockedBy(Option.some(id))
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Delete an account with all its data. This cannot be undone."))
+
 export const accountCommand = Command.make("account").pipe(
   Command.withDescription("Merchant accounts."),
-  Command.withSubcommands([create, list])
+  Command.withSubcommands([create, list, remove])
 )

@@ -16,6 +16,7 @@ import { healthCommand } from "./HealthCommands.ts"
 import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
 import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
+import { jobsCommand } from "./JobCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
 import { Refused, reasonOf, tidyConsole } from "./Output.ts"
@@ -48,6 +49,7 @@ const command = Command.make("catalog").pipe(
     storeVersionCommand,
     dropCommand,
     publishCommand,
+    jobsCommand,
     connectionCommand,
     healthCommand,
     historyCommand

@@ -1,22 +1,18 @@
-import { Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Stream } from "effect"
+import { Args, Command, Options } from "@effect/cli"
+import { Array as Arr, Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { textOption } from "./Flags.ts"
+import { followJob, linesOfJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, Refused, reasonOf } from "./Output.ts"
+import { draw } from "./ProgressLine.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
 )
-
-/** Replaces a line of progress on stderr if it is a terminal. */
-const draw = (text: string) =>
-  Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
-  })
 
 type Done = Extract<PublishEvent, { readonly _tag: "Done" }>
 
@@ -61,10 +57,28 @@ const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
     ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]
     : []
 
+/** Begins a job for each store that changes wait for, and waits until all have ended. */
+const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
+  Effect.gen(function* () {
+    const begun = yield* (yield* AdminClient).publishAll({ account, store })
+    const ended = yield* Effect.forEach(begun, (job) => Effect.either(followJob(account, job)))
+    const [failures, jobs] = Arr.partitionMap(ended, (each) => each)
+    yield* answer(
+      json,
+      { jobs },
+      begun.length === 0 ? ["There is nothing to publish."] : jobs.flatMap((job) => linesOfJob(job, account))
+    )
+    if (failures.length > 0)
+      return yield* new Refused({ message: failures.map(({ message }) => message).join(" "), isAnswered: true })
+  })
+
 export const publishCommand = Command.make(
   "publish",
   {
-    entity,
+    entity: Args.optional(entity),
+    all: Options.boolean("all").pipe(
+      Options.withDescription("Publish all drafts that are not published yet, as a job for each store.")
+    ),
     store,
     again: Options.boolean("again").pipe(
       Options.withDescription("Publish even if nothing changed since the store last accepted it.")
@@ -72,8 +86,17 @@ export const publishCommand = Command.make(
     account,
     json
   },
-  ({ account, again, entity, json, store }) =>
+  ({ account, again, all, entity: given, json, store }) =>
     Effect.gen(function* () {
+      if (all) {
+        if (Option.isSome(given) || again)
+          return yield* new Refused({
+            message: "--all: it publishes every waiting draft: leave ENTITY and --again out."
+          })
+        return yield* publishAll(account, store, json)
+      }
+      if (Option.isNone(given)) return yield* new Refused({ message: "Give ENTITY, or --all." })
+      const entity = given.value
       const { entity_id, results } = yield* followed((yield* AdminClient).publish({ account, entity, store, again }))
       const failures = results.flatMap(whyNot)
       const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")
@@ -81,11 +104,16 @@ export const publishCommand = Command.make(
       if (failures.length > 0) return yield* new Refused({ message: failures.join("; "), isAnswered: true })
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(account, entity, store),
+        NotFound: () =>
+          missing(
+            account,
+            Option.getOrElse(given, () => ""),
+            store
+          ),
         ValidationFailed: ({ issues }) =>
           new Refused({ message: issues.map(({ message }) => message).join("; "), details: issues }),
         PimLocked: () => lockedBy(account)
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Publish an entity's draft to its stores, and wait for the outcome."))
+).pipe(Command.withDescription("Publish the draft of an entity, or of all, to its stores, and wait for the outcome."))

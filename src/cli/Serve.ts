@@ -15,6 +15,7 @@ import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { withRequestId } from "../http/RequestIds.ts"
 import * as BacklogMetrics from "../programs/BacklogMetrics.ts"
+import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { layerTelemetry } from "../telemetry/Telemetry.ts"
@@ -146,8 +147,8 @@ const serve = (config: AppConfig) =>
   Layer.build(
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
-      // The workers stop after the server, which has reported "not ready" by then.
-      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
+      // Stopped after the server: readiness goes red first.
+      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
     )
   ).pipe(
     Effect.zipRight(watching(config)),

@@ -3,8 +3,10 @@ import { resolve } from "node:path"
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import type { Job } from "../jobs/Job.ts"
 import { argument, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
+import { followJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byPlace, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
@@ -50,6 +52,10 @@ const flags: Readonly<Record<string, string>> = {
 
 const byFlag = byPlace((path) => flags[path] ?? path)
 
+/** Waits for the end of a job. Returns the number of its entities. */
+const followed = (account: Option.Option<string>, job: Job | null) =>
+  job === null ? Effect.succeed(0) : Effect.map(followJob(account, job), ({ done }) => done)
+
 const link = Command.make(
   "link",
   {
@@ -77,7 +83,7 @@ const link = Command.make(
   ({ account, currency, domain, json, name, platform, primaryLocale, tokenFile }) =>
     Effect.gen(function* () {
       const token = yield* Effect.transposeMapOption(tokenFile, tokenIn)
-      const { entities, store } = yield* (yield* AdminClient).linkStore({
+      const { job, store } = yield* (yield* AdminClient).linkStore({
         account,
         domain,
         name: Option.getOrUndefined(name),
@@ -86,6 +92,7 @@ const link = Command.make(
         currency: Option.getOrUndefined(currency),
         token: Option.getOrUndefined(token)
       })
+      const entities = yield* followed(account, job)
       yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
@@ -99,7 +106,8 @@ const link = Command.make(
 
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
   Effect.gen(function* () {
-    const { entities, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
+    const { job, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
+    const entities = yield* followed(account, job)
     const again = `store link ${store.domain}${store.platform === "shopify" ? " --token-file FILE" : ""}`
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
       `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,

@@ -10,6 +10,7 @@ import { entities } from "./entities/Entities.tsx"
 import { seeOther } from "./Html.ts"
 import { health } from "./health/Health.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
+import { jobList } from "./jobs/JobList.tsx"
 import { keys } from "./keys/Keys.tsx"
 import { paths } from "./Paths.ts"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
@@ -42,5 +43,5 @@ const common: Surface<BaseUrl | Sessions> = {
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(
     beside(beside(common, signIn(settings)), beside(beside(keys, connectionList), connectionActivity)),
-    beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
+    beside(beside(beside(storeList, importReviews), entities), beside(beside(health, drops), jobList))
   )

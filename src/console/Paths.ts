@@ -21,6 +21,10 @@ export const paths = {
   setPassword: "/set-password",
   refreshStore: "/stores/refresh",
   publishStore: "/stores/publish",
+  publishSelected: "/stores/publish-selected",
+  jobs: "/jobs",
+  commandJob: "/jobs/command",
+  job: "/jobs/:id",
   imports: "/imports",
   decideConflicts: "/import/decide",
   decideAllConflicts: "/import/decide-all",
@@ -43,6 +47,7 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
   { name: "Entities", path: paths.entities },
   { name: "Data health", path: paths.health },
   { name: "Drops", path: paths.drops },
+  { name: "Jobs", path: paths.jobs },
   { name: "Connections", path: paths.connections },
   { name: "API keys", path: paths.keys }
 ]
@@ -50,7 +55,10 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
 
-/** The page of a connection. It shows the changes of the connection and has a form that undoes them. */
+/** The page of one job. */
+export const jobPath = (id: string): string => `${paths.jobs}/${id}`
+
+/** The page of a connection: what it changed, and the form that undoes it. */
 export const connectionPath = (id: string): string => `${paths.connections}/${id}`
 
 /** The page of a connection with changes older than this place. */

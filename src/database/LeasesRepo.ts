@@ -4,7 +4,7 @@ import { LeaseHolder } from "./LeaseHolder.ts"
 import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
 
-/** The leases of all accounts on publications and imports. There is no in-memory layer. */
+/** The leases of all accounts on publications, imports and jobs. There is no in-memory layer. */
 export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
   LeasesRepo,
   {
@@ -25,6 +25,9 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
             UNION
             SELECT account_id, leased_by FROM import_run
             WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL
+            UNION
+            SELECT account_id, claimed_by FROM job
+            WHERE state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL
             ${sql.literal(allAccounts)}`
           const gone = holders.filter(({ name }) => isGone(name))
           let ended = 0
@@ -40,7 +43,12 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
               WHERE account_id = ${accountId} AND phase IN ('fetching', 'applying') AND lease_until > app_now()
                 AND leased_by = ANY(${names}::text[])
               RETURNING id`
-            ended += publications.length + imports.length
+            const jobs = yield* sql`
+              UPDATE job SET due_at = app_now()
+              WHERE account_id = ${accountId} AND state = 'running' AND due_at > app_now()
+                AND claimed_by = ANY(${names}::text[])
+              RETURNING id`
+            ended += publications.length + imports.length + jobs.length
           }
           return ended
         }).pipe(orDie)

@@ -28,6 +28,7 @@ export const names: ReadonlyArray<string> = [
   "0014_connection_activity",
   "0015_pending_lists",
   "0016_account_state",
+  "0017_jobs",
   "0018_incremental_scans"
 ]
 

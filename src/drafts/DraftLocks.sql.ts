@@ -34,14 +34,13 @@ const makeEntityLocks = (sql: SqlClient) => {
       attributes: Attributes,
       pendingPublish: Schema.Boolean,
       lastPublishStatus: PublishStatus,
-      storeIds: Schema.Array(StoreId),
       searchText: Schema.String,
       draftRevision: Schema.Number
     })
   )
   const entityColumns = sql`
     e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
-    e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText",
+    e.last_publish_status AS "lastPublishStatus", e.search_text AS "searchText",
     e.draft_revision AS "draftRevision"`
   const planned = sql.literal(planCustom)
 
@@ -204,6 +203,8 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
             id,
             {
               ...entity,
+              // Not the column: a job that links or unlinks a store may not have reached the row yet.
+              storeIds: (versions[id] ?? []).map(({ storeId }) => storeId),
               versions: (versions[id] ?? []).map(({ entityId: _, ...version }) => version),
               gallery: (galleries[id] ?? []).map(({ mediaId, storeIds }) => ({ mediaId, storeIds })),
               members: (members[id] ?? []).map(({ productId }) => productId)

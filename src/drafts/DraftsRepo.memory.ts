@@ -85,10 +85,10 @@ export const layerDraftsRepoMemory = Layer.effect(
             ),
             revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
             aggregates: new Map(
-              [...locked, ...variants].map((aggregate) => [
-                aggregate.id,
-                { ...aggregate, versions: versionsOn(storeIds, aggregate) }
-              ])
+              [...locked, ...variants].map((aggregate) => {
+                const versions = versionsOn(storeIds, aggregate)
+                return [aggregate.id, { ...aggregate, versions, storeIds: versions.map(({ storeId }) => storeId) }]
+              })
             )
           }
         }),

@@ -6,12 +6,13 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { valueOf } from "../model/Attribute.ts"
-import type { AccountId, DropId, PublicationId } from "../model/Ids.ts"
+import type { DropId, PublicationId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { PublicationContent } from "../publishing/PublicationContent.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
 import { PublicationsRepo } from "../publishing/PublicationsRepo.ts"
 import { Publishing } from "../publishing/Publishing.ts"
+import { makeLockTargets } from "../publishing/PublishLocks.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import {
@@ -31,23 +32,12 @@ import { DropsRepo } from "./DropsRepo.ts"
 const makeStartAndEnd = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
-  const drafts = yield* DraftsRepo
-  const publications = yield* PublicationsRepo
+  const lockTargets = yield* makeLockTargets
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
   const stores = yield* StoresRepo
 
-  /** Locks all entities that the publishes of the step lock, in one order, so that steps and publish requests cannot deadlock. */
-  const lockAll = (accountId: AccountId, pairs: ReadonlyArray<Pick<ValuesToPublish, "entityId" | "storeId">>) =>
-    Effect.gen(function* () {
-      const besides = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
-        publications.besides(accountId, entityId, storeId)
-      )
-      const ids = new Set([...pairs.map(({ entityId }) => entityId), ...besides.flat()])
-      return yield* drafts.lock(accountId, [...ids], [])
-    })
-
-  /** Requests a publish. Right: the publication, or null if the store has these values already. Left: why it was refused. */
+  /** Requests a publish. Right: the publication, null if the store has these values already. */
   const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish) =>
     Effect.map(
       Effect.either(publishing.askValues(entityId, storeId, values, dropId)),
@@ -82,7 +72,7 @@ const makeStartAndEnd = Effect.gen(function* () {
       const pairs = held.changes.flatMap(({ entity_id: entityId, store_id }) =>
         (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
       )
-      const locked = yield* lockAll(due.accountId, pairs)
+      const locked = yield* lockTargets(due.accountId, pairs)
       const step = startDrop(held.changes, publishable, locked, yield* definitions.rules(due.accountId))
       const effects = yield* carryOut(due.id, step)
       yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })
@@ -90,7 +80,7 @@ const makeStartAndEnd = Effect.gen(function* () {
 
   const end = (due: DueStep, held: HeldDrop) =>
     Effect.gen(function* () {
-      const locked = yield* lockAll(due.accountId, held.effects)
+      const locked = yield* lockTargets(due.accountId, held.effects)
       const effects = yield* carryOut(due.id, endDrop(held.effects, locked))
       yield* repo.move(due, { status: held.status, next: "settle_end", effects, outcomes: [] })
     })

@@ -5,23 +5,14 @@ import { type Context, Effect, Option, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import type { Actor } from "../model/Actor.ts"
-import { AccountId, ApiKeyId, ConnectionId, DropId, UserId } from "../model/Ids.ts"
+import { ActorJson } from "../model/Actor.ts"
+import { DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { DropChange, DropStatus } from "./Drop.ts"
 import { DropEffect, DueStep } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
-
-const StoredActor = Schema.Union(
-  Schema.TaggedStruct("Key", { accountId: AccountId, keyId: ApiKeyId }),
-  Schema.TaggedStruct("Connection", { accountId: AccountId, connectionId: ConnectionId }),
-  Schema.TaggedStruct("User", { accountId: AccountId, userId: UserId }),
-  Schema.TaggedStruct("Cli", { accountId: AccountId })
-)
-/** The type annotation makes the compiler fail if a new kind of actor cannot be stored. */
-const ActorJson: Schema.Schema<Actor, typeof StoredActor.Encoded> = StoredActor
 
 const Held = Schema.Struct({
   actor: ActorJson,

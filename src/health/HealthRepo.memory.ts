@@ -132,6 +132,8 @@ export const layerHealthRepoMemory = Layer.effect(
       rules: rulesOf,
       lockRules: rulesOf,
       keepRules: (accountId, rules) => change(accountId, (health) => ({ ...health, rules })),
+      // Scans in memory are always from nothing.
+      forgetBases: () => Effect.void,
       forgetStore: (accountId, storeId) =>
         Effect.gen(function* () {
           const { health } = yield* accountOf(accountId)

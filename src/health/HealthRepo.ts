@@ -7,7 +7,7 @@ import { makeTidyScans, makeUnfinished } from "./HealthBases.sql.ts"
 import { makeHealthIssues } from "./HealthIssues.sql.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
 import { makeScan, type ScanSizes } from "./HealthScanWrites.ts"
-import { makeForgetStore, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
+import { makeForgetting, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
 
 /** A page of a section's rows. */
 export interface IssueQuery {
@@ -102,6 +102,8 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
      * dimensions of the latter. Waits for running scans and prevents new ones until the transaction ends.
      */
     readonly forgetStore: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<HealthDimension>>
+    /** Lets the next scans of the account be from nothing. The snapshots stay. Waits as `forgetStore` does. */
+    readonly forgetBases: (accountId: AccountId) => Effect.Effect<void>
   }
 >() {
   static readonly layerOf = (sizes: ScanSizes) =>
@@ -114,7 +116,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         ...makeTidyScans(sql),
         scan: makeScan(sql, sizes),
         unfinished: makeUnfinished(sql),
-        forgetStore: makeForgetStore(sql)
+        ...makeForgetting(sql)
       }))
     )
 

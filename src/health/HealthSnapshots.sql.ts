@@ -109,8 +109,8 @@ export const makeReplaceSnapshots =
         WHERE a.account_id = ${accountId}`
     })
 
-/** Deletes the snapshots that include a store. Every scan after it is from nothing, so writers need not insert notes. */
-export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
+/** After either of the two, every scan is from nothing, so writers need not insert notes. */
+export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
     FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
@@ -125,12 +125,20 @@ export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
       RETURNING dimension, store_id AS "storeId"`
   })
 
-  return (accountId, storeId) =>
+  const forgetBases = (accountId: AccountId) =>
     Effect.gen(function* () {
       yield* lockAll(accountId)
-      const removed = yield* forget({ accountId, storeId })
       yield* sql`UPDATE account_state SET keeps_notes = false WHERE account_id = ${accountId} AND keeps_notes`
       yield* sql`UPDATE health_base SET fingerprint = '' WHERE account_id = ${accountId} AND fingerprint <> ''`
-      return removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))
-    }).pipe(orDie)
+    })
+
+  return {
+    forgetBases: (accountId) => orDie(forgetBases(accountId)),
+    forgetStore: (accountId, storeId) =>
+      forgetBases(accountId).pipe(
+        Effect.zipRight(forget({ accountId, storeId })),
+        Effect.map((removed) => removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))),
+        orDie
+      )
+  }
 }

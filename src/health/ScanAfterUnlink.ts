@@ -28,6 +28,8 @@ export const layerScanAfterUnlink = Layer.effect(
       )
 
     return {
+      // Writes beside the job noted the stores that an entity has, which are more than those that the job had reached.
+      onLinkedAgain: health.forgetBases,
       onUnlinked: (accountId, storeId) =>
         Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>
           afterCommit(scanAgain(accountId, dimensions))

@@ -56,3 +56,6 @@ export type RecordId = typeof RecordId.Type
 
 export const DropId = Uuid.pipe(Schema.brand("DropId"))
 export type DropId = typeof DropId.Type
+
+export const JobId = Uuid.pipe(Schema.brand("JobId"))
+export type JobId = typeof JobId.Type

@@ -5,6 +5,7 @@ import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
 import { DataHealth } from "../health/DataHealth.ts"
 import { Imports } from "../imports/Imports.ts"
+import { Jobs } from "../jobs/Jobs.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 
@@ -29,13 +30,15 @@ const sweep = Effect.gen(function* () {
   const publishing = yield* Publishing
   const activity = yield* Activity
   const health = yield* DataHealth
+  const jobs = yield* Jobs
   const sweeps = [
-    { done: "Discarded undecided reviews", work: discardAbandoned },
-    { done: "Deleted products staged by imports", work: forgetStaged },
-    { done: "Deleted other data staged by imports", work: mirror.forgetAbandoned },
-    { done: "Deleted old publications", work: publishing.forget },
-    { done: "Deleted daily call counts of connections", work: activity.forget },
-    { done: "Deleted rows left by scans of data health", work: health.forget }
+    { gone: "discarded reviews that nobody decided", work: discardAbandoned },
+    { gone: "forgot what imports staged, products", work: forgetStaged },
+    { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
+    { gone: "forgot publications that ended long ago", work: publishing.forget },
+    { gone: "deleted call counts of connections, days", work: activity.forget },
+    { gone: "deleted rows that scans of data health have left", work: health.forget },
+    { gone: "deleted jobs that ended long ago", work: jobs.forget }
   ]
   for (const { done, work } of sweeps) {
     const count = yield* work
@@ -53,7 +56,7 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | DataHealth | Imports | LeasesRepo | Mirror | Publishing | Sessions
+  Activity | Authorization | DataHealth | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.

@@ -16,7 +16,7 @@ export const firstPlace: PendingPlace = { part: "products", after: EntityId.make
 
 const firstOther: PendingPlace = { ...firstPlace, part: "others" }
 
-const kindsOfPart: Readonly<Record<PendingPlace["part"], ReadonlyArray<EntityKind>>> = {
+export const kindsOfPart: Readonly<Record<PendingPlace["part"], ReadonlyArray<EntityKind>>> = {
   products: ["product"],
   others: ["collection", "variant", "media"]
 }
@@ -28,10 +28,7 @@ export interface AskedPending {
   readonly next: PendingPlace | null
 }
 
-/** Number of entities in a batch. A page of the console waits until the whole batch was requested. */
-const maxBatch = 200
-
-/** Products come first, because the first publish of a product includes its variants and media. */
+/** Products first: the first publish of a product includes its variants and media. */
 const adoptionOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant", "media"]
 
 /** Requests publishes for all unpublished drafts of a store, in batches. */
@@ -63,14 +60,18 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         return { asked, refused }
       })
 
-    const requestBatch = (storeId: StoreId, { after, part }: PendingPlace) =>
+    const findPublishable = (storeId: StoreId) =>
+      Effect.flatMap(findStore(storeId), (store) =>
+        store.platform === "none" ? refuseWithoutPlatform(store) : Effect.succeed(store)
+      )
+
+    const requestBatch = (storeId: StoreId, { after, part }: PendingPlace, limit: number) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
-        const store = yield* findStore(storeId)
-        if (store.platform === "none") return yield* refuseWithoutPlatform(store)
-        // Reads one more than a batch, to know whether more follow.
-        const pending = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[part], after, maxBatch + 1)
-        const batch = pending.slice(0, maxBatch)
+        yield* findPublishable(storeId)
+        // One more than a batch, to see whether more follow.
+        const pending = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[part], after, limit + 1)
+        const batch = pending.slice(0, limit)
         const answer = yield* requestAll(batch, storeId)
         const last = batch.at(-1)
         if (pending.length > batch.length && last !== undefined) return { ...answer, next: { part, after: last.id } }
@@ -80,11 +81,28 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         return { ...answer, next: hasOthers ? firstOther : null }
       })
 
+    const requestEach = (storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        yield* findPublishable(storeId)
+        return yield* requestAll(yield* repo.named(accountId, ids), storeId)
+      })
+
     const countPending = (storeId: StoreId) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         yield* findStore(storeId)
         return yield* repo.pendingCounts(accountId, storeId)
+      })
+
+    const listWaiting = (storeId: StoreId, limit: number) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        yield* findStore(storeId)
+        const list = (part: PendingPlace["part"], count: number) =>
+          repo.pendingAfter(accountId, storeId, kindsOfPart[part], firstPlace.after, count)
+        const products = yield* list("products", limit)
+        return [...products, ...(products.length < limit ? yield* list("others", limit - products.length) : [])]
       })
 
     const adopt = Effect.gen(function* () {
@@ -101,5 +119,5 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
       return adopted
     })
 
-    return { requestBatch, countPending, adopt }
+    return { listWaiting, requestBatch, requestEach, countPending, adopt }
   })

@@ -1,14 +1,18 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Schema } from "effect"
+import { type Context, Effect, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
-type Pending = Pick<Context.Tag.Service<PublicationsRepo>, "orphans" | "pendingAfter" | "pendingCounts">
+type Pending = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+>
 
 /** Finds store versions whose draft is not published. */
 export const makePendingScans = (sql: SqlClient): Pending => {
@@ -51,6 +55,24 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       LIMIT ${limit}`
   })
 
+  const named = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
+    Result: PendingEntity,
+    execute: ({ accountId, ids }) => sql`
+      SELECT e.id, e.kind, e.title FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])
+      ORDER BY e.id`
+  })
+
+  const pendingUntil = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, until: Schema.NullOr(Timestamp) }),
+    Result: Schema.Struct({ count: Schema.Number, now: Timestamp }),
+    execute: ({ accountId, storeId, until }) => sql`
+      SELECT count(*) AS count, rfc3339(app_now()) AS now FROM publication p
+      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
+        AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
+  })
+
   const orphans = SqlSchema.findAll({
     Request: Schema.String,
     Result: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
@@ -79,6 +101,8 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingCounts: (accountId, storeId) => orDie(pendingCounts({ accountId, storeId })),
     pendingAfter: (accountId, storeId, kinds, after, limit) =>
       orDie(pendingAfter({ accountId, storeId, kinds, after, limit })),
+    named: (accountId, ids) => orDie(named({ accountId, ids })),
+    pendingUntil: (accountId, storeId, until) => Effect.orDie(pendingUntil({ accountId, storeId, until })),
     orphans: (kind) => orDie(orphans(kind))
   }
 }

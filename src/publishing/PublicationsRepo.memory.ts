@@ -149,7 +149,26 @@ const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
       .sort((left, right) => (left.id < right.id ? -1 : 1))
   )
 
-const makePendingScans = (store: Store): Pick<Repo, "orphans" | "pendingAfter" | "pendingCounts"> => ({
+const makePendingScans = (
+  store: Store
+): Pick<Repo, "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
+  named: (accountId, ids) =>
+    Effect.map(Ref.get(store), (state) =>
+      [...ids].sort().flatMap((id) => {
+        const aggregate = state.get(accountId)?.entities.get(id)?.aggregate
+        return aggregate === undefined
+          ? []
+          : [{ id, kind: aggregate.kind, title: titleOf(aggregate.kind, aggregate.attributes) }]
+      })
+    ),
+  pendingUntil: (accountId, storeId, until) =>
+    Effect.gen(function* () {
+      const all = yield* publicationsOf(store, accountId)
+      const now = fromMillis(yield* Clock.currentTimeMillis)
+      const isMeant = (each: MemoryPublication) =>
+        isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.askedAt) <= until)
+      return { count: all.filter(isMeant).length, now }
+    }),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>
       [...new Set(all.map(({ kind }) => kind))].sort().map((kind) => {

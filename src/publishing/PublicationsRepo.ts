@@ -6,6 +6,7 @@ import type { HistoryActor } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
@@ -131,7 +132,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<PendingEntity>>
-    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns the number of publications. */
+    /** These entities by id. Those that do not exist are left out. */
+    readonly named: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<PendingEntity>>
+    /** Number of pending publications to a store that were requested until a time (null: until now), and the time now. */
+    readonly pendingUntil: (
+      accountId: AccountId,
+      storeId: StoreId,
+      until: Timestamp | null
+    ) => Effect.Effect<{ readonly count: number; readonly now: Timestamp }>
+    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }
 >() {

@@ -3,14 +3,20 @@ import { CurrentActor } from "../model/Actor.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import type { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { type AskedPending, makePendingRequests, type PendingPlace } from "./PendingRequests.ts"
-import type { FailedPublication, PendingCount, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
+import type {
+  FailedPublication,
+  PendingCount,
+  PendingEntity,
+  PublicationRecord,
+  PublishAttempt
+} from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
 import { makePublishRequests, type PublishPreview, type RequestAnswer, type RequestRefusal } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 
-export { type AskedPending, firstPlace, PendingPlace } from "./PendingRequests.ts"
+export { type AskedPending, firstPlace, type PendingPlace } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 export type { PublishPreview } from "./PublishRequests.ts"
 
@@ -44,18 +50,29 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
     ) => Effect.Effect<PublishPreview, RequestRefusal, CurrentActor>
     /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
     readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
+    /** The first of them that are not requested yet, products first. NotFound: no such store. */
+    readonly waiting: (
+      storeId: StoreId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
     /**
-     * Requests publishes of one batch of a store's unpublished drafts, starting at a position. Products come first and include
-     * their variants and media. Kinds that need live products follow in later batches. The answer lists entities whose request
-     * was refused; they stay unpublished.
+     * Requests a publish of a batch of a store's unpublished drafts, beginning at a place. Products come first; they
+     * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
+     * listed in the answer and stay unpublished.
      *
      * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `ask`; requests that were made
      * earlier in the batch stay valid.
      */
     readonly askPending: (
       storeId: StoreId,
-      from: PendingPlace
+      from: PendingPlace,
+      limit: number
     ) => Effect.Effect<AskedPending, NotFound | ValidationFailed | PimLocked, CurrentActor>
+    /** Requests a publish of these entities. Those that are not on the store are left out. Refusals as for `askPending`. */
+    readonly askEach: (
+      storeId: StoreId,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<Omit<AskedPending, "next">, NotFound | ValidationFailed | PimLocked, CurrentActor>
     /**
      * Requests a publish of the values that the store accepted last, except that `values` are replaced (null or `""` empties a
      * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
@@ -113,7 +130,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
         const repo = yield* PublicationsRepo
         const signal = yield* makePublishSignal(options)
         const requests = yield* makePublishRequests(signal)
-        const { adopt, countPending, requestBatch } = yield* makePendingRequests(requests)
+        const { adopt, countPending, listWaiting, requestBatch, requestEach } = yield* makePendingRequests(requests)
         const runQueue = yield* makeRunQueue(options, signal)
         const waitForOutcomes = yield* makeWaitForOutcomes(signal)
 
@@ -122,7 +139,9 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
           preview: Effect.fn("Publishing.preview")(requests.previewDraft),
           askValues: Effect.fn("Publishing.askValues")(requests.requestValues),
           pending: Effect.fn("Publishing.pending")(countPending),
+          waiting: Effect.fn("Publishing.waiting")(listWaiting),
           askPending: Effect.fn("Publishing.askPending")(requestBatch),
+          askEach: Effect.fn("Publishing.askEach")(requestEach),
           find: Effect.fn("Publishing.find")(function* (ids) {
             const { accountId } = yield* CurrentActor
             return yield* repo.find(accountId, ids)

@@ -44,7 +44,10 @@ type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
 /** The step after each commit of an undo. */
 type UndoStep = "undone"
 
-export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep
+/** Before and after the commit of a step of a job. */
+type JobStep = "jobStepping" | "jobStepped"
+
+export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep | JobStep
 
 /** Lets tests kill or pause the process at these steps. In production it does nothing. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<

@@ -4,7 +4,6 @@ import { type Context, Effect, Schema } from "effect"
 import { readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { everySearchedKey } from "../drafts/Aggregate.ts"
-import type { MovedEntities } from "../drafts/ChangeNote.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { PublishCounts } from "../model/PublishState.ts"
@@ -12,14 +11,11 @@ import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
 
-/** Number of entities per statement, so that no statement reaches its time limit. */
-const entitiesAtOnce = 10_000
-
-/** Computes `store_ids` and publish states again for all entities that have a version on a store. */
+/** Derives the stores and publish states of the next entities on a store. */
 export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
-    count: Schema.Number,
-    last: Schema.NullOr(Schema.String),
+    entities: Schema.Number,
+    last: Schema.NullOr(EntityId),
     stale: Schema.Array(EntityId),
     moved: Schema.Array(
       Schema.Struct({
@@ -31,14 +27,14 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
     )
   })
   const refreshSome = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String }),
+    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String, limit: Schema.Int }),
     Result: RefreshedSome,
-    execute: ({ accountId, after, id }) => sql`
+    execute: ({ accountId, after, id, limit }) => sql`
       WITH here AS (
         SELECT v.entity_id, v.overrides ?| ${everySearchedKey} AS searched
         FROM store_version v
         WHERE v.account_id = ${accountId} AND v.store_id = ${id} AND v.entity_id > ${after}
-        ORDER BY v.entity_id LIMIT ${sql.literal(String(entitiesAtOnce))}
+        ORDER BY v.entity_id LIMIT ${limit}
       ), rolled AS (
         SELECT h.entity_id, bool_or(h.searched) AS searched,
                coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id) FILTER (WHERE s.id IS NOT NULL), '{}') AS store_ids,
@@ -62,7 +58,7 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
                     SELECT s.unlinked_at_seq FROM store s WHERE s.account_id = ${accountId} AND s.id = ${id}
                   ) AS is_stale
       )
-      SELECT count(*) AS count, max(id::text) AS last,
+      SELECT count(*) AS entities, max(id::text) AS last,
              coalesce(array_agg(DISTINCT owner) FILTER (WHERE is_stale), '{}') AS stale,
              ARRAY(
                SELECT json_build_object('kind', w.kind, 'from', w."from", 'to', w."to", 'ids', json_agg(w.id))
@@ -71,19 +67,7 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
       FROM written`
   })
 
-  return Effect.fnUntraced(function* (accountId, id) {
-    const stale = new Set<EntityId>()
-    const moved: Array<MovedEntities> = []
-    let entities = 0
-    for (let after: string | null = nilUuid; after !== null; ) {
-      const some: typeof RefreshedSome.Type = yield* Effect.orDie(refreshSome({ accountId, id, after }))
-      entities += some.count
-      for (const owner of some.stale) stale.add(owner)
-      moved.push(...some.moved)
-      after = some.last
-    }
-    return { entities, stale: [...stale].sort(), moved }
-  })
+  return (accountId, id, after, limit) => Effect.orDie(refreshSome({ accountId, id, after: after ?? nilUuid, limit }))
 }
 
 /** Counts store versions by publish state. */

@@ -66,7 +66,9 @@ const makeReserveShop =
     )
 
 /** Writes stores. */
-export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImport" | "reserveShop" | "unlink"> => ({
+export const makeStoreWrites = (
+  sql: SqlClient
+): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"> => ({
   reserveShop: makeReserveShop(sql),
   link: (accountId, store) =>
     Effect.gen(function* () {
@@ -80,10 +82,22 @@ export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImpo
       SET name = excluded.name, platform = excluded.platform, status = excluded.status,
           primary_locale = excluded.primary_locale, locales = excluded.locales, currency = excluded.currency`
     }).pipe(orDie),
+  countVersions: (accountId, id) =>
+    sql`
+      SELECT count(*) AS count FROM store_version v WHERE v.account_id = ${accountId} AND v.store_id = ${id}`.pipe(
+      Effect.map(([row]) => Number(row?.count)),
+      orDie
+    ),
+  completeLink: (accountId, id) =>
+    sql`
+      UPDATE store s SET unlinked_at_seq = NULL
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
   unlink: (accountId, id) =>
     Effect.gen(function* () {
+      // An earlier unlinked_at_seq stays: the job that linked the store again had not reached its end.
       const unlinked = yield* sql<{ domain: string }>`
-        UPDATE store s SET status = 'unlinked', unlinked_at_seq = a.change_seq, credential = NULL
+        UPDATE store s
+        SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL
         FROM account_state a
         WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.account_id = ${accountId}
         RETURNING s.domain`

@@ -1,10 +1,11 @@
-import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
-import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import type { Job } from "../jobs/Job.ts"
+import { makeJobRunner } from "../jobs/JobRunner.ts"
+import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
@@ -17,8 +18,8 @@ import { type PlatformReadError, PlatformUnavailable } from "../platform/Platfor
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
+import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
 import { StoresRepo } from "./StoresRepo.ts"
-import { UnlinkHook } from "./UnlinkHook.ts"
 
 /**
  * A store to link. Members that are left out keep their value if the store was linked before, else they get the default. The
@@ -44,26 +45,13 @@ export interface StoreChange {
   readonly entities: number
 }
 
-/** Number of products and collections per step. The variants of the products are derived with them. */
-const ownersAtOnce = 100
+/** A store whose link was changed. `job` derives its entities again; null: it has none. */
+export interface BegunChange {
+  readonly store: Store
+  readonly job: Job | null
+}
 
-/** Derives roll-ups and search texts of a store's entities again. Returns the number of entities, and what changed. */
-const makeDerive = (drafts: Context.Tag.Service<DraftsRepo>, repo: Context.Tag.Service<StoresRepo>) =>
-  Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
-    const { entities, moved, stale } = yield* repo.refresh(accountId, id)
-    const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
-      Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-        const plan = planDerivations(locked)
-        return isEmpty(plan)
-          ? Effect.succeed(emptyNote)
-          : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
-      })
-    )
-    return {
-      entities,
-      note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
-    }
-  })
+type Refusal = ValidationFailed | PimLocked
 
 /** The linked stores of the actor's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
@@ -78,23 +66,28 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * its token: until it has answered, nothing is written and the caller does not learn which account has the store. If a Shopify
      * store is linked already, linking replaces its token. A linked store without a platform can become a Shopify store.
      *
-     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
-     * account, an unknown platform, or a token that is missing or cannot be saved (SECRET_KEY). PimLocked: the store was linked
-     * before, and an import of the account is under review or being applied. PlatformRefused: the store does not accept the
-     * token. PlatformUnavailable: the platform gave no usable answer.
-     */
-    readonly link: (
-      store: NewStore
-    ) => Effect.Effect<StoreChange, ValidationFailed | PimLocked | PlatformReadError, CurrentActor>
-    /**
-     * Removes a store from all answers at once: no reader sees only some of its versions. The versions are kept and come back
-     * when the domain is linked again. No entity changes its place in lists. Other writes of the account wait meanwhile: some
-     * seconds for 100,000 entities. Afterwards every dimension of data health that was scanned before is scanned again.
+     * The store is linked at once. Lists name it on the entities that it had before as the steps of the job reach them.
      *
-     * ValidationFailed: no store of this domain is linked. PimLocked: an import of the account is under review or being
-     * applied.
+     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
+     * account, an unknown platform, a token that is missing or cannot be saved (SECRET_KEY), or a job that unlinks the store
+     * has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
+     * PlatformRefused: the store does not accept the token. PlatformUnavailable: it gave no usable answer.
      */
-    readonly unlink: (domain: string) => Effect.Effect<StoreChange, ValidationFailed | PimLocked, CurrentActor>
+    readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
+    /**
+     * Unlinks a store: at once it is in no list of stores and no entity's detail, and nothing is published to it. Jobs that
+     * publish to it are cancelled. A job then takes it off the rows of lists, in steps of some hundred milliseconds between
+     * which the account's writers go on, and scans data health again at its end. The versions are kept and come back when the
+     * domain is linked again. No entity changes its place in the change order.
+     *
+     * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import of the
+     * account is under review or being applied.
+     */
+    readonly beginUnlink: (domain: string) => Effect.Effect<BegunChange, Refusal, CurrentActor>
+    /** `beginLink`, and runs the job in this process to its end. */
+    readonly link: (store: NewStore) => Effect.Effect<StoreChange, Refusal | PlatformReadError, CurrentActor>
+    /** `beginUnlink`, and runs the job in this process to its end. */
+    readonly unlink: (domain: string) => Effect.Effect<StoreChange, Refusal, CurrentActor>
     /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
     readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
@@ -103,114 +96,163 @@ export class Stores extends Context.Tag("catalog/Stores")<
     Stores,
     Effect.gen(function* () {
       const repo = yield* StoresRepo
-      const drafts = yield* DraftsRepo
-      const importLock = yield* ImportLockRepo
-      const platforms = yield* PlatformClient
-      const secrets = yield* SecretBox
-      const transaction = yield* Transaction
-      const derive = makeDerive(drafts, repo)
-      const { onUnlinked } = yield* UnlinkHook
-
-      /**
-       * Runs a change in one transaction under the exclusive import lock, which all other writes of the account share. So no write
-       * that read the store as linked commits after the unlinking. Readers see all versions of the store or none.
-       */
-      const change = <E>(
-        accountId: AccountId,
-        decide: (isLocked: boolean) => Effect.Effect<
-          {
-            readonly store: Store
-            readonly hasVersions: boolean
-          },
-          E
-        >
-      ) =>
-        transaction
-          .run(
-            Effect.gen(function* () {
-              const holder = yield* importLock.take(accountId)
-              const { hasVersions, store } = yield* decide(Option.isSome(holder))
-              const { entities, note } = hasVersions
-                ? yield* derive(accountId, store.id)
-                : { entities: 0, note: emptyNote }
-              yield* drafts.raise(accountId, undefined, note)
-              return { store, entities }
-            })
-          )
-          .pipe(asBackground)
-
-      /** Reads the store's name, languages and currency with its token, then links it. */
-      const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
-        const token = yield* tokenOf(given)
-        yield* secrets.ready
-        const { domain } = given
-        const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
-        if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
-        const own = canonical(facts.domain)
-        if (own !== domain) return yield* ValidationFailed.at("domain", `is an alias of ${own}: link ${own} instead`)
-        return yield* change(accountId, (isLocked) =>
-          Effect.gen(function* () {
-            const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-            if (!(yield* repo.reserveShop(accountId, domain)))
-              return yield* ValidationFailed.at(
-                "domain",
-                `${domain} is linked to another account: unlink it there first`
-              )
-            const isRestored = known !== undefined && !known.isLinked
-            if (isRestored && isLocked) return yield* new PimLocked()
-            const store = shopOf(facts, known?.store ?? newStore(storeId, domain))
-            yield* repo.link(accountId, store)
-            const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
-            yield* repo.keepCredential(accountId, store.id, sealed)
-            return { store, hasVersions: isRestored }
-          })
-        )
-      })
-
+      const changes = yield* makeChanges
+      const beginLink = yield* makeBeginLink(changes)
+      const beginUnlink = yield* makeBeginUnlink(changes)
       return {
         rotateSecrets: yield* makeRotateSecrets,
         ...readsOf(repo),
-        link: Effect.fn("Stores.link")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const domain = canonical(given.domain)
-          if (!isDomain(domain))
-            return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
-          const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-          const platform = yield* platformOf(given, domain, before?.store)
-          const id = before?.store.id ?? (yield* mintId(StoreId))
-          if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
-          yield* sensible(given)
-          return yield* change(accountId, (isLocked) =>
-            Effect.gen(function* () {
-              const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-              if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
-              if (known !== undefined && isLocked) return yield* new PimLocked()
-              const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
-              yield* repo.link(accountId, store)
-              return { store, hasVersions: known !== undefined }
-            })
-          )
-        }),
-        unlink: Effect.fn("Stores.unlink")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const domain = canonical(given)
-          const unlink = (isLocked: boolean) =>
-            Effect.gen(function* () {
-              const known = yield* repo.findByDomain(accountId, domain)
-              if (Option.isNone(known) || !known.value.isLinked)
-                return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
-              if (isLocked) return yield* new PimLocked()
-              const { store } = known.value
-              yield* repo.unlink(accountId, store.id)
-              yield* onUnlinked(accountId, store.id)
-              return { store, hasVersions: true }
-            })
-          return yield* change(accountId, unlink)
-        })
+        beginLink,
+        beginUnlink,
+        link: (store) => Effect.flatMap(beginLink(store), changes.finish),
+        unlink: (domain) => Effect.flatMap(beginUnlink(domain), changes.finish)
       }
     })
   )
 }
+
+/** The transaction that changes a link, and the job after it. */
+const makeChanges = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const jobs = yield* Jobs
+  const repo = yield* StoresRepo
+  const runner = yield* makeJobRunner(yield* makeStoreJobKinds)
+  const transaction = yield* Transaction
+
+  const beginJob = (kind: "store_link" | "store_unlink", { domain, id }: Store) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      return yield* jobs.begin({
+        kind,
+        title: `${kind === "store_link" ? "Link" : "Unlink"} ${domain}`,
+        subject: id,
+        input: { storeId: id } satisfies StoreJobInput,
+        total: yield* repo.countVersions(accountId, id)
+      })
+    })
+
+  /**
+   * One short transaction under the exclusive import lock, which every writer of the account shares. So no writer reads
+   * the store as linked and writes after it was unlinked.
+   */
+  const change = <E>(
+    accountId: AccountId,
+    decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>
+  ) =>
+    transaction
+      .run(
+        Effect.gen(function* () {
+          const holder = yield* importLock.take(accountId)
+          const begun = yield* decide(Option.isSome(holder))
+          yield* drafts.raise(accountId)
+          return begun
+        })
+      )
+      .pipe(asBackground)
+
+  const finish = ({ job, store }: BegunChange) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      if (job === null) return { store, entities: 0 }
+      const ended = Option.getOrUndefined(yield* runner.settle(accountId, job.id, () => Effect.void))
+      if (ended?.state !== "done")
+        return yield* Effect.dieMessage(`${job.title} (job ${job.id}) is ${ended?.state}: ${ended?.problem?.why}`)
+      return { store, entities: ended.done }
+    })
+
+  return { beginJob, change, finish }
+})
+
+type Changes = Effect.Effect.Success<typeof makeChanges>
+
+const makeBeginLink = ({ beginJob, change }: Changes) =>
+  Effect.gen(function* () {
+    const platforms = yield* PlatformClient
+    const repo = yield* StoresRepo
+    const secrets = yield* SecretBox
+
+    /** Reads the store's name, languages and currency with its token, then links it. */
+    const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
+      const token = yield* tokenOf(given)
+      yield* secrets.ready
+      const { domain } = given
+      const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
+      if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
+      if (canonical(facts.domain) !== domain)
+        return yield* ValidationFailed.at("domain", `is another name of ${canonical(facts.domain)}: link that one`)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          if (!(yield* repo.reserveShop(accountId, domain)))
+            return yield* ValidationFailed.at("domain", `${domain} is linked to another account: unlink it there first`)
+          const isRestored = known !== undefined && !known.isLinked
+          if (isRestored && isLocked) return yield* new PimLocked()
+          const store = shopOf(facts, known?.store ?? newStore(storeId, domain))
+          yield* repo.link(accountId, store)
+          const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
+          yield* repo.keepCredential(accountId, store.id, sealed)
+          return { store, job: isRestored ? yield* beginJob("store_link", store) : null }
+        })
+      )
+    })
+
+    return Effect.fn("Stores.beginLink")(function* (given: NewStore) {
+      const { accountId } = yield* CurrentActor
+      const domain = canonical(given.domain)
+      if (!isDomain(domain)) return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
+      const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+      const platform = yield* platformOf(given, domain, before?.store)
+      const id = before?.store.id ?? (yield* mintId(StoreId))
+      if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
+      yield* sensible(given)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
+          if (known !== undefined && isLocked) return yield* new PimLocked()
+          const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
+          yield* repo.link(accountId, store)
+          return { store, job: known === undefined ? null : yield* beginJob("store_link", store) }
+        })
+      )
+    })
+  })
+
+const makeBeginUnlink = ({ beginJob, change }: Changes) =>
+  Effect.gen(function* () {
+    const importLock = yield* ImportLockRepo
+    const jobs = yield* Jobs
+    const repo = yield* StoresRepo
+
+    /** A job that publishes to the store would be refused in its next step. */
+    const cancelPublishing = (storeId: StoreId) =>
+      Effect.gen(function* () {
+        const job = Option.getOrUndefined(yield* jobs.openOn(storeId))
+        if (job?.kind === "publish_waiting" || job?.kind === "publish_selected")
+          yield* Effect.ignore(jobs.command("cancel", job.id))
+      })
+
+    return Effect.fn("Stores.beginUnlink")(function* (given: string) {
+      const { accountId } = yield* CurrentActor
+      const domain = canonical(given)
+      const before = yield* repo.findByDomain(accountId, domain)
+      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+      // Before the transaction: a step of such a job locks its job first, then waits for the import lock.
+      if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = yield* repo.findByDomain(accountId, domain)
+          if (Option.isNone(known) || !known.value.isLinked)
+            return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
+          if (isLocked) return yield* new PimLocked()
+          const { store } = known.value
+          yield* repo.unlink(accountId, store.id)
+          return { store, job: yield* beginJob("store_unlink", store) }
+        })
+      )
+    })
+  })
 
 /** Reads of the actor: the stores that they can use, and publish states. */
 const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({

@@ -1,9 +1,10 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
-import type { MemorySlices } from "../database/MemoryStore.memory.ts"
+import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
 import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
-import type { PublishStatus } from "../model/PublishState.ts"
+import { type PublishStatus, rollUp } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import { StoresRepo } from "./StoresRepo.ts"
@@ -80,14 +81,21 @@ export const layerStoresRepoMemory = Layer.effect(
               }
         }),
       // The caller derives the roll-ups again for every entity that is listed here.
-      refresh: (accountId, id) =>
-        Effect.map(Ref.get(memory), (state) => {
-          const there = [...(state.get(accountId)?.entities.values() ?? [])].filter(({ aggregate }) =>
-            aggregate.versions.some(({ storeId }) => storeId === id)
-          )
-          const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
-          return { entities: there.length, stale: [...new Set(owners)].sort(), moved: [] }
+      refresh: (accountId, id, after, limit) =>
+        Effect.gen(function* () {
+          const account = (yield* Ref.get(memory)).get(accountId)
+          const next = entitiesOn(account, id)
+            .filter((aggregate) => after === null || aggregate.id > after)
+            .slice(0, limit)
+          const linked = linkedStores(account).map((store) => store.id)
+          for (const aggregate of next) yield* updateAccount(memory, accountId, rolledUp(aggregate, linked))
+          const owners = next.map(({ id, parentId }) => parentId ?? id)
+          // Scans in memory are always from nothing, so nobody reads `moved`.
+          return { entities: next.length, last: next.at(-1)?.id ?? null, stale: [...new Set(owners)].sort(), moved: [] }
         }),
+      completeLink: () => Effect.void,
+      countVersions: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => entitiesOn(state.get(accountId), id).length),
       publishCounts: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {
           const account = state.get(accountId)
@@ -126,6 +134,25 @@ export const layerStoresRepoMemory = Layer.effect(
     }
   })
 )
+
+/** Stores the roll-up of an entity's versions on the linked stores. */
+const rolledUp =
+  ({ id, versions: all }: Aggregate, linked: ReadonlyArray<StoreId>) =>
+  (account: MemoryAccount): MemoryAccount => {
+    const entity = account.entities.get(id)
+    if (entity === undefined) return account
+    const versions = linked.flatMap((storeId) => all.find((version) => version.storeId === storeId) ?? [])
+    const storeIds = versions.map(({ storeId }) => storeId)
+    const aggregate = { ...entity.aggregate, ...rollUp(versions), storeIds }
+    return { ...account, entities: new Map(account.entities).set(id, { ...entity, aggregate }) }
+  }
+
+/** The entities with a version on a store, by id. */
+const entitiesOn = (account: MemoryAccount | undefined, id: StoreId) =>
+  [...(account?.entities.values() ?? [])]
+    .map(({ aggregate }) => aggregate)
+    .filter(({ versions }) => versions.some(({ storeId }) => storeId === id))
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
 
 const without = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
   const others = new Map(all)

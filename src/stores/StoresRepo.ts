@@ -13,11 +13,13 @@ export interface KnownStore {
   readonly isLinked: boolean
 }
 
-/** The result of `refresh`. */
+/** Some entities of a store that was linked again or unlinked. */
 export interface Refreshed {
-  /** Number of entities that have a version on the store. */
+  /** Their number. */
   readonly entities: number
-  /** The entities whose derived values the caller must compute again. A variant is represented by its product. */
+  /** The last of them. Null: there are no more. */
+  readonly last: EntityId | null
+  /** The entities that must be derived again. For variants: their products. */
   readonly stale: ReadonlyArray<EntityId>
   /** The stores of the entities before and after. */
   readonly moved: ReadonlyArray<MovedEntities>
@@ -53,12 +55,21 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly reserveShop: (accountId: AccountId, domain: string) => Effect.Effect<boolean>
     /** Unlinks a store. Keeps its versions and deletes its credential. */
     readonly unlink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
+    /** Number of entities with a version on the store. */
+    readonly countVersions: (accountId: AccountId, id: StoreId) => Effect.Effect<number>
     /**
-     * Computes `store_ids` and publish states of a store's entities again after the store was linked or unlinked. The caller must
-     * keep other writers out, because entities are locked in no fixed order. The caller also derives the `stale` entities: their
-     * search texts, and pending states of entities that changed while the store was unlinked.
+     * Derives the stores and publish states of some of a store's entities after the store was linked again or unlinked: the
+     * next `limit` after `after`, by id. It locks entities in no order, so the caller must keep other writers out. The caller
+     * derives search texts, and pending states of entities that changed while the store was unlinked.
      */
-    readonly refresh: (accountId: AccountId, id: StoreId) => Effect.Effect<Refreshed>
+    readonly refresh: (
+      accountId: AccountId,
+      id: StoreId,
+      after: EntityId | null,
+      limit: number
+    ) => Effect.Effect<Refreshed>
+    /** Records that all entities of a linked store are derived again. */
+    readonly completeLink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, PublishCounts>>
     /** Records that an import of the store was applied now. */

@@ -1,11 +1,13 @@
 import { Context, type Effect } from "effect"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 
-/** Runs code of a feature that this folder must not import (data health) when a store is unlinked. */
+/** Lets a feature above this folder run when a store is unlinked or linked again. */
 export class UnlinkHook extends Context.Tag("catalog/UnlinkHook")<
   UnlinkHook,
   {
-    /** Runs inside the transaction that unlinks the store. Use `afterCommit` for work after the commit. */
+    /** Runs inside the transaction of the last step that unlinks the store. Use `afterCommit` for work after the commit. */
     readonly onUnlinked: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
+    /** Runs inside the transaction of the last step that links the store again. */
+    readonly onLinkedAgain: (accountId: AccountId) => Effect.Effect<void>
   }
 >() {}

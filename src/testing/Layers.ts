@@ -2,6 +2,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { Services } from "../App.ts"
 import { emptyAccess, layerAccessRepoMemory } from "../access/AccessRepo.memory.ts"
+import { emptyDeletion, layerAccountDeletionRepoMemory } from "../access/AccountDeletionRepo.memory.ts"
 import { type BudgetSizes, RateBudget } from "../budgets/RateBudget.ts"
 import { layerCatalogRepoMemory } from "../catalog/CatalogRepo.memory.ts"
 import { emptyCatalog } from "../catalog/CatalogState.memory.ts"
@@ -20,6 +21,7 @@ import { emptyDrops, layerDropsRepoMemory } from "../drops/DropsRepo.memory.ts"
 import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
+import { emptyJobs, layerJobsRepoMemory } from "../jobs/JobsRepo.memory.ts"
 import { emptyTranslations } from "../platform/Translations.memory.ts"
 import { emptyPublishing, layerPublicationsRepoMemory } from "../publishing/PublicationsRepo.memory.ts"
 import { layerMirrorRepoMemory } from "../storedata/MirrorRepo.memory.ts"
@@ -37,9 +39,11 @@ const emptyAccount: MemorySlices = {
   ...emptyHealth,
   ...emptyPublishing,
   ...emptyAccess,
+  ...emptyDeletion,
   ...emptyActivity,
   ...emptyStoreData,
-  ...emptyDrops
+  ...emptyDrops,
+  ...emptyJobs
 }
 
 /**
@@ -48,6 +52,7 @@ const emptyAccount: MemorySlices = {
  */
 export const MemoryRepositories = Layer.mergeAll(
   layerAccessRepoMemory(emptyAccount),
+  layerAccountDeletionRepoMemory,
   layerActivityRepoMemory,
   layerCatalogRepoMemory,
   layerDefinitionsRepoMemory,
@@ -57,6 +62,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerHealthRepoMemory,
   layerHistoryRepoMemory,
   layerImportLockRepoMemory,
+  layerJobsRepoMemory,
   layerPublicationsRepoMemory,
   layerMirrorRepoMemory,
   layerOperationsRepoMemory,

@@ -8,6 +8,7 @@ import type { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { Accounts } from "../../src/access/Accounts.ts"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
 import { Users } from "../../src/access/Users.ts"
@@ -28,8 +29,11 @@ import { OwnDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { Operations } from "../../src/storedata/Operations.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
@@ -163,6 +167,9 @@ describe("the socket of a server", () => {
           directory,
           Layer.mergeAll(
             never,
+            Layer.mock(AccountDeletion, {}),
+            Layer.mock(Jobs, {}),
+            Layer.mock(JobWorker, {}),
             Layer.mock(ApiKeys, {}),
             Layer.mock(Activity, {}),
             Layer.mock(Catalog, {}),
@@ -178,6 +185,7 @@ describe("the socket of a server", () => {
             Layer.mock(Drops, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Publishing, {}),
+            Layer.mock(PublishJobs, {}),
             Layer.mock(Stores, {}),
             Layer.mock(Transaction, {}),
             Layer.mock(Undo, {}),
@@ -200,6 +208,9 @@ describe("the socket of a server", () => {
         directory,
         Layer.mergeAll(
           failing,
+          Layer.mock(AccountDeletion, {}),
+          Layer.mock(Jobs, {}),
+          Layer.mock(JobWorker, {}),
           Layer.mock(ApiKeys, {}),
           Layer.mock(Activity, {}),
           Layer.mock(Catalog, {}),
@@ -215,6 +226,7 @@ describe("the socket of a server", () => {
           Layer.mock(Drops, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Publishing, {}),
+          Layer.mock(PublishJobs, {}),
           Layer.mock(Stores, {}),
           Layer.mock(Transaction, {}),
           Layer.mock(Undo, {}),

@@ -14,6 +14,7 @@ import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 import { telemetry } from "./scenarios/Telemetry.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
+import { unlinkBeside } from "./scenarios/UnlinkBeside.ts"
 
 const scenarios: ReadonlyArray<Scenario> = [
   distinctPages,
@@ -24,6 +25,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   longWalk,
   importing,
   publishingBeside,
+  unlinkBeside,
   refreshing,
   healthScans,
   healthPages,

@@ -2,7 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Imports } from "../../src/imports/Imports.ts"
-import { ImportId } from "../../src/model/Ids.ts"
+import { ImportId, JobId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
@@ -196,38 +197,84 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const page = yield* assertPage(path, cookie)
       assert.match(
         textOf(page),
-        /All stores 4 unpublished drafts: 2 products 1 collection 1 variant Products are published first, .* Publish all$/
+        /All stores 4 unpublished drafts: 2 products 1 collection 1 variant Products are published first, .* Publish all Publish some of them .* Publish the selected$/
       )
       const { hidden } = sectionsOf(page.text, "/stores/publish")
-      const first = { csrf: csrfOf(page), id: shop.id, part: "products", after: "00000000-0000-0000-0000-000000000000" }
-      assert.deepStrictEqual(hidden, first)
+      assert.deepStrictEqual(hidden, { csrf: csrfOf(page), id: shop.id })
       const publish = (form: Readonly<Record<string, string>>) => ask("/stores/publish", { cookie, form })
       const asked = yield* publish(hidden)
-      assert.match(
-        textOf(asked),
-        /All stores 2 publishes requested\. Publishing runs in the background\. 1 unpublished draft: 1 collection 3 are being published already\. Collections and variants depend .* Continue with the rest$/
-      )
-      // A second click finds what the first one did.
-      const again = yield* publish(hidden)
-      assert.strictEqual(textOf(again), textOf(asked).replace("2 publishes requested", "0 publishes requested"))
-      const rest = sectionsOf(asked.text, "/stores/publish").hidden
-      assert.deepStrictEqual(rest, { ...first, part: "others" })
-      const early = yield* publish(rest)
+      assert.strictEqual(asked.status, 303)
+      const job = asked.headers.get("location") ?? ""
+      assert.match(job, /^\/jobs\/[0-9a-f-]{36}$/)
+      assert.strictEqual((yield* publish(hidden)).headers.get("location"), job, "a second click finds the same job")
+      const busy = yield* assertPage(path, cookie)
       assert.include(
-        early.text,
-        `<div class="note" role="status"><p>0 publishes requested. Publishing runs in the background.</p><p>1 could not be published:</p><ul><li><a href="/entity?id=${lamps}"><bdi>Lamps &lt;b></bdi></a>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li></ul></div>`
+        busy.text,
+        `<p>A job works on this store: <a href="${job}">Publish all changes to tarn.demo.example</a>.</p>`
       )
-      assert.notInclude(early.text, 'action="/stores/publish"')
-      yield* Effect.gen(function* () {
-        const { ask: askFor, settle } = yield* Publishing
-        const pending = yield* askFor(lamp, shop.id)
-        assert(pending.outcome === "joined")
-        yield* settle([pending.publicationId], () => Effect.void)
-      }).pipe(actingAs(actor))
-      const last = textOf(yield* publish(rest))
+      assert.notInclude(busy.text, 'action="/stores/publish')
+      const begun = yield* assertPage(job, cookie)
       assert.match(
-        last,
-        /1 publish requested\. Publishing runs in the background\. There is nothing to publish\. 2 are being published already/
+        textOf(begun),
+        /^Publish all changes to tarn\.demo\.example All jobs State Waiting Progress 0 of 4 entities Begun .* Pause Cancel the job Look again$/
+      )
+      assert.include(begun.text, '<progress max="4" value="0"')
+      yield* Effect.gen(function* () {
+        const worker = yield* JobWorker
+        const publishing = yield* Publishing
+        const id = JobId.make(job.slice("/jobs/".length))
+        yield* Effect.raceFirst(
+          worker.settle(id, () => Effect.void),
+          publishing.work
+        )
+      }).pipe(actingAs(actor))
+      const ended = yield* assertPage(job, cookie)
+      assert.match(textOf(ended), /State Done Progress 3 entities Refused 0 Requested 3 Begun .* Ended .* UTC$/)
+      assert.strictEqual(
+        textOf(yield* assertPage(path, cookie)),
+        "Publish to Tarn &amp; Tern All stores There is nothing to publish."
+      )
+      assert.match(
+        textOf(yield* assertPage("/jobs", cookie)),
+        /Publish all changes to tarn\.demo\.example Done 3 entities/
+      )
+      assert.notInclude(lamp, lamps)
+    })
+  )
+
+  it.effect("publishes selected changes, and lists the refused ones", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aMerchant
+      const path = `/stores/publish?id=${shop.id}`
+      const { lamp, lamps } = yield* Effect.gen(function* () {
+        const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop] })
+        const lamps = yield* anEntity("collection", { title: "Lamps <b>" }, { on: [shop] })
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } }),
+          CatalogChange.SetMembers({ collectionId: lamps, productIds: [lamp] })
+        ])
+        return { lamp, lamps }
+      }).pipe(actingAs(actor))
+      const page = yield* assertPage(path, cookie)
+      for (const id of [lamp, lamps, stove]) assert.include(page.text, `name="publish-${id}"`)
+      const select = (form: Readonly<Record<string, string>>) =>
+        ask("/stores/publish-selected", { cookie, form: { csrf: csrfOf(page), id: shop.id, ...form } })
+      const none = yield* select({})
+      assert.strictEqual(none.status, 400)
+      assert.include(
+        none.text,
+        '<div class="alert" role="alert"><p>Nothing is selected: select some drafts first.</p></div>'
+      )
+      assertNotThere(yield* select({ "publish-x": "yes" }))
+      const asked = yield* select({ [`publish-${stove}`]: "yes", [`publish-${lamps}`]: "yes" })
+      const job = asked.headers.get("location") ?? ""
+      assert.match(job, /^\/jobs\/[0-9a-f-]{36}$/, asked.text)
+      yield* (yield* JobWorker).runDue
+      const ended = yield* assertPage(job, cookie)
+      assert.match(textOf(ended), /State Done Progress 2 entities Refused 1 Requested 1 /)
+      assert.include(
+        ended.text,
+        `<li><bdi>collection Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`
       )
     })
   )
@@ -254,8 +301,6 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       } as const
       assertRefusal(yield* publish({ ...hidden, id: files.id }), 400, nowhere)
       assertRefusal(yield* ask(`/stores/publish?id=${files.id}`, { cookie }), 400, nowhere)
-      for (const wrong of [{ part: "all" }, { after: "x" }, { after: "" }])
-        assert.strictEqual((yield* publish({ ...hidden, ...wrong })).status, 400)
       const { csrf: _, ...unproven } = hidden
       const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
       for (const form of [unproven, { ...hidden, csrf: theirs }]) assertForeignForm(yield* publish(form))

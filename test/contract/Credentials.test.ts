@@ -4,8 +4,10 @@ import { Cause, Effect, Exit, Layer, Logger, Option, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import type { Transaction } from "../../src/database/Transaction.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import type { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { HealthRepo } from "../../src/health/HealthRepo.ts"
+import type { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { ValidationFailed } from "../../src/model/Errors.ts"
 import { type AccountId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
@@ -57,6 +59,8 @@ type Needed =
   | PlatformClient
   | ShopifyTestServer
   | StoreAccess
+  | HistoryRepo
+  | JobsRepo
   | Stores
   | StoresRepo
   | Transaction

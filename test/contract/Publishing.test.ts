@@ -352,7 +352,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* pending(other.id), [])
             const loose = yield* anEntity("collection", { title: "Loose" }, { on: [store] })
             const begun = { asked: 1, refused: [], next: { ...firstPlace, part: "others" } as const }
-            assert.deepStrictEqual(yield* askPending(store.id, firstPlace), begun)
+            assert.deepStrictEqual(yield* askPending(store.id, firstPlace, 200), begun)
             // Its variants and its picture go with the product; asked again there is nothing more to ask for.
             assert.deepStrictEqual(yield* pending(store.id), [
               one("collection", 2),
@@ -360,9 +360,9 @@ for (const engine of serviceEngines) {
               one("product", 0, 1),
               one("variant", 0, 2)
             ])
-            assert.deepStrictEqual(yield* askPending(store.id, firstPlace), { ...begun, asked: 0 })
+            assert.deepStrictEqual(yield* askPending(store.id, firstPlace, 200), { ...begun, asked: 0 })
             // Too early for what needs the product, which stays where it is.
-            const early = yield* askPending(store.id, begun.next)
+            const early = yield* askPending(store.id, begun.next, 200)
             assert.deepStrictEqual(early, {
               asked: 1,
               refused: [
@@ -378,7 +378,7 @@ for (const engine of serviceEngines) {
             const asked = yield* ask(product, store)
             assert.strictEqual(asked.outcome, "joined")
             yield* settled(idOf(asked))
-            assert.deepStrictEqual(yield* askPending(store.id, begun.next), { asked: 1, refused: [], next: null })
+            assert.deepStrictEqual(yield* askPending(store.id, begun.next, 200), { asked: 1, refused: [], next: null })
             for (const id of [collection, loose]) yield* settled(idOf(yield* ask(id, store)))
             assert.deepStrictEqual(yield* pending(store.id), [])
             assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
@@ -400,8 +400,11 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* after(stranger.accountId, nobody), [])
             const theirs = actingAs(stranger.actor)
             assert.strictEqual((yield* Effect.flip(pending(store.id)).pipe(theirs))._tag, "NotFound")
-            assert.strictEqual((yield* Effect.flip(askPending(store.id, firstPlace)).pipe(theirs))._tag, "NotFound")
-            assert.strictEqual((yield* Effect.flip(askPending(files.id, firstPlace)))._tag, "ValidationFailed")
+            assert.strictEqual(
+              (yield* Effect.flip(askPending(store.id, firstPlace, 200)).pipe(theirs))._tag,
+              "NotFound"
+            )
+            assert.strictEqual((yield* Effect.flip(askPending(files.id, firstPlace, 200)))._tag, "ValidationFailed")
           })
         )
       )

@@ -210,8 +210,7 @@ const planted: Readonly<Record<string, Plant>> = {
     StoresRepo,
     Effect.map(StoresRepo, (stores) => ({
       ...stores,
-      refresh: (accountId, id) =>
-        Effect.map(stores.refresh(accountId, id), ({ entities, moved }) => ({ entities, stale: [], moved }))
+      refresh: (...some) => Effect.map(stores.refresh(...some), (refreshed) => ({ ...refreshed, stale: [] }))
     }))
   ),
   "an import leaves no record on its store": Layer.effect(

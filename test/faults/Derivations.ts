@@ -12,9 +12,9 @@ export const wrongDerivations = (accountId: AccountId) =>
     const sql = yield* SqlClient.SqlClient
     const drafts = yield* DraftsRepo
     const transaction = yield* Transaction
-    const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId}`).map((row) =>
-      EntityId.make(String(row.id))
-    )
+    const rows = yield* sql`SELECT id, store_ids FROM entity WHERE account_id = ${accountId}`
+    const stored = new Map(rows.map((row) => [String(row.id), row.store_ids]))
+    const ids = [...stored.keys()].map((id) => EntityId.make(id))
     const { aggregates } = yield* transaction.run(drafts.lock(accountId, ids, []))
     const all = [...aggregates.values()]
     const wrong = all.filter((aggregate) => {
@@ -25,7 +25,10 @@ export const wrongDerivations = (accountId: AccountId) =>
           .filter(({ parentId }) => parentId === aggregate.id)
           .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
       })
-      return JSON.stringify(afresh) !== JSON.stringify(aggregate)
+      return (
+        JSON.stringify({ ...afresh, stored: afresh.storeIds }) !==
+        JSON.stringify({ ...aggregate, stored: stored.get(aggregate.id) })
+      )
     })
     return { entities: all.length, wrong }
   })

@@ -9,7 +9,8 @@ const globalTables: Readonly<Record<string, string>> = {
   installation: "one row for the whole database",
   catalog_migration: "the schema's own history",
   attempt: "counts attempts of those who are not known yet",
-  oauth_client: "a program that registered itself belongs to nobody"
+  oauth_client: "a program that registered itself belongs to nobody",
+  deleted_account: "what is left of an account that is gone"
 }
 
 /** Unique columns over all accounts, and why. */

@@ -6,6 +6,7 @@ import { Authorization } from "../../src/connections/Authorization.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import * as Sweeper from "../../src/programs/Sweeper.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
@@ -14,6 +15,8 @@ const nothingMirrored = Layer.merge(
   Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) }),
   Layer.mock(DataHealth, { forget: Effect.succeed(0) })
 )
+
+const noJobs = Layer.mock(Jobs, { forget: Effect.succeed(0) })
 
 const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })
 
@@ -44,7 +47,7 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
         Layer.provide(Layer.mock(Authorization, { forget: count("tokens") })),
         Layer.provide(Layer.mock(Publishing, { forget: count("forget") })),
         Layer.provide(Layer.mock(Activity, { forget: count("calls") })),
-        Layer.provide([nothingMirrored, noLeases])
+        Layer.provide([nothingMirrored, noJobs, noLeases])
       )
     )
     const after = (seconds: number) =>
@@ -78,7 +81,7 @@ it.scoped("no account waits for the import of another", () =>
         Layer.provide(Layer.mock(Authorization, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Activity, { forget: Effect.succeed(0) })),
-        Layer.provide([nothingMirrored, noLeases])
+        Layer.provide([nothingMirrored, noJobs, noLeases])
       )
     )
     yield* TestClock.adjust("20 seconds")

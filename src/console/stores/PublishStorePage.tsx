@@ -1,11 +1,11 @@
+import type { Job } from "../../jobs/Job.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
-import type { PendingCount } from "../../publishing/PublicationRecord.ts"
-import type { AskedPending, PendingPlace } from "../../publishing/Publishing.ts"
+import type { PendingCount, PendingEntity } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
-import { Frame, HiddenFields, Note } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { counted, EntityLink } from "../Naming.tsx"
-import { paths } from "../Paths.ts"
+import { jobPath, paths } from "../Paths.ts"
 
 const kindsInOrder: ReadonlyArray<readonly [EntityKind, string, string]> = [
   ["product", "product", "products"],
@@ -14,55 +14,76 @@ const kindsInOrder: ReadonlyArray<readonly [EntityKind, string, string]> = [
   ["media", "media file", "media files"]
 ]
 
-/** Maximum number of refused entities that the page lists. */
-const maxReasons = 5
-
 const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => total + count, 0)
 
-const Refused = ({ refused }: { readonly refused: AskedPending["refused"] }) => (
-  <>
-    <p>{`${refused.length.toLocaleString("en")} could not be published:`}</p>
-    <ul>
-      {refused.slice(0, maxReasons).map(({ id, kind, message, title }) => (
+/** The name of the checkbox of an entity, before its id. */
+export const selectedPrefix = "publish-"
+
+/** The first waiting drafts, each with a checkbox. */
+const Selection = ({
+  entities,
+  store,
+  visitor,
+  waiting
+}: {
+  readonly visitor: Visitor
+  readonly store: Store
+  readonly entities: ReadonlyArray<PendingEntity>
+  readonly waiting: number
+}) => (
+  <form method="post" action={paths.publishSelected} aria-labelledby="some">
+    <h2 id="some">Publish some of them</h2>
+    <HiddenFields csrf={visitor.csrf} id={store.id} />
+    {entities.length < waiting && <p class="quiet">{`The first ${entities.length} are listed here.`}</p>}
+    <ul class="plain">
+      {entities.map(({ id, kind, title }) => (
         <li key={id}>
-          <EntityLink id={id} kind={kind} title={title} />: {message}
+          <label>
+            <input type="checkbox" name={`${selectedPrefix}${id}`} value="yes" /> <span class="spoken">Publish </span>
+            <EntityLink id={id} kind={kind} title={title} />
+          </label>
         </li>
       ))}
     </ul>
-    {refused.length > maxReasons && (
-      <p class="quiet">{`And ${(refused.length - maxReasons).toLocaleString("en")} more. They stay unpublished.`}</p>
-    )}
-  </>
+    <button type="submit">Publish the selected</button>
+  </form>
 )
 
-/** Counts of a store's unpublished drafts, and the result of the last batch. `place`: the next batch; null: nothing is left. */
+/** Unpublished drafts of a store. `job`: the open job that works on the store. `refusal`: why the last form was refused. */
 export const PublishStorePage = ({
-  answer,
   counts,
-  place,
+  entities,
+  job,
+  refusal,
   store,
   visitor
 }: {
   readonly visitor: Visitor
   readonly store: Store
   readonly counts: ReadonlyArray<PendingCount>
-  readonly answer: AskedPending | undefined
-  readonly place: PendingPlace | null
+  readonly entities: ReadonlyArray<PendingEntity>
+  readonly job: Job | undefined
+  readonly refusal?: string
 }) => {
   const waiting = sum(counts.map((each) => each.waiting))
   const underWay = sum(counts.map((each) => each.underWay))
+  const isFree = waiting > 0 && job === undefined
   return (
     <Frame title={`Publish to ${store.name}`} visitor={visitor} current={paths.stores}>
       <nav class="trail" aria-label="Trail">
         <a href={paths.stores}>All stores</a>
       </nav>
-      {answer !== undefined && (
-        <Note>
-          <p>{`${counted(answer.asked, "publish", "publishes")} requested. Publishing runs in the background.`}</p>
-          {answer.refused.length > 0 && <Refused refused={answer.refused} />}
-        </Note>
+      {refusal !== undefined && (
+        <Alert>
+          <p>{refusal}</p>
+        </Alert>
       )}
       <div class="sheet">
+        {job !== undefined && (
+          <p>
+            A job works on this store: <a href={jobPath(job.id)}>{job.title}</a>.
+          </p>
+        )}
         {waiting === 0 ? (
           <p>There is nothing to publish.</p>
         ) : (
@@ -79,22 +100,20 @@ export const PublishStorePage = ({
         {underWay > 0 && (
           <p>{`${underWay.toLocaleString("en")} ${underWay === 1 ? "is" : "are"} being published already.`}</p>
         )}
-        {waiting > 0 && place !== null && (
+        {isFree && (
           <>
             <p class="quiet">
-              {place.part === "products"
-                ? "Products are published first, with variants and media that the store never had. The rest depends on live products and follows in a second step."
-                : "Collections and variants depend on live products: continue when the products have been published."}
+              Products are published first, with variants and media that the store never had. The rest depends on live
+              products and follows when they are published.
             </p>
             <form method="post" action={paths.publishStore}>
               <HiddenFields csrf={visitor.csrf} id={store.id} />
-              <input type="hidden" name="part" value={place.part} />
-              <input type="hidden" name="after" value={place.after} />
-              <button type="submit">{answer === undefined ? "Publish all" : "Continue with the rest"}</button>
+              <button type="submit">Publish all</button>
             </form>
           </>
         )}
       </div>
+      {isFree && <Selection visitor={visitor} store={store} entities={entities} waiting={waiting} />}
     </Frame>
   )
 }

@@ -1,30 +1,47 @@
-import { Effect } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { Sessions } from "../../access/Sessions.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
-import { NotFound } from "../../model/Errors.ts"
-import { StoreId } from "../../model/Ids.ts"
-import { firstPlace, PendingPlace, Publishing } from "../../publishing/Publishing.ts"
+import type { Job } from "../../jobs/Job.ts"
+import { Jobs } from "../../jobs/Jobs.ts"
+import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import { Publishing } from "../../publishing/Publishing.ts"
+import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused } from "../Browser.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
-import { pageOf, paths } from "../Paths.ts"
+import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idOf, makeVisits, queryOf } from "../Visits.ts"
-import { PublishStorePage } from "./PublishStorePage.tsx"
+import { idOf, makeVisits, queryOf } from "../Visits.ts"
+import { PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
 import { StoresPage } from "./StoresPage.tsx"
 
 const routes = {
   show: ["GET", paths.stores, refuseOnPage],
   refresh: ["POST", paths.refreshStore, refuseOnPage],
   pending: ["GET", paths.publishStore, refuseOnPage],
-  publish: ["POST", paths.publishStore, refuseOnPage, "batch"]
+  publish: ["POST", paths.publishStore, refuseOnPage],
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage]
 } as const
 
 /** Maximum number of failed publishes that the page lists. */
 const maxFailures = 20
+
+const publishes = ({ kind }: Job) => kind === "publish_waiting" || kind === "publish_selected"
+
+/** Maximum number of drafts that can be selected. */
+const maxListed = 100
+
+/** The entities whose checkboxes are ticked. A malformed id is NotFound. */
+const selectedOf = (form: Parameters) =>
+  Effect.forEach(
+    form.names.filter((name) => name.startsWith(selectedPrefix)),
+    (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
+  )
 
 const cannotRefresh = (domain: string) =>
   new PageRefused({
@@ -42,11 +59,13 @@ const cannotPublish = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
-/** The stores of an account: their states, and the forms that refresh them and publish to them. */
-export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stores> = surfaceOf(
+/** The stores of an account: their states, and forms that refresh them and publish to them. */
+export const storeList: Surface<BaseUrl | Imports | Jobs | Publishing | PublishJobs | Sessions | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
+    const publishJobs = yield* PublishJobs
     const imports = yield* Imports
+    const jobs = yield* Jobs
     const publishing = yield* Publishing
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
@@ -64,6 +83,35 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
         storeOf(given),
         ({ platform }) => platform !== "none",
         ({ domain }) => cannotPublish(domain)
+      )
+
+    const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
+      Effect.gen(function* () {
+        const counts = yield* publishing.pending(store.id)
+        const entities = yield* publishing.waiting(store.id, maxListed)
+        const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
+        const said = refusal === undefined ? {} : { refusal }
+        return html(
+          <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...said} />,
+          { status: refusal === undefined ? 200 : 400 }
+        )
+      })
+
+    /** The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. */
+    const toJob = <R,>(
+      visitor: Visitor,
+      store: Store,
+      begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
+    ) =>
+      begun.pipe(
+        Effect.map(({ id }) => seeOther(jobPath(id))),
+        Effect.catchTag("ValidationFailed", ({ message }) =>
+          Effect.flatMap(jobs.openOn(store.id), (open) =>
+            Option.isSome(open) && publishes(open.value)
+              ? Effect.succeed(seeOther(jobPath(open.value.id)))
+              : showPending(visitor, store, `Not published: ${message}.`)
+          )
+        )
       )
 
     return {
@@ -87,25 +135,18 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
         })
       ),
       pending: asVisitor((visitor, request) =>
-        Effect.gen(function* () {
-          const store = yield* openStoreOf(queryOf(request))
-          const counts = yield* publishing.pending(store.id)
-          return html(
-            <PublishStorePage visitor={visitor} store={store} counts={counts} answer={undefined} place={firstPlace} />
-          )
-        })
+        Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
       ),
       publish: withForm((visitor, form) =>
+        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, publishJobs.all(store.id)))
+      ),
+      publishSelected: withForm((visitor, form) =>
         Effect.gen(function* () {
           const store = yield* openStoreOf(form)
-          const from = yield* decoded(PendingPlace, ["part", "after"], form)
-          const answer = yield* Effect.catchTag(publishing.askPending(store.id, from), "ValidationFailed", () =>
-            cannotPublish(store.domain)
-          )
-          const counts = yield* publishing.pending(store.id)
-          return html(
-            <PublishStorePage visitor={visitor} store={store} counts={counts} answer={answer} place={answer.next} />
-          )
+          const ids = yield* selectedOf(form)
+          return yield* ids.length === 0
+            ? showPending(visitor, store, "Nothing is selected: select some drafts first.")
+            : toJob(visitor, store, publishJobs.selected(store.id, ids))
         })
       )
     }

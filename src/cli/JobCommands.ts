@@ -1,0 +1,123 @@
+import { Command } from "@effect/cli"
+import { Console, Effect, type Option, Stream } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import { isOpen, type Job, jobKinds } from "../jobs/Job.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { argument } from "./Flags.ts"
+import { account, answer, hint, json, Refused, seconds } from "./Output.ts"
+import { draw } from "./ProgressLine.ts"
+import { withAdmin } from "./Running.ts"
+
+const jobId = argument("JOB_ID", "Id of the job, from `jobs list`.")
+
+const missing = (account: Option.Option<string>, id: string) =>
+  new Refused({
+    code: errorCode.NotFound,
+    message: `The account has no job ${id}: see \`${hint("jobs list", account)}\`.`
+  })
+
+const number = (count: number) => count.toLocaleString("en")
+
+/** How far a job is, for example "1,200 of 40,000 entities". */
+const progressOf = ({ done, kind, state, total }: Job) =>
+  `${number(done)}${total === null || state === "done" ? "" : ` of ${number(Math.max(total, done))}`} ${jobKinds[kind].items}`
+
+/** A job for people: progress, result, refusals and what to do next. */
+export const linesOfJob = (job: Job, account: Option.Option<string>) => [
+  `${job.title} (${job.id}): ${job.state}, ${progressOf(job)}`,
+  `  begun ${seconds(job.created_at)} by ${job.author.name ?? job.author.kind}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
+  ...(job.waiting_for === null ? [] : [`  waits for ${job.waiting_for}`]),
+  ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${number(count)}`),
+  ...job.errors.map(({ item, message }) => `  ${item}: ${message}`),
+  ...(job.error_count > job.errors.length
+    ? [`  and ${number(job.error_count - job.errors.length)} more refusals`]
+    : []),
+  ...(job.problem === null ? [] : [`  ${job.problem.why}`, `  ${job.problem.next}`]),
+  ...(job.state === "paused" || job.state === "failed" ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`] : [])
+]
+
+const list = Command.make("list", { account, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const jobs = yield* (yield* AdminClient).listJobs({ account })
+    yield* answer(
+      json,
+      { jobs },
+      jobs.length === 0
+        ? ["There are no jobs. Unlinking a store, publishing all changes and deleting an account begin one."]
+        : jobs.map((job) => `${job.id}  ${job.state.padEnd(9)}  ${job.title}  ${progressOf(job)}`)
+    )
+  }).pipe(withAdmin)
+).pipe(Command.withDescription("List the newest 100 jobs, newest first."))
+
+const show = Command.make("show", { id: jobId, account, json }, ({ account, id, json }) =>
+  Effect.gen(function* () {
+    const job = yield* (yield* AdminClient).showJob({ account, id })
+    yield* answer(json, job, linesOfJob(job, account))
+  }).pipe(
+    Effect.catchTag("NotFound", () => missing(account, id)),
+    withAdmin
+  )
+).pipe(Command.withDescription("Show a job with its progress, result and refusals."))
+
+const changed = {
+  pause: ({ title }: Job) => `Paused: ${title}. What is done stays done.`,
+  resume: ({ title }: Job) => `Resumed: ${title}. A running server goes on with it.`,
+  cancel: ({ title }: Job) => `Cancelled: ${title}. What is done stays done.`
+}
+
+const commandOf = (command: "pause" | "resume" | "cancel", description: string) =>
+  Command.make(command, { id: jobId, account, json }, ({ account, id, json }) =>
+    Effect.gen(function* () {
+      const job = yield* (yield* AdminClient).commandJob({ account, id, command })
+      yield* answer(json, job, [changed[command](job), ...linesOfJob(job, account)])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => missing(account, id),
+        ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
+      }),
+      withAdmin
+    )
+  ).pipe(Command.withDescription(description))
+
+export const jobsCommand = Command.make("jobs").pipe(
+  Command.withDescription("Work that is done in the background, in steps."),
+  Command.withSubcommands([
+    list,
+    show,
+    commandOf("pause", "Pause a job after its running step."),
+    commandOf("resume", "Go on with a paused or failed job after its last finished step."),
+    commandOf("cancel", "Cancel a job after its running step. What is done stays done.")
+  ])
+)
+
+/** As `followJob`, for a job that deletes itself at its end. */
+export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
+  Effect.catchIf(
+    followJob(account, begun),
+    (error) => error._tag === "Refused" && error.code === errorCode.NotFound,
+    () => Effect.void
+  )
+
+/** Follows a job to its end, with a line of progress. Refused: it failed, was cancelled or is paused. */
+export const followJob = (account: Option.Option<string>, begun: Job) =>
+  Effect.gen(function* () {
+    const last = yield* Stream.runFoldEffect(
+      (yield* AdminClient).followJob({ account, id: begun.id }),
+      begun,
+      (_, job) => Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
+    ).pipe(
+      Effect.ensuring(draw("")),
+      Effect.onInterrupt(() =>
+        Console.error(
+          `Interrupted: a running server goes on with the job. See \`${hint(`jobs show ${begun.id}`, account)}\`.`
+        )
+      ),
+      Effect.catchTag("NotFound", () => missing(account, begun.id))
+    )
+    if (last.state === "done") return last
+    return yield* new Refused({
+      message: linesOfJob(last, account)
+        .map((line) => line.trim())
+        .join(" ")
+    })
+  })

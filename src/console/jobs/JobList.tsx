@@ -1,0 +1,68 @@
+import { Effect, Either, Schema } from "effect"
+import type { Sessions } from "../../access/Sessions.ts"
+import type { BaseUrl } from "../../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { JobState } from "../../jobs/Job.ts"
+import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
+import { JobId } from "../../model/Ids.ts"
+import { html, seeOther } from "../Html.ts"
+import { jobPath, paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { JobPage } from "./JobPage.tsx"
+import { JobsPage } from "./JobsPage.tsx"
+
+const routes = {
+  list: ["GET", paths.jobs, refuseOnPage],
+  show: ["GET", paths.job, refuseOnPage],
+  command: ["POST", paths.commandJob, refuseOnPage, "batch"]
+} as const
+
+const CommandForm = Schema.Struct({ command: Schema.Literal("pause", "resume", "cancel") })
+
+const notes: Readonly<Record<string, string>> = {
+  pause: "The job is paused. What is done stays done.",
+  resume: "The job goes on after its last finished step.",
+  cancel: "The job is cancelled. What is done stays done."
+}
+
+/** The states in which a form that is sent twice has had its effect. */
+const results: Readonly<Record<JobCommand, ReadonlyArray<JobState>>> = {
+  pause: ["paused"],
+  resume: ["queued", "running", "done"],
+  cancel: ["cancelled"]
+}
+
+/** The jobs of an account: the list, and the page of one, which pauses, resumes and cancels it. */
+export const jobList: Surface<BaseUrl | Jobs | Sessions> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const jobs = yield* Jobs
+    const { asVisitor, withForm } = yield* makeVisits
+
+    return {
+      list: asVisitor((visitor) => Effect.map(jobs.list, (list) => html(<JobsPage visitor={visitor} jobs={list} />))),
+      show: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const job = yield* jobs.get(yield* idInPath(JobId, request))
+          return html(<JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />)
+        })
+      ),
+      command: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(JobId, form)
+          const { command } = yield* decoded(CommandForm, ["command"], form)
+          const changed = yield* jobs.command(command, id).pipe(
+            Effect.map(Either.right),
+            Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
+          )
+          const job = yield* jobs.get(id)
+          if (Either.isRight(changed) || results[command].includes(job.state))
+            return seeOther(`${jobPath(id)}?note=${command}`)
+          const refusal = `Refused: ${changed.left.issues.map(({ message }) => message).join("; ")}.`
+          return html(<JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,27 @@
+import { type Job, type JobState, jobKinds } from "../../jobs/Job.ts"
+import { State } from "../Naming.tsx"
+
+const stateWords: Readonly<Record<JobState, { readonly name: string; readonly tone: string }>> = {
+  queued: { name: "Waiting", tone: "wait" },
+  running: { name: "Running", tone: "wait" },
+  paused: { name: "Paused", tone: "idle" },
+  cancelled: { name: "Cancelled", tone: "idle" },
+  failed: { name: "Failed", tone: "bad" },
+  done: { name: "Done", tone: "good" }
+}
+
+export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {...stateWords[state]} />
+
+/** How far a job is: a bar and its numbers. */
+export const Progress = ({ job: { done, kind, state, title, total } }: { readonly job: Job }) => {
+  const { items } = jobKinds[kind]
+  const number = done.toLocaleString("en")
+  if (state === "done" || total === null) return <span>{`${number} ${items}`}</span>
+  const all = Math.max(total, done)
+  return (
+    <>
+      <progress max={Math.max(all, 1)} value={done} aria-label={`Progress: ${title}`} />{" "}
+      <span>{`${number} of ${all.toLocaleString("en")} ${items}`}</span>
+    </>
+  )
+}

@@ -1,0 +1,83 @@
+import { Schema } from "effect"
+import { HistoryActor } from "../drafts/History.ts"
+import { JobId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+
+/**
+ * `queued`: no process works on it just now. `running`: a process holds its lease. `paused`: until it is resumed. The others
+ * are ends; a failed job can be resumed.
+ */
+export const JobState = Schema.Literal("queued", "running", "paused", "cancelled", "failed", "done")
+export type JobState = typeof JobState.Type
+
+export const JobKindName = Schema.Literal(
+  "store_unlink",
+  "store_link",
+  "publish_waiting",
+  "publish_selected",
+  "account_deletion"
+)
+export type JobKindName = typeof JobKindName.Type
+
+/** Facts about each kind. `items`: what progress counts. `whyUncancellable`: null if a job of the kind can be cancelled. */
+export const jobKinds: Readonly<
+  Record<JobKindName, { readonly items: string; readonly whyUncancellable: string | null }>
+> = {
+  store_unlink: {
+    items: "entities",
+    whyUncancellable: "the store is unlinked already. Let the job finish, then link the store again to have it back"
+  },
+  store_link: {
+    items: "entities",
+    whyUncancellable: "the store is linked already. Let the job finish, then unlink the store"
+  },
+  publish_waiting: { items: "entities", whyUncancellable: null },
+  publish_selected: { items: "entities", whyUncancellable: null },
+  account_deletion: {
+    items: "rows",
+    whyUncancellable: "the account's keys and users are deleted already. Let the job finish"
+  }
+}
+
+/** An item that a job refused, and why. */
+export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
+export type JobError = typeof JobError.Type
+
+/** Why a job cannot go on, and what to do next. Both are sentences for people. */
+export const JobProblem = Schema.Struct({ why: Schema.String, next: Schema.String })
+export type JobProblem = typeof JobProblem.Type
+
+/** Maximum number of refused items that a job keeps. */
+export const maxJobErrors = 100
+
+/** A job as people see it. */
+export const Job = Schema.Struct({
+  id: JobId,
+  kind: JobKindName,
+  title: Schema.String,
+  state: JobState,
+  /** Number of items that are done, and of all; null: unknown. */
+  done: Schema.Number,
+  total: Schema.NullOr(Schema.Number),
+  /** Named counts, for example of publish requests. */
+  result: Schema.Record({ key: Schema.String, value: Schema.Number }),
+  /** The first 100 refused items. */
+  errors: Schema.Array(JobError),
+  error_count: Schema.Number,
+  problem: Schema.NullOr(JobProblem),
+  waiting_for: Schema.NullOr(Schema.String),
+  /** Who began it. */
+  author: HistoryActor,
+  created_at: Timestamp,
+  started_at: Schema.NullOr(Timestamp),
+  ended_at: Schema.NullOr(Timestamp)
+})
+export type Job = typeof Job.Type
+
+const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
+
+/** Whether a job has steps left. */
+export const isOpen = ({ state }: { readonly state: JobState }): boolean => open.includes(state)
+
+/** Thrown by a step that cannot go on. The steps before it stay done. */
+export class JobStopped extends Schema.TaggedError<JobStopped>()("JobStopped", JobProblem.fields) {}

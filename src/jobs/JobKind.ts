@@ -1,0 +1,72 @@
+import { Effect, Schema } from "effect"
+import type { CurrentActor } from "../model/Actor.ts"
+import type { AccountId, JobId } from "../model/Ids.ts"
+import type { JobError, JobKindName, JobStopped } from "./Job.ts"
+
+/**
+ * The result of one step.
+ *
+ * `Progress`: `cursor` is where the next step begins; null: the job is done. `done`: items of this step. `counts` are added to
+ * the job's result. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
+ * "waits for". `Deleted`: the step deleted the job itself.
+ */
+export type StepResult<Cursor> =
+  | {
+      readonly _tag: "Progress"
+      readonly cursor: Cursor | null
+      readonly done: number
+      readonly counts?: Readonly<Record<string, number>>
+      readonly errors?: ReadonlyArray<JobError>
+    }
+  | { readonly _tag: "Wait"; readonly why: string; readonly seconds?: number }
+  | { readonly _tag: "Deleted" }
+
+/** `cursor` null: the first step. `size`: number of items that the step should do. */
+export interface StepInput<Input, Cursor> {
+  readonly accountId: AccountId
+  readonly id: JobId
+  readonly input: Input
+  readonly cursor: Cursor | null
+  readonly size: number
+}
+
+/**
+ * A kind of job. `step` runs inside a transaction that also saves its cursor, so it is carried out exactly once. Its size
+ * follows the time that steps take: see `JobRunner`.
+ */
+export interface JobKind<Input, InputJson, Cursor, CursorJson> {
+  readonly name: JobKindName
+  readonly input: Schema.Schema<Input, InputJson>
+  readonly cursor: Schema.Schema<Cursor, CursorJson>
+  /** Items of the first step, and the maximum. */
+  readonly sizes: { readonly first: number; readonly max: number }
+  readonly step: (step: StepInput<Input, Cursor>) => Effect.Effect<StepResult<Cursor>, JobStopped, CurrentActor>
+}
+
+/** A kind whose input and cursor are JSON values. */
+export type AnyJobKind = JobKind<unknown, unknown, unknown, unknown>
+
+/** Hides the types of a kind behind its schemas. A stored value that does not fit is a defect. */
+export const anyKind = <Input, InputJson, Cursor, CursorJson>(
+  kind: JobKind<Input, InputJson, Cursor, CursorJson>
+): AnyJobKind => {
+  const decodeInput = Schema.decodeUnknown(kind.input)
+  const decodeCursor = Schema.decodeUnknown(kind.cursor)
+  const encodeCursor = Schema.encode(kind.cursor)
+  return {
+    ...kind,
+    input: Schema.Unknown,
+    cursor: Schema.Unknown,
+    step: ({ cursor, input, ...step }) =>
+      Effect.gen(function* () {
+        const result = yield* kind.step({
+          ...step,
+          input: yield* Effect.orDie(decodeInput(input)),
+          cursor: cursor === null ? null : yield* Effect.orDie(decodeCursor(cursor))
+        })
+        return result._tag === "Progress" && result.cursor !== null
+          ? { ...result, cursor: yield* Effect.orDie(encodeCursor(result.cursor)) }
+          : result
+      })
+  }
+}

@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto"
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { ActorJson } from "../model/Actor.ts"
+import { AccountId, JobId } from "../model/Ids.ts"
+import { JobKindName, maxJobErrors } from "./Job.ts"
+import type { JobsRepo } from "./JobsRepo.ts"
+
+type Repo = Context.Tag.Service<JobsRepo>
+
+/** Jobs that one look for due jobs finds. Others that look at the same time take some of them. */
+const maxCandidates = 20
+
+const Place = Schema.Struct({ accountId: AccountId, id: JobId })
+
+/** Statements that take jobs, run their steps and let go of them. `holder`: the name of this process. */
+export const makeJobLeases = (
+  sql: SqlClient,
+  holder: string
+): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
+  // Reads all accounts. What it finds is only a hint: the row is checked again when it is taken.
+  const due = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Place,
+    execute: () => sql`
+      SELECT j.account_id AS "accountId", j.id FROM job j
+      WHERE j.state IN ('queued', 'running') AND j.due_at <= app_now()
+      ORDER BY j.due_at, j.id
+      LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(allAccounts)}`
+  })
+
+  const take = SqlSchema.findOne({
+    Request: Schema.Struct({ ...Place.fields, claim: Schema.String, leaseSeconds: Schema.Number }),
+    Result: Schema.Struct({
+      ...Place.fields,
+      kind: JobKindName,
+      claim: Schema.String,
+      attempts: Schema.Number,
+      actor: ActorJson
+    }),
+    execute: ({ accountId, claim, id, leaseSeconds }) => sql`
+      WITH free AS MATERIALIZED (
+        SELECT j.id FROM job j
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
+        FOR UPDATE SKIP LOCKED
+      )
+      UPDATE job j
+      SET state = 'running', claim = ${claim}, claimed_by = ${holder}, attempts = j.attempts + 1,
+          due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second',
+          started_at = coalesce(j.started_at, app_now())
+      FROM free f
+      WHERE j.account_id = ${accountId} AND j.id = f.id
+      RETURNING j.account_id AS "accountId", j.id, j.kind, j.claim, j.attempts, j.actor`
+  })
+
+  const hold = SqlSchema.findOne({
+    Request: Schema.Struct({ ...Place.fields, claim: Schema.String }),
+    Result: Schema.Struct({ input: Schema.Unknown, cursor: Schema.Unknown }),
+    execute: ({ accountId, claim, id }) => sql`
+      SELECT j.input, j.cursor FROM job j
+      WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}
+      FOR UPDATE OF j`
+  })
+
+  return {
+    claim: (only, leaseSeconds) =>
+      Effect.gen(function* () {
+        for (const place of only === null ? yield* due() : [only]) {
+          const taken = yield* take({ ...place, claim: randomUUID(), leaseSeconds })
+          if (Option.isSome(taken)) return taken
+        }
+        return Option.none()
+      }).pipe(orDie),
+    hold: ({ accountId, claim, id }) => orDie(hold({ accountId, id, claim })),
+    save: ({ accountId, claim, id }, { counts, cursor, done, errors }, leaseSeconds) =>
+      sql`
+        UPDATE job j
+        SET cursor = ${cursor === null ? null : JSON.stringify(cursor)}::jsonb, done = j.done + ${done}, attempts = 0,
+            waiting_for = NULL,
+            result = j.result || (
+              SELECT coalesce(jsonb_object_agg(c.key, c.value::numeric + coalesce((j.result ->> c.key)::numeric, 0)), '{}')
+              FROM jsonb_each_text(${JSON.stringify(counts)}::jsonb) AS c (key, value)
+            ),
+            errors = CASE WHEN jsonb_array_length(j.errors) >= ${maxJobErrors} THEN j.errors ELSE jsonb_path_query_array(
+              j.errors || ${JSON.stringify(errors)}::jsonb, ${`$[0 to ${maxJobErrors - 1}]`}::jsonpath) END,
+            error_count = j.error_count + ${errors.length},
+            state = ${cursor === null ? "done" : "running"},
+            claim = CASE WHEN ${cursor !== null} THEN j.claim END,
+            claimed_by = CASE WHEN ${cursor !== null} THEN j.claimed_by END,
+            ended_at = CASE WHEN ${cursor === null} THEN app_now() END,
+            due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second'
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie),
+    release: ({ accountId, claim, id }, { delaySeconds, isAttempt, waitingFor }) =>
+      sql`
+        UPDATE job j
+        SET state = 'queued', claim = NULL, claimed_by = NULL, waiting_for = ${waitingFor},
+            attempts = CASE WHEN ${isAttempt} THEN j.attempts ELSE 0 END,
+            due_at = app_now() + ${delaySeconds}::float8 * interval '1 second'
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie),
+    fail: ({ accountId, claim, id }, problem) =>
+      sql`
+        UPDATE job j
+        SET state = 'failed', claim = NULL, claimed_by = NULL, problem = ${JSON.stringify(problem)}::jsonb,
+            waiting_for = NULL, ended_at = app_now()
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie)
+  }
+}

@@ -1,0 +1,95 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { ActorJson } from "../model/Actor.ts"
+import { AccountId, JobId } from "../model/Ids.ts"
+import { Job } from "./Job.ts"
+import type { JobsRepo } from "./JobsRepo.ts"
+
+type Repo = Context.Tag.Service<JobsRepo>
+
+const encodeActor = Schema.encodeSync(ActorJson)
+
+/** Statements that insert, read, move and delete jobs. */
+export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+  const columns = sql`
+    j.id, j.kind, j.title, j.state, j.done, j.total, j.result, j.errors,
+    j.error_count, j.problem, j.waiting_for, j.author, rfc3339(j.created_at) AS created_at,
+    rfc3339(j.started_at) AS started_at, rfc3339(j.ended_at) AS ended_at`
+
+  const find = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: JobId }),
+    Result: Job,
+    execute: ({ accountId, id }) => sql`SELECT ${columns} FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}`
+  })
+
+  const openOn = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, subject: Schema.String }),
+    Result: Job,
+    execute: ({ accountId, subject }) => sql`
+      SELECT ${columns} FROM job j
+      WHERE j.account_id = ${accountId} AND j.subject = ${subject} AND j.state IN ('queued', 'running', 'paused')`
+  })
+
+  const list = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
+    Result: Job,
+    execute: ({ accountId, limit }) => sql`
+      SELECT ${columns} FROM job j
+      WHERE j.account_id = ${accountId}
+      ORDER BY j.created_at DESC, j.id
+      LIMIT ${limit}`
+  })
+
+  const forgettable = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Schema.Struct({ accountId: AccountId }),
+    execute: () => sql`
+      SELECT DISTINCT j.account_id AS "accountId" FROM job j
+      WHERE j.state IN ('cancelled', 'done', 'failed') AND j.ended_at < app_now() - interval '30 days'
+      ${sql.literal(allAccounts)}`
+  })
+
+  return {
+    insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
+      sql`
+        INSERT INTO job (account_id, id, kind, title, subject, input, total, actor, author)
+        VALUES (${accountId}, ${id}, ${kind}, ${title}, ${subject}, ${JSON.stringify(input)}::jsonb, ${total},
+                ${JSON.stringify(encodeActor(actor))}::jsonb, ${JSON.stringify(author)}::jsonb)
+        ON CONFLICT DO NOTHING
+        RETURNING id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      ),
+    find: (accountId, id) => orDie(find({ accountId, id })),
+    openOn: (accountId, subject) => orDie(openOn({ accountId, subject })),
+    list: (accountId, limit) => orDie(list({ accountId, limit })),
+    move: (accountId, id, from, to) =>
+      sql`
+        UPDATE job j
+        SET state = ${to}, claim = NULL, claimed_by = NULL, attempts = 0, due_at = app_now(), problem = NULL,
+            waiting_for = NULL, ended_at = CASE WHEN ${to} = 'cancelled' THEN app_now() END
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state = ANY(${from}::text[])
+          AND NOT (${to} = 'queued' AND EXISTS (
+            SELECT FROM job o
+            WHERE o.account_id = ${accountId} AND o.subject = j.subject AND o.id <> j.id
+              AND o.state IN ('queued', 'running', 'paused')
+          ))
+        RETURNING j.id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      ),
+    forget: Effect.gen(function* () {
+      let count = 0
+      for (const { accountId } of yield* forgettable())
+        count += (yield* sql`
+          DELETE FROM job j
+          WHERE j.account_id = ${accountId} AND j.state IN ('cancelled', 'done', 'failed')
+            AND j.ended_at < app_now() - interval '30 days'
+          RETURNING j.id`).length
+      return count
+    }).pipe(orDie)
+  }
+}

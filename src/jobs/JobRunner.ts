@@ -1,0 +1,170 @@
+import { Cause, Chunk, Clock, Duration, Effect, Either, Option } from "effect"
+import { asBackground } from "../database/Deadlines.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { Unavailable } from "../model/Errors.ts"
+import type { AccountId, JobId } from "../model/Ids.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { isOpen, type Job } from "./Job.ts"
+import type { AnyJobKind } from "./JobKind.ts"
+import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
+
+/** Lifetime of a lease. A step extends it, and no other process takes a job while its step is inside a transaction. */
+const leaseSeconds = 30
+/** Steps are sized so that each takes about this long: the account's writers may wait for one. */
+const stepMillis = 200
+/** After this long a job makes way for others that are due. */
+const turnMillis = 2_000
+/** A step that this many processes began and none finished ends the job as failed. */
+const maxAttempts = 5
+/** Delay of a step that waits, for example for the end of an import, or for the database. */
+const waitSeconds = 5
+/** Interval between reports of a job that this process waits for. */
+const reportMillis = 500
+/** Interval between looks at a job that another process works on. */
+const lookInterval = Duration.millis(200)
+
+/** The size of the next step, by the time that the last one took. */
+export const nextSize = (size: number, millis: number, max: number): number => {
+  if (millis > 1.5 * stepMillis) return Math.max(1, Math.floor((size * stepMillis) / millis))
+  return millis < 0.5 * stepMillis ? Math.min(max, size * 2) : size
+}
+
+type Turn = "again" | "ended"
+
+/** One step, and the ends of a turn. */
+const makeSteps = Effect.gen(function* () {
+  const faults = yield* FaultInjector
+  const repo = yield* JobsRepo
+  const transaction = yield* Transaction
+
+  /** One step: its work, its cursor and its progress are committed together. */
+  const step = (job: ClaimedJob, kind: AnyJobKind, size: number) =>
+    transaction
+      .run(
+        Effect.gen(function* () {
+          const held = yield* repo.hold(job)
+          if (Option.isNone(held)) return { _tag: "Lost" } as const
+          const { accountId, actor, id } = job
+          const result = yield* Effect.provideService(
+            kind.step({ accountId, id, ...held.value, size }),
+            CurrentActor,
+            actor
+          )
+          if (result._tag === "Progress")
+            yield* repo.save(
+              job,
+              {
+                cursor: result.cursor,
+                done: result.done,
+                counts: result.counts ?? {},
+                errors: result.errors ?? []
+              },
+              leaseSeconds
+            )
+          yield* faults.at("jobStepping")
+          return result
+        })
+      )
+      .pipe(Effect.tap(() => faults.at("jobStepped")))
+
+  const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
+    repo.release(job, { delaySeconds, waitingFor, isAttempt })
+
+  const giveUp = (job: ClaimedJob) =>
+    repo.fail(job, {
+      why: `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`,
+      next: `Remove the cause, then resume the job: it goes on after its last finished step.`
+    })
+
+  /** A step failed for a reason that may pass. The steps before it are done. */
+  const postpone = (job: ClaimedJob, cause: Cause.Cause<never>) =>
+    Effect.gen(function* () {
+      yield* Effect.logWarning(`A step of job ${job.id} (${job.kind}) failed`, cause)
+      const isUnavailable = Chunk.some(Cause.defects(cause), (defect) => defect instanceof Unavailable)
+      if (isUnavailable) yield* release(job, waitSeconds, "the database", false)
+      else if (job.attempts >= maxAttempts) yield* giveUp(job)
+      else yield* release(job, 2 ** (job.attempts - 1), "another attempt, because a step failed", true)
+    })
+
+  return { step, release, giveUp, postpone }
+})
+
+/** Runs the steps of jobs of these kinds. Jobs of other kinds fail. */
+export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
+  Effect.gen(function* () {
+    const repo = yield* JobsRepo
+    const { giveUp, postpone, release, step } = yield* makeSteps
+
+    /** Runs steps of a claimed job for one turn, or until it ends or waits. */
+    const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> =>
+      Effect.gen(function* () {
+        const kind = kinds.find(({ name }) => name === job.kind)
+        if (kind === undefined) return yield* Effect.dieMessage(`no kind of jobs is called ${job.kind}`)
+        // Its processes died: a step that fails is counted by `postpone`.
+        if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job), "ended" as const)
+        const start = yield* Clock.currentTimeMillis
+        for (let size = kind.sizes.first, before = start; ; ) {
+          const result = yield* Effect.either(step(job, kind, size))
+          if (Either.isLeft(result)) {
+            const { next, why } = result.left
+            return yield* Effect.as(repo.fail(job, { why, next }), "ended" as const)
+          }
+          if (result.right._tag === "Wait") {
+            const { seconds = waitSeconds, why } = result.right
+            return yield* Effect.as(release(job, seconds, why, false), "ended" as const)
+          }
+          if (result.right._tag !== "Progress" || result.right.cursor === null) return "ended"
+          const now = yield* Clock.currentTimeMillis
+          size = nextSize(size, now - before, kind.sizes.max)
+          before = now
+          if (now - start >= turn) return yield* Effect.as(release(job, 0, null, false), "again" as const)
+        }
+      }).pipe(
+        // A process that is stopped lets go at once.
+        Effect.onInterrupt(() => release(job, 0, null, false)),
+        Effect.catchAllCause((cause) =>
+          Cause.isInterrupted(cause)
+            ? Effect.failCause(cause)
+            : Effect.as(
+                Effect.catchAllCause(postpone(job, cause), (second) =>
+                  Effect.logWarning(`Job ${job.id} keeps its lease until it expires`, second)
+                ),
+                "ended" as const
+              )
+        )
+      )
+
+    return {
+      /** Runs all due jobs of all accounts, next to any other workers. Returns the number of turns. */
+      runDue: Effect.gen(function* () {
+        for (let turns = 0; ; turns++) {
+          const job = yield* repo.claim(null, leaseSeconds)
+          if (Option.isNone(job)) return turns
+          yield* takeTurn(job.value, turnMillis)
+        }
+      }).pipe(asBackground),
+      /**
+       * Runs one job in this process, next to any other workers, until it has ended or is paused. `report`: receives the job
+       * whenever it was looked at. None: it deleted itself.
+       */
+      settle: (
+        accountId: AccountId,
+        id: JobId,
+        report: (job: Job) => Effect.Effect<void>
+      ): Effect.Effect<Option.Option<Job>> =>
+        Effect.gen(function* () {
+          for (;;) {
+            const claimed = yield* repo.claim({ accountId, id }, leaseSeconds)
+            if (Option.isSome(claimed)) yield* takeTurn(claimed.value, reportMillis)
+            const job = yield* repo.find(accountId, id)
+            if (Option.isNone(job)) return job
+            yield* report(job.value)
+            if (!isOpen(job.value) || job.value.state === "paused") return job
+            if (Option.isNone(claimed)) yield* Effect.sleep(lookInterval)
+          }
+        }).pipe(asBackground)
+    }
+  })
+
+export type JobRunner = Effect.Effect.Success<ReturnType<typeof makeJobRunner>>

@@ -1,0 +1,111 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { HistoryRepo } from "../drafts/HistoryRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { JobId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { type Job, type JobState, jobKinds } from "./Job.ts"
+import { JobsRepo, type NewJob } from "./JobsRepo.ts"
+
+/** Maximum number of jobs in one list. */
+const maxListed = 100
+
+/** The states that a command applies to, the state that it leads to, and the refusal in other states. */
+const commands = {
+  pause: { from: ["queued", "running"], to: "paused", refusal: "only a job that is queued or running can be paused" },
+  resume: { from: ["paused", "failed"], to: "queued", refusal: "only a paused or failed job can be resumed" },
+  cancel: {
+    from: ["queued", "running", "paused"],
+    to: "cancelled",
+    refusal: "only a job that is queued, running or paused can be cancelled"
+  }
+} as const satisfies Readonly<
+  Record<string, { readonly from: ReadonlyArray<JobState>; readonly to: JobState; readonly refusal: string }>
+>
+export type JobCommand = keyof typeof commands
+
+/** The jobs of the actor's account. `programs/JobWorker` runs their steps. */
+export class Jobs extends Context.Tag("catalog/Jobs")<
+  Jobs,
+  {
+    /**
+     * Queues a job on behalf of the actor. Can be part of a transaction. ValidationFailed: another open job works on the same
+     * subject; the message names it.
+     */
+    readonly begin: (
+      job: Pick<NewJob, "kind" | "title" | "subject" | "input" | "total">
+    ) => Effect.Effect<Job, ValidationFailed, CurrentActor>
+    readonly get: (id: JobId) => Effect.Effect<Job, NotFound, CurrentActor>
+    /** The newest 100, newest first. */
+    readonly list: Effect.Effect<ReadonlyArray<Job>, never, CurrentActor>
+    /** The open job that works on a subject. */
+    readonly openOn: (subject: string) => Effect.Effect<Option.Option<Job>, never, CurrentActor>
+    /**
+     * Pauses, resumes or cancels a job between two of its steps: it waits for the end of the running step. Finished steps stay
+     * done. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has its subject.
+     */
+    readonly command: (command: JobCommand, id: JobId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
+    /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Jobs,
+    Effect.gen(function* () {
+      const history = yield* HistoryRepo
+      const repo = yield* JobsRepo
+      const transaction = yield* Transaction
+
+      const get = Effect.fn("Jobs.get")(function* (id: JobId) {
+        const { accountId } = yield* CurrentActor
+        const job = yield* repo.find(accountId, id)
+        return Option.isNone(job) ? yield* new NotFound() : job.value
+      })
+
+      return {
+        begin: Effect.fn("Jobs.begin")(function* (job) {
+          const actor = yield* CurrentActor
+          const { accountId } = actor
+          const id = yield* mintId(JobId)
+          const author = yield* history.nameOf(actor)
+          if (!(yield* repo.insert(accountId, { ...job, id, actor, author }))) {
+            const other = job.subject === null ? Option.none() : yield* repo.openOn(accountId, job.subject)
+            return yield* ValidationFailed.at("", busyWith(other))
+          }
+          return yield* Effect.orDie(get(id))
+        }),
+        get,
+        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, maxListed)),
+        openOn: (subject) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.openOn(accountId, subject)),
+        command: Effect.fn("Jobs.command")(function* (command, id) {
+          const { accountId } = yield* CurrentActor
+          const before = yield* get(id)
+          const { from, refusal, to } = commands[command]
+          const { whyUncancellable } = jobKinds[before.kind]
+          if (command === "cancel" && whyUncancellable !== null)
+            return yield* ValidationFailed.at("id", `the job cannot be cancelled: ${whyUncancellable}`)
+          const isMoved = yield* transaction.run(repo.move(accountId, id, from, to))
+          const after = yield* get(id)
+          if (isMoved) return after
+          return yield* ValidationFailed.at(
+            "id",
+            from.some((state) => state === after.state)
+              ? "another open job works on the same: resume this one when that one has ended"
+              : `the job is ${after.state}: ${refusal}`
+          )
+        }),
+        forget: repo.forget
+      }
+    })
+  )
+}
+
+/** Why a job cannot begin. */
+const busyWith = Option.match({
+  onNone: () => "another job works on the same: try again",
+  onSome: ({ id, state, title }: Job) =>
+    `the job ${JSON.stringify(title)} (${id}) is ${state} and works on the same: ${
+      state === "paused" ? "resume or cancel it" : "let it finish"
+    } first`
+})

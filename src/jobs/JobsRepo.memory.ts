@@ -1,0 +1,231 @@
+import { randomUUID } from "node:crypto"
+import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
+import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.ts"
+import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { Actor } from "../model/Actor.ts"
+import type { AccountId, JobId } from "../model/Ids.ts"
+import { fromMillis } from "../model/Timestamp.ts"
+import { isOpen, type Job, maxJobErrors } from "./Job.ts"
+import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
+
+export interface MemoryJob {
+  readonly job: Job
+  readonly subject: string | null
+  readonly input: unknown
+  readonly cursor: unknown
+  readonly actor: Actor
+  /** Milliseconds. */
+  readonly dueAt: number
+  readonly claim: string | null
+  readonly attempts: number
+}
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** In the order of their creation. */
+    readonly jobs: ReadonlyMap<JobId, MemoryJob>
+  }
+}
+
+export const emptyJobs: Pick<MemorySlices, "jobs"> = { jobs: new Map() }
+
+/** Unchanged JSON, as a database would return it. */
+const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+const monthMillis = 30 * 86_400_000
+
+type Repo = Context.Tag.Service<JobsRepo>
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerJobsRepoMemory = Layer.effect(
+  JobsRepo,
+  Effect.map(MemoryStore, (store) => ({ ...makeRows(store), ...makeLeases(store) }))
+)
+
+const now = Clock.currentTimeMillis
+
+const makeAccess = (store: Ref.Ref<MemoryState>) => {
+  const jobsOf = (accountId: AccountId) =>
+    Effect.map(Ref.get(store), (state) => [...(state.get(accountId)?.jobs.values() ?? [])])
+  const found = (accountId: AccountId, id: JobId) =>
+    Effect.map(jobsOf(accountId), (all) => all.find(({ job }) => job.id === id))
+  const put = (accountId: AccountId, changed: MemoryJob) =>
+    updateAccount(store, accountId, (account) => ({
+      ...account,
+      jobs: new Map(account.jobs).set(changed.job.id, changed)
+    }))
+  return { jobsOf, found, put }
+}
+
+const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
+  const { found, put } = makeAccess(store)
+
+  /** Changes a job that is still claimed. */
+  const change = (claimed: ClaimedJob, to: (held: MemoryJob, millis: number) => MemoryJob) =>
+    Effect.gen(function* () {
+      const held = yield* found(claimed.accountId, claimed.id)
+      if (held !== undefined && held.claim === claimed.claim) yield* put(claimed.accountId, to(held, yield* now))
+    })
+
+  const take = (account: MemoryAccount, due: MemoryJob, millis: number, leaseSeconds: number) =>
+    Effect.gen(function* () {
+      const claim = randomUUID()
+      const attempts = due.attempts + 1
+      const started_at = due.job.started_at ?? fromMillis(millis)
+      const job: Job = { ...due.job, state: "running", started_at }
+      yield* put(account.id, { ...due, job, claim, attempts, dueAt: millis + leaseSeconds * 1_000 })
+      return { accountId: account.id, id: job.id, kind: job.kind, claim, attempts, actor: due.actor }
+    })
+
+  return {
+    claim: (only, leaseSeconds) =>
+      Effect.gen(function* () {
+        const millis = yield* now
+        const due = [...(yield* Ref.get(store)).values()]
+          .flatMap((account) => [...account.jobs.values()].map((each) => ({ account, each })))
+          .filter(
+            ({ account, each: { dueAt, job } }) =>
+              (job.state === "queued" || job.state === "running") &&
+              dueAt <= millis &&
+              (only === null || (only.accountId === account.id && only.id === job.id))
+          )
+          .sort((left, right) => left.each.dueAt - right.each.dueAt)
+        const [first] = due
+        return first === undefined
+          ? Option.none()
+          : Option.some(yield* take(first.account, first.each, millis, leaseSeconds))
+      }),
+    hold: ({ accountId, claim, id }) =>
+      Effect.map(found(accountId, id), (each) =>
+        each?.claim === claim ? Option.some({ input: each.input, cursor: each.cursor }) : Option.none()
+      ),
+    save: (claimed, { counts, cursor, done, errors }, leaseSeconds) =>
+      change(claimed, (held, millis) => ({
+        ...held,
+        cursor: stored(cursor),
+        attempts: 0,
+        claim: cursor === null ? null : held.claim,
+        dueAt: millis + leaseSeconds * 1_000,
+        job: {
+          ...held.job,
+          state: cursor === null ? "done" : "running",
+          done: held.job.done + done,
+          waiting_for: null,
+          result: {
+            ...held.job.result,
+            ...Object.fromEntries(
+              Object.entries(counts).map(([name, count]) => [name, count + (held.job.result[name] ?? 0)])
+            )
+          },
+          errors: [...held.job.errors, ...errors].slice(0, maxJobErrors),
+          error_count: held.job.error_count + errors.length,
+          ended_at: cursor === null ? fromMillis(millis) : null
+        }
+      })),
+    release: (claimed, { delaySeconds, isAttempt, waitingFor }) =>
+      change(claimed, (held, millis) => ({
+        ...held,
+        claim: null,
+        attempts: isAttempt ? held.attempts : 0,
+        dueAt: millis + delaySeconds * 1_000,
+        job: { ...held.job, state: "queued", waiting_for: waitingFor }
+      })),
+    fail: (claimed, problem) =>
+      change(claimed, (held, millis) => ({
+        ...held,
+        claim: null,
+        job: { ...held.job, state: "failed", problem, waiting_for: null, ended_at: fromMillis(millis) }
+      }))
+  }
+}
+
+const makeRows = (
+  store: Ref.Ref<MemoryState>
+): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+  const { found, jobsOf, put } = makeAccess(store)
+  return {
+    insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
+      Effect.gen(function* () {
+        const all = yield* jobsOf(accountId)
+        if (subject !== null && all.some((other) => other.subject === subject && isOpen(other.job))) return false
+        const millis = yield* now
+        yield* put(accountId, {
+          subject,
+          input: stored(input),
+          cursor: null,
+          actor,
+          dueAt: millis,
+          claim: null,
+          attempts: 0,
+          job: {
+            id,
+            kind,
+            title,
+            state: "queued",
+            done: 0,
+            total,
+            result: {},
+            errors: [],
+            error_count: 0,
+            problem: null,
+            waiting_for: null,
+            author,
+            created_at: fromMillis(millis),
+            started_at: null,
+            ended_at: null
+          }
+        })
+        return true
+      }),
+    find: (accountId, id) =>
+      Effect.map(found(accountId, id), (each) => Option.map(Option.fromNullable(each), ({ job }) => job)),
+    openOn: (accountId, subject) =>
+      Effect.map(jobsOf(accountId), (all) =>
+        Option.map(
+          Option.fromNullable(all.find((each) => each.subject === subject && isOpen(each.job))),
+          ({ job }) => job
+        )
+      ),
+    list: (accountId, limit) =>
+      Effect.map(jobsOf(accountId), (all) =>
+        all
+          .map(({ job }) => job)
+          .sort((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0))
+          .slice(0, limit)
+      ),
+    move: (accountId, id, from, to) =>
+      Effect.gen(function* () {
+        const each = yield* found(accountId, id)
+        if (each === undefined || !from.includes(each.job.state)) return false
+        const isTaken = (yield* jobsOf(accountId)).some(
+          (other) => other.subject === each.subject && other.job.id !== id && isOpen(other.job)
+        )
+        if (to === "queued" && each.subject !== null && isTaken) return false
+        const millis = yield* now
+        yield* put(accountId, {
+          ...each,
+          claim: null,
+          attempts: 0,
+          dueAt: millis,
+          job: {
+            ...each.job,
+            state: to,
+            problem: null,
+            waiting_for: null,
+            ended_at: to === "cancelled" ? fromMillis(millis) : null
+          }
+        })
+        return true
+      }),
+    forget: Effect.gen(function* () {
+      const oldest = fromMillis((yield* now) - monthMillis)
+      let count = 0
+      for (const account of (yield* Ref.get(store)).values()) {
+        const kept = [...account.jobs].filter(([, { job }]) => job.ended_at === null || job.ended_at >= oldest)
+        count += account.jobs.size - kept.length
+        yield* updateAccount(store, account.id, (each) => ({ ...each, jobs: new Map(kept) }))
+      }
+      return count
+    })
+  }
+}

@@ -1,0 +1,101 @@
+import { SqlClient } from "@effect/sql"
+import { Context, Effect, Layer, type Option } from "effect"
+import { LeaseHolder } from "../database/LeaseHolder.ts"
+import type { HistoryActor } from "../drafts/History.ts"
+import type { Actor } from "../model/Actor.ts"
+import type { AccountId, JobId } from "../model/Ids.ts"
+import type { Job, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
+import { makeJobLeases } from "./JobLeases.sql.ts"
+import { makeJobRows } from "./JobRows.sql.ts"
+
+/** A job to insert. `subject`: no other open job of the account may have it. */
+export interface NewJob {
+  readonly id: JobId
+  readonly kind: JobKindName
+  readonly title: string
+  readonly subject: string | null
+  readonly input: unknown
+  readonly total: number | null
+  readonly actor: Actor
+  readonly author: HistoryActor
+}
+
+/** A job that this process has taken. `attempts`: how often a process took it since the last finished step. */
+export interface ClaimedJob {
+  readonly accountId: AccountId
+  readonly id: JobId
+  readonly kind: JobKindName
+  readonly claim: string
+  readonly attempts: number
+  readonly actor: Actor
+}
+
+/** What a finished step saves. `cursor` null: the job is done. */
+export interface SavedStep {
+  readonly cursor: unknown
+  readonly done: number
+  readonly counts: Readonly<Record<string, number>>
+  readonly errors: ReadonlyArray<JobError>
+}
+
+/** Jobs of all accounts, their cursors and leases. */
+export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
+  JobsRepo,
+  {
+    /** False: an open job has the subject, and nothing was inserted. */
+    readonly insert: (accountId: AccountId, job: NewJob) => Effect.Effect<boolean>
+    readonly find: (accountId: AccountId, id: JobId) => Effect.Effect<Option.Option<Job>>
+    /** The open job with this subject. */
+    readonly openOn: (accountId: AccountId, subject: string) => Effect.Effect<Option.Option<Job>>
+    /** Newest first. */
+    readonly list: (accountId: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Job>>
+    /**
+     * Changes the state of a job that is in one of the states `from`, and ends its lease. To `queued` it forgets the problem
+     * and is due now. False: it is in another state, or, to `queued`, another open job has its subject.
+     */
+    readonly move: (
+      accountId: AccountId,
+      id: JobId,
+      from: ReadonlyArray<JobState>,
+      to: "queued" | "paused" | "cancelled"
+    ) => Effect.Effect<boolean>
+    /**
+     * Takes a job that is due: the one that has been due longest, of all accounts, or the given one. Jobs that another process
+     * is taking are skipped.
+     */
+    readonly claim: (
+      only: { readonly accountId: AccountId; readonly id: JobId } | null,
+      leaseSeconds: number
+    ) => Effect.Effect<Option.Option<ClaimedJob>>
+    /**
+     * Locks a claimed job until the transaction ends, and returns where its next step begins. None: it was paused or cancelled,
+     * or another process took it.
+     */
+    readonly hold: (
+      job: ClaimedJob
+    ) => Effect.Effect<Option.Option<{ readonly input: unknown; readonly cursor: unknown }>>
+    /** Saves a finished step of a held job and extends its lease. */
+    readonly save: (job: ClaimedJob, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
+    /**
+     * Ends the lease: the job is queued and due after the delay. `isAttempt`: whether this counts as an attempt of the step
+     * that failed. Does nothing if the job is no longer claimed.
+     */
+    readonly release: (
+      job: ClaimedJob,
+      after: { readonly delaySeconds: number; readonly waitingFor: string | null; readonly isAttempt: boolean }
+    ) => Effect.Effect<void>
+    /** Ends a claimed job as failed. Does nothing if it is no longer claimed. */
+    readonly fail: (job: ClaimedJob, problem: JobProblem) => Effect.Effect<void>
+    /** Deletes jobs that ended more than 30 days ago. Returns their number. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    JobsRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { name: holder } = yield* LeaseHolder
+      return { ...makeJobRows(sql), ...makeJobLeases(sql, holder) }
+    })
+  )
+}

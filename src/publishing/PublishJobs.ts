@@ -1,0 +1,202 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { type Job, JobStopped } from "../jobs/Job.ts"
+import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { Jobs } from "../jobs/Jobs.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { Stores } from "../stores/Stores.ts"
+import { type AskedPending, firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { Publishing } from "./Publishing.ts"
+import { makeLockTargets } from "./PublishLocks.ts"
+import { refuseWithoutPlatform } from "./PublishRequests.ts"
+
+const WaitingInput = Schema.Struct({ storeId: StoreId })
+
+/** `ids`: in the order in which they are requested. */
+const SelectedInput = Schema.Struct({ storeId: StoreId, ids: Schema.Array(EntityId) })
+
+/** `Requests`: from a place on. `Outcomes`: of the publishes that were requested until a time; then `next`. */
+const WaitingCursor = Schema.Union(
+  Schema.TaggedStruct("Requests", { place: PendingPlace }),
+  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace) })
+)
+type WaitingCursor = typeof WaitingCursor.Type
+
+/** Number of entities before the next step. */
+const SelectedCursor = Schema.Int
+
+const sizes = { first: 10, max: 200 }
+
+/** Delay between looks at the outcomes of publishes. */
+const lookSeconds = 1
+
+const whyWaiting: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }
+
+const countsOf = ({ asked, refused }: Pick<AskedPending, "asked" | "refused">) => ({
+  counts: { requested: asked, refused: refused.length },
+  errors: refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message }))
+})
+
+/** The kinds of jobs that request publishes to a store and wait for their outcomes. */
+export const makePublishJobKinds = Effect.gen(function* () {
+  const importLock = yield* ImportLockRepo
+  const lockTargets = yield* makeLockTargets
+  const publishing = yield* Publishing
+  const repo = yield* PublicationsRepo
+
+  /** A job waits for an import, and stops if the store is gone. */
+  const orStop = <Cursor>(
+    step: Effect.Effect<StepResult<Cursor>, NotFound | ValidationFailed | PimLocked, CurrentActor>
+  ): Effect.Effect<StepResult<Cursor>, JobStopped, CurrentActor> =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      return Option.isSome(yield* importLock.share(accountId)) ? whyWaiting : yield* step
+    }).pipe(
+      Effect.catchTags({
+        PimLocked: () => Effect.succeed<StepResult<Cursor>>(whyWaiting),
+        NotFound: () =>
+          new JobStopped({
+            why: "The store is no longer linked.",
+            next: "What was requested before stays requested. Link the store again, then resume the job."
+          }),
+        ValidationFailed: ({ message }) =>
+          new JobStopped({ why: message, next: "Link the store with a platform, then resume the job." })
+      })
+    )
+
+  const waiting = anyKind({
+    name: "publish_waiting",
+    input: WaitingInput,
+    cursor: WaitingCursor,
+    sizes,
+    step: ({ accountId, cursor, input: { storeId }, size }) =>
+      orStop(
+        Effect.gen(function* (): Effect.fn.Return<
+          StepResult<WaitingCursor>,
+          NotFound | ValidationFailed | PimLocked,
+          CurrentActor
+        > {
+          if (cursor?._tag === "Outcomes") {
+            const { count } = yield* repo.pendingUntil(accountId, storeId, cursor.until)
+            if (count > 0)
+              return { _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const
+            const next = cursor.next === null ? null : ({ _tag: "Requests", place: cursor.next } as const)
+            return { _tag: "Progress", cursor: next, done: 0 } as const
+          }
+          const place = cursor?.place ?? firstPlace
+          const batch = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[place.part], place.after, size)
+          yield* lockTargets(
+            accountId,
+            batch.map(({ id }) => ({ entityId: id, storeId }))
+          )
+          const answer = yield* publishing.askPending(storeId, place, size)
+          const { next } = answer
+          const { now } = yield* repo.pendingUntil(accountId, storeId, null)
+          // The kinds that refer to products are requested when the products are live.
+          return {
+            _tag: "Progress",
+            cursor:
+              next !== null && next.part === place.part
+                ? { _tag: "Requests", place: next }
+                : { _tag: "Outcomes", until: now, next },
+            done: batch.length,
+            ...countsOf(answer)
+          } as const
+        })
+      )
+  })
+
+  const selected = anyKind({
+    name: "publish_selected",
+    input: SelectedInput,
+    cursor: SelectedCursor,
+    sizes,
+    step: ({ accountId, cursor, input: { ids, storeId }, size }) =>
+      orStop(
+        Effect.gen(function* () {
+          const from = cursor ?? 0
+          const batch = ids.slice(from, from + size)
+          yield* lockTargets(
+            accountId,
+            batch.map((entityId) => ({ entityId, storeId }))
+          )
+          const answer = yield* publishing.askEach(storeId, batch)
+          const next = from + batch.length
+          return {
+            _tag: "Progress",
+            cursor: next < ids.length ? next : null,
+            done: batch.length,
+            ...countsOf(answer)
+          } as const
+        })
+      )
+  })
+
+  return [waiting, selected]
+})
+
+type BeginRefusal = NotFound | ValidationFailed | PimLocked
+
+/**
+ * Begins jobs that publish to a store. NotFound: no such store. ValidationFailed: no platform, or another job works on it.
+ * PimLocked: an import is under review or being applied.
+ */
+export class PublishJobs extends Context.Tag("catalog/PublishJobs")<
+  PublishJobs,
+  {
+    /** Publishes all drafts of the store that are not published yet. */
+    readonly all: (storeId: StoreId) => Effect.Effect<Job, BeginRefusal, CurrentActor>
+    /** Publishes these entities. */
+    readonly selected: (
+      storeId: StoreId,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<Job, BeginRefusal, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    PublishJobs,
+    Effect.gen(function* () {
+      const importLock = yield* ImportLockRepo
+      const jobs = yield* Jobs
+      const publishing = yield* Publishing
+      const stores = yield* Stores
+
+      const begin = (
+        kind: "publish_waiting" | "publish_selected",
+        storeId: StoreId,
+        input: typeof WaitingInput.Type | typeof SelectedInput.Type,
+        total: number
+      ) =>
+        Effect.gen(function* () {
+          const store = (yield* stores.list).find(({ id }) => id === storeId)
+          if (store === undefined) return yield* new NotFound()
+          if (store.platform === "none") return yield* refuseWithoutPlatform(store)
+          const { accountId } = yield* CurrentActor
+          if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+          const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
+          return yield* jobs.begin({
+            kind,
+            title: `Publish ${what} to ${store.domain}`,
+            subject: storeId,
+            input,
+            total
+          })
+        })
+
+      return {
+        all: Effect.fn("PublishJobs.all")(function* (storeId) {
+          const counts = yield* publishing.pending(storeId)
+          const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
+          return yield* begin("publish_waiting", storeId, { storeId }, total)
+        }),
+        selected: Effect.fn("PublishJobs.selected")((storeId, ids) =>
+          begin("publish_selected", storeId, { storeId, ids }, ids.length)
+        )
+      }
+    })
+  )
+}

@@ -1,0 +1,81 @@
+import { Array as Arr, Effect, Option, Schema } from "effect"
+import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
+import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { StoresRepo } from "./StoresRepo.ts"
+import { UnlinkHook } from "./UnlinkHook.ts"
+
+const Input = Schema.Struct({ storeId: StoreId })
+export type StoreJobInput = typeof Input.Type
+
+/** `Rows`: entities after `after`. `End`: all rows are done. */
+const Cursor = Schema.Union(Schema.TaggedStruct("Rows", { after: EntityId }), Schema.TaggedStruct("End", {}))
+type Cursor = typeof Cursor.Type
+
+/** Products and collections that are derived at once, with the variants of the products. */
+const ownersAtOnce = 100
+
+/** The kinds of jobs that derive a store's entities again after it was linked again or unlinked. */
+export const makeStoreJobKinds = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const repo = yield* StoresRepo
+  const { onLinkedAgain, onUnlinked } = yield* UnlinkHook
+
+  /** Derives the next entities. Null: there are no more. */
+  const deriveNext = (accountId: AccountId, storeId: StoreId, after: EntityId | null, size: number) =>
+    Effect.gen(function* () {
+      const { entities, last, moved, stale } = yield* repo.refresh(accountId, storeId, after, size)
+      const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
+        Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
+          const plan = planDerivations(locked)
+          return isEmpty(plan)
+            ? Effect.succeed(emptyNote)
+            : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
+        })
+      )
+      const note = joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+      if (entities > 0) yield* drafts.raise(accountId, undefined, note)
+      return { entities, last }
+    })
+
+  /** `end`: the step after the last row. */
+  const kindOf = (
+    name: "store_link" | "store_unlink",
+    end: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
+  ) =>
+    anyKind({
+      name,
+      input: Input,
+      cursor: Cursor,
+      sizes: { first: 250, max: 5_000 },
+      step: ({ accountId, cursor, input: { storeId }, size }) =>
+        Effect.gen(function* (): Effect.fn.Return<StepResult<Cursor>> {
+          if (cursor?._tag === "End") {
+            yield* end(accountId, storeId)
+            return { _tag: "Progress", cursor: null, done: 0 }
+          }
+          // Every writer of the account shares this lock, so they wait for one step at most. A review relies on the entities
+          // as they are.
+          if (Option.isSome(yield* importLock.take(accountId)))
+            return { _tag: "Wait", why: "the end of an import or of its review" }
+          const { entities, last } = yield* deriveNext(accountId, storeId, cursor?.after ?? null, size)
+          return {
+            _tag: "Progress",
+            cursor: last === null ? { _tag: "End" } : { _tag: "Rows", after: last },
+            done: entities
+          }
+        })
+    })
+
+  return [
+    kindOf("store_link", (accountId, storeId) =>
+      Effect.zipRight(repo.completeLink(accountId, storeId), onLinkedAgain(accountId))
+    ),
+    kindOf("store_unlink", onUnlinked)
+  ]
+})

@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { setTimeout } from "node:timers/promises"
+import { type BenchCatalog, catalog as command, openCatalog } from "../harness/Catalog.ts"
+import { root, script } from "../harness/Processes.ts"
+import { progress } from "../harness/Progress.ts"
+import { table, whole } from "../harness/Report.ts"
+import type { Scenario } from "./Scenario.ts"
+
+const products = Number(process.env.BENCH_UNLINK_PRODUCTS ?? 100_000)
+const store = "store-2.example"
+const mostMillis = 1_000
+const quietMillis = 3_000
+
+interface Write {
+  readonly start: number
+  readonly millis: number
+}
+
+/** One writer of the account, in a process of its own. */
+const startWriter = async ({ accountId, url }: BenchCatalog) => {
+  const child = spawn(process.execPath, [...script("harness/writerProcess.ts")], {
+    cwd: root,
+    env: { ...process.env, WRITER_DATABASE_URL: url, WRITER_ACCOUNT: accountId },
+    stdio: ["pipe", "pipe", "inherit"]
+  })
+  const writes: Array<Write> = []
+  const lines = createInterface({ input: child.stdout })
+  await once(lines, "line")
+  lines.on("line", (line) => {
+    const [start = 0, millis = 0] = line.split(" ").map(Number)
+    writes.push({ start, millis })
+  })
+  const stop = async () => {
+    const gone = once(child, "exit")
+    child.stdin.end()
+    await gone
+  }
+  return { writes, stop }
+}
+
+/** The middle and the longest of some writes, in ms. */
+const waitsOf = (writes: ReadonlyArray<Write>) => {
+  const sorted = writes.map(({ millis }) => millis).sort((left, right) => left - right)
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+  return { count: sorted.length, median: at(0.5), p99: at(0.99), max: at(1) }
+}
+
+const millis = (value: number) => `${value.toFixed(0)} ms`
+
+/** How long a writer of the account waits while a store with many entities is unlinked, and linked again. */
+export const unlinkBeside: Scenario = {
+  name: "unlink",
+  title: "A writer beside unlinking a store",
+  run: async ({ rounds }) => {
+    // A database of its own: the writer changes what the other scenarios expect.
+    const catalog = await openCatalog("catalog_bench_unlink", products)
+    const rows: Array<ReadonlyArray<string>> = []
+    let longest = 0
+    for (let round = 1; round <= rounds; round++) {
+      const writer = await startWriter(catalog)
+      await setTimeout(quietMillis)
+      const row = (name: string, seconds: string, writes: ReadonlyArray<Write>) => {
+        const { count, max, median, p99 } = waitsOf(writes)
+        rows.push([`${round}`, name, seconds, whole(count), millis(median), millis(p99), millis(max)])
+        return max
+      }
+      row("quiet", "", writer.writes.slice(10))
+      for (const name of ["unlink", "link"]) {
+        const from = Date.now()
+        await command(catalog.url, "store", name, store, "--account", catalog.accountId)
+        const until = Date.now()
+        const during = writer.writes.filter(({ start }) => start >= from && start <= until)
+        longest = Math.max(longest, row(name, `${((until - from) / 1_000).toFixed(1)} s`, during))
+        progress(`round ${round}: ${name} in ${until - from} ms, ${during.length} writes beside it`)
+      }
+      await writer.stop()
+    }
+    const report = [
+      `${whole(products)} products on 3 stores; one store is unlinked and linked again by the command line, while one process writes a product of the account after the other. Times of writes that began meanwhile, with the start of the command.`,
+      table(["round", "", "took", "writes", "median", "p99", "longest"], rows),
+      `The longest wait of a writer: ${millis(longest)}. Target: at most ${millis(mostMillis)}: ${longest <= mostMillis ? "met" : "not met"}.`
+    ].join("\n\n")
+    return { postgresVersion: catalog.postgresVersion, report }
+  }
+}

@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import pg from "pg"
+import { afterAll } from "vitest"
+import { commandsWith } from "../support/Commands.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "jobs-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const nobody = "00000000-0000-4000-8000-00000000dead"
+const europe = "tern.demo.example"
+
+type Json = Record<string, unknown>
+
+const query = async (connectionString: string, text: string) => {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows as ReadonlyArray<Json>
+}
+
+describe.skipIf(!serverAnswers)("jobs on the command line", () => {
+  layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
+    it.effect("publish all, list and show, unlink, pause and resume, and delete an account", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { said, json, refusal } = commandsWith({ DATABASE_URL })
+        const account = String((yield* json("account", "create", "--name", "Mine")).account_id)
+        assert.strictEqual(
+          yield* said("jobs", "list"),
+          "There are no jobs. Unlinking a store, publishing all changes and deleting an account begin one."
+        )
+        yield* json("store", "link", europe, "--platform", "demo")
+        assert.strictEqual(yield* said("publish", "--all"), "There is nothing to publish.")
+        yield* json("store", "link", "files.example")
+        const export_ = join(folder, "export.csv")
+        const rows = Array.from({ length: 3 }, (_, index) => `hat-${index},Hat ${index},H-${index},5.00`)
+        writeFileSync(export_, ["Handle,Title,Variant SKU,Variant Price", ...rows, ""].join("\n"))
+        yield* json("import", "csv", export_, "--store", "files.example", "--accept")
+        for (let index = 0; index < 3; index++) yield* json("store-version", "add", `hat-${index}`, "--store", europe)
+
+        assert.strictEqual(yield* refusal("publish"), "Give ENTITY, or --all.")
+        assert.strictEqual(
+          yield* refusal("publish", "hat-0", "--all"),
+          "--all: it publishes every waiting draft: leave ENTITY and --again out."
+        )
+        assert.strictEqual(
+          yield* refusal("publish", "--all", "--store", "files.example"),
+          "files.example has no platform: nothing can be published to it"
+        )
+        const published = yield* said("publish", "--all")
+        assert.match(
+          published,
+          new RegExp(
+            `^Publish all changes to ${europe} \\([0-9a-f-]{36}\\): done, 3 entities\n {2}begun \\S+Z by cli, ended \\S+Z\n {2}refused: 0\n {2}requested: 3$`
+          )
+        )
+        const { jobs } = (yield* json("jobs", "list")) as unknown as { readonly jobs: ReadonlyArray<Json> }
+        assert.lengthOf(jobs, 1)
+        const [job = {}] = jobs
+        assert.deepInclude(job, { kind: "publish_waiting", state: "done", done: 3, error_count: 0, problem: null })
+        assert.deepStrictEqual(yield* json("jobs", "show", String(job.id)), job)
+        assert.strictEqual(yield* said("jobs", "show", String(job.id)), published)
+        const versions = yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `SELECT count(*)::integer AS count FROM store_version v JOIN store s ON s.id = v.store_id
+             WHERE s.domain = '${europe}' AND v.last_publish_status = 'published'`
+          )
+        )
+        assert.deepStrictEqual(versions, [{ count: 6 }], "with their variants")
+
+        assert.match(
+          yield* said("store", "unlink", europe),
+          /^Unlinked tern\.demo\.example \(\S+\): 6 entities have no version on it any more\.\nNothing is lost: /
+        )
+        assert.match(yield* said("store", "link", europe), /again: 6 entities have their versions on it again\./)
+        const said_ = yield* said("jobs", "list")
+        assert.match(said_, / {2}done {7}Link tern\.demo\.example {2}6 entities\n.* {2}Unlink /)
+
+        const missing = (id: string) => `The account has no job ${id}: see \`catalog jobs list\`.`
+        for (const command of ["show", "pause", "resume", "cancel"])
+          for (const id of [nobody, "x"]) assert.strictEqual(yield* refusal("jobs", command, id), missing(id))
+        assert.strictEqual(
+          yield* refusal("jobs", "cancel", String(job.id)),
+          "the job is done: only a job that is queued, running or paused can be cancelled"
+        )
+
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `INSERT INTO job (account_id, id, kind, title, input, actor, author) VALUES
+             ('${account}', '${nobody}', 'publish_selected', 'Publish 0 selected', '{}', '{"_tag":"Cli","accountId":"${account}"}',
+              '{"kind":"cli","id":null,"name":null}')`
+          )
+        )
+        assert.match(
+          yield* said("jobs", "pause", nobody),
+          new RegExp(
+            `^Paused: Publish 0 selected\\. What is done stays done\\.[\\s\\S]*Next: catalog jobs resume ${nobody}$`
+          )
+        )
+        assert.match(yield* said("jobs", "resume", nobody), /^Resumed: Publish 0 selected\. A running server goes on/)
+        assert.deepInclude(yield* json("jobs", "cancel", nobody), { state: "cancelled" })
+
+        const other = String((yield* json("account", "create", "--name", "Theirs")).account_id)
+        assert.strictEqual(
+          yield* refusal("jobs", "show", String(job.id), "--account", other),
+          `The account has no job ${String(job.id)}: see \`catalog jobs list --account ${other}\`.`
+        )
+        const key = String((yield* json("key", "create", "--name", "Key", "--account", account)).key_id)
+        assert.isNotEmpty(key)
+        assert.strictEqual(
+          yield* refusal("account", "delete", account),
+          "--yes: give the name of the account. This deletes it with all its data, for good."
+        )
+        assert.strictEqual(
+          yield* refusal("account", "delete", account, "--yes", "Theirs"),
+          '--yes: is not the name of the account, which is "Mine"'
+        )
+        assert.strictEqual(
+          yield* said("account", "delete", account, "--yes", "Mine"),
+          `Deleted the account Mine (${account}) and everything in it.\nWhat is left is a record of its id and name, of the time, and of who deleted it.`
+        )
+        assert.match(yield* said("account", "list"), new RegExp(`^${other} .* {2}Theirs$`))
+        assert.match(yield* refusal("account", "delete", account, "--yes", "Mine"), /^There is no account/)
+        const left = yield* Effect.promise(() =>
+          query(DATABASE_URL, "SELECT id, name, deleted_by FROM deleted_account")
+        )
+        assert.deepStrictEqual(left, [{ id: account, name: "Mine", deleted_by: { kind: "cli", name: null } }])
+      })
+    )
+
+    it.effect("an account that is being deleted takes no other commands, and its keys are refused", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, refusal, said } = commandsWith({ DATABASE_URL })
+        const account = String((yield* json("account", "create", "--name", "Going")).account_id)
+        yield* Effect.promise(() =>
+          query(DATABASE_URL, `UPDATE account SET deleting_since = app_now() WHERE id = '${account}'`)
+        )
+        assert.match(yield* said("account", "list"), /Going {2}\(is being deleted\)/)
+        assert.strictEqual(
+          yield* refusal("key", "create", "--name", "Key", "--account", account),
+          `The account ${account} is being deleted: see \`catalog jobs list --account ${account}\`.`
+        )
+        assert.match(
+          yield* refusal("account", "delete", account, "--yes", "Going"),
+          /^the account is being deleted already: see `catalog jobs list`$/
+        )
+        assert.match(yield* said("jobs", "list", "--account", account), /^There are no jobs\./)
+      })
+    )
+  })
+})

@@ -1,0 +1,75 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf, textOf } from "./Merchant.ts"
+
+layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
+  it.effect("show progress, pause, resume and cancel, and are closed to other accounts", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie } = yield* aMerchant
+      const stranger = yield* aMerchant
+      assert.include(textOf(yield* assertPage("/jobs", cookie)), "There are no jobs.")
+      const jobs = yield* Jobs
+      const begin = (title: string, kind: "publish_waiting" | "store_unlink") =>
+        jobs.begin({ kind, title, subject: null, input: {}, total: 4_000 }).pipe(actingAs(actor))
+      const { id } = yield* begin("Publish & go", "publish_waiting")
+      const path = `/jobs/${id}`
+      const page = yield* assertPage(path, cookie)
+      assert.include(page.text, "<h1>Publish &amp; go</h1>")
+      const list = yield* assertPage("/jobs", cookie)
+      assert.include(list.text, `<a href="${path}">Publish &amp; go</a>`)
+      assert.match(textOf(list), /Publish &amp; go Waiting 0 of 4,000 entities/)
+      const command = (word: string, of: string = id, as = cookie, csrf = csrfOf(page)) =>
+        ask("/jobs/command", { cookie: as, form: { csrf, id: of, command: word } })
+      const look = (address: string) => ask(address, { cookie: withNote(cookie, address) })
+
+      for (let click = 0; click < 2; click++) {
+        const paused = yield* command("pause")
+        assert.strictEqual(paused.headers.get("location"), `${path}?note=pause`)
+      }
+      assert.match(
+        textOf(yield* look(`${path}?note=pause`)),
+        /The job is paused\. What is done stays done\. State Paused Progress 0 of 4,000 entities .* Resume Cancel the job Look again$/
+      )
+      assert.strictEqual((yield* command("resume")).headers.get("location"), `${path}?note=resume`)
+
+      const repo = yield* JobsRepo
+      const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+      yield* repo.save(claimed, { cursor: 1, done: 1_000, counts: { requested: 900 }, errors: [] }, 30)
+      yield* repo.fail(claimed, { why: "The store is no longer linked.", next: "Link the store again." })
+      const failed = yield* assertPage(path, cookie)
+      assert.include(
+        failed.text,
+        '<div class="alert" role="alert"><p>The store is no longer linked.</p><p>Link the store again.</p></div>'
+      )
+      assert.match(textOf(failed), /State Failed Progress 1,000 of 4,000 entities Requested 900 .* Resume$/)
+      const late = yield* command("pause")
+      assert.strictEqual(late.status, 400)
+      assert.include(
+        late.text,
+        '<div class="alert" role="alert"><p>Refused: the job is failed: only a job that is queued or running can be paused.</p></div>'
+      )
+      yield* command("resume")
+      assert.strictEqual((yield* command("cancel")).headers.get("location"), `${path}?note=cancel`)
+      assert.match(textOf(yield* assertPage(path, cookie)), /State Cancelled Progress 1,000 of 4,000 entities/)
+
+      const unlink = yield* begin("Unlink", "store_unlink")
+      assert.notInclude((yield* assertPage(`/jobs/${unlink.id}`, cookie)).text, "Cancel the job")
+      assert.include((yield* command("cancel", unlink.id)).text, "the store is unlinked already. Let the job finish")
+
+      assert.strictEqual((yield* command("stop")).status, 400)
+      assertForeignForm(
+        yield* command("pause", unlink.id, cookie, csrfOf(yield* ask("/jobs", { cookie: stranger.cookie })))
+      )
+      const theirs = csrfOf(yield* ask("/jobs", { cookie: stranger.cookie }))
+      assertNotThere(yield* command("pause", unlink.id, stranger.cookie, theirs))
+      for (const address of [`/jobs/${unlink.id}`, "/jobs/x"])
+        assertNotThere(yield* ask(address, { cookie: stranger.cookie }))
+      assert.include(textOf(yield* ask("/jobs", { cookie: stranger.cookie })), "There are no jobs.")
+      assert.strictEqual((yield* jobs.get(unlink.id).pipe(actingAs(actor))).state, "queued")
+    })
+  )
+})

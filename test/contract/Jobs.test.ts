@@ -1,0 +1,218 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { type JobKindName, maxJobErrors } from "../../src/jobs/Job.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { JobId, nilUuid } from "../../src/model/Ids.ts"
+import { actingAs, anAccount } from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const begin = (actor: Actor, subject: string | null, kind: JobKindName = "publish_waiting") =>
+  Effect.flatMap(Jobs, (jobs) => jobs.begin({ kind, title: "Do it", subject, input: { to: "do" }, total: 10 })).pipe(
+    actingAs(actor)
+  )
+
+const claimed = (actor: Actor, id: JobId) =>
+  Effect.map(
+    Effect.flatMap(JobsRepo, (repo) => repo.claim({ accountId: actor.accountId, id }, 30)),
+    Option.getOrThrow
+  )
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`jobs on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("a job is taken by one process, keeps what its steps save, and ends", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { accountId } = actor
+          const repo = yield* JobsRepo
+          const { id, ...begun } = yield* begin(actor, null)
+          const { author, created_at, ...rest } = begun
+          assert.strictEqual(author.kind, "cli")
+          assert.deepStrictEqual(rest, {
+            kind: "publish_waiting",
+            title: "Do it",
+            state: "queued",
+            done: 0,
+            total: 10,
+            result: {},
+            errors: [],
+            error_count: 0,
+            problem: null,
+            waiting_for: null,
+            started_at: null,
+            ended_at: null
+          })
+          const job = yield* claimed(actor, id)
+          assert.deepStrictEqual([job.kind, job.attempts, job.actor], ["publish_waiting", 1, actor])
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
+          assert.deepStrictEqual(Option.getOrThrow(yield* repo.hold(job)), { input: { to: "do" }, cursor: null })
+          const error = (number: number) => ({ item: `product ${number}`, message: "no" })
+          yield* repo.save(
+            job,
+            {
+              cursor: { at: 3 },
+              done: 3,
+              counts: { requested: 2, refused: 1 },
+              errors: [error(0)]
+            },
+            30
+          )
+          assert.deepStrictEqual(Option.getOrThrow(yield* repo.hold(job)).cursor, { at: 3 })
+          yield* repo.save(
+            job,
+            {
+              cursor: null,
+              done: 7,
+              counts: { requested: 1, other: 5 },
+              errors: Array.from({ length: 2 * maxJobErrors }, (_, index) => error(index + 1))
+            },
+            30
+          )
+          const ended = Option.getOrThrow(yield* repo.find(accountId, id))
+          assert.deepInclude(ended, {
+            state: "done",
+            done: 10,
+            result: { requested: 3, refused: 1, other: 5 },
+            error_count: 201
+          })
+          assert.deepStrictEqual(
+            ended.errors,
+            Array.from({ length: maxJobErrors }, (_, index) => error(index))
+          )
+          assert.isNotNull(ended.started_at)
+          assert.isNotNull(ended.ended_at)
+          assert.strictEqual(ended.created_at, created_at)
+          assert.isTrue(Option.isNone(yield* repo.hold(job)))
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
+        })
+      )
+
+      it.effect("a lease that expired or was let go is taken again, and its former holder writes nothing", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { accountId } = actor
+          const repo = yield* JobsRepo
+          const { id } = yield* begin(actor, null)
+          const first = Option.getOrThrow(yield* repo.claim({ accountId, id }, 0))
+          const second = yield* claimed(actor, id)
+          assert.strictEqual(second.attempts, 2)
+          assert.isTrue(Option.isNone(yield* repo.hold(first)))
+          yield* repo.save(first, { cursor: null, done: 9, counts: {}, errors: [] }, 30)
+          yield* repo.fail(first, { why: "Why.", next: "Next." })
+          yield* repo.release(first, { delaySeconds: 0, waitingFor: "nothing", isAttempt: true })
+          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+            state: "running",
+            done: 0,
+            problem: null,
+            waiting_for: null
+          })
+          yield* repo.release(second, { delaySeconds: 0, waitingFor: "an import", isAttempt: true })
+          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+            state: "queued",
+            waiting_for: "an import"
+          })
+          const third = yield* claimed(actor, id)
+          assert.strictEqual(third.attempts, 3)
+          yield* repo.save(third, { cursor: 1, done: 1, counts: {}, errors: [] }, 30)
+          yield* repo.release(third, { delaySeconds: 60, waitingFor: null, isAttempt: true })
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "not due yet")
+          yield* (yield* Jobs).command("pause", id).pipe(actingAs(actor))
+          yield* (yield* Jobs).command("resume", id).pipe(actingAs(actor))
+          const fourth = yield* claimed(actor, id)
+          assert.strictEqual(fourth.attempts, 1)
+          yield* repo.fail(fourth, { why: "The store is gone.", next: "Link it." })
+          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+            state: "failed",
+            done: 1,
+            problem: { why: "The store is gone.", next: "Link it." }
+          })
+        })
+      )
+
+      it.effect("is paused, resumed and cancelled in the states that allow it", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { command, get, list } = yield* Jobs
+          const { id } = yield* begin(actor, null)
+          const job = yield* claimed(actor, id)
+          const repo = yield* JobsRepo
+          const refusal = (name: "pause" | "resume" | "cancel", of = id) =>
+            Effect.map(Effect.flip(command(name, of)), (error) =>
+              error._tag === "ValidationFailed" ? error.issues : error._tag
+            ).pipe(actingAs(actor))
+          const issue = (message: string) => [{ path: "id", message }]
+          const run = (name: "pause" | "resume" | "cancel") =>
+            Effect.map(command(name, id), ({ state }) => state).pipe(actingAs(actor))
+
+          assert.deepStrictEqual(
+            yield* refusal("resume"),
+            issue("the job is running: only a paused or failed job can be resumed")
+          )
+          assert.strictEqual(yield* run("pause"), "paused")
+          assert.isTrue(Option.isNone(yield* repo.hold(job)), "its holder stops")
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId: actor.accountId, id }, 30)))
+          assert.deepStrictEqual(
+            yield* refusal("pause"),
+            issue("the job is paused: only a job that is queued or running can be paused")
+          )
+          assert.strictEqual(yield* run("resume"), "queued")
+          assert.strictEqual(yield* run("cancel"), "cancelled")
+          for (const name of ["pause", "resume", "cancel"] as const)
+            assert.match(JSON.stringify(yield* refusal(name)), /the job is cancelled: only/)
+          const unlink = yield* begin(actor, null, "store_unlink")
+          assert.deepStrictEqual(
+            yield* refusal("cancel", unlink.id),
+            issue(
+              "the job cannot be cancelled: the store is unlinked already. Let the job finish, then link the store again to have it back"
+            )
+          )
+          assert.strictEqual(yield* refusal("pause", JobId.make(nilUuid)), "NotFound")
+          assert.sameMembers(
+            (yield* list.pipe(actingAs(actor))).map((each) => each.id),
+            [id, unlink.id]
+          )
+
+          const { actor: stranger } = yield* anAccount()
+          assert.deepStrictEqual(yield* list.pipe(actingAs(stranger)), [])
+          assert.strictEqual((yield* Effect.flip(get(id)).pipe(actingAs(stranger)))._tag, "NotFound")
+          assert.strictEqual(
+            (yield* Effect.flip(command("pause", unlink.id)).pipe(actingAs(stranger)))._tag,
+            "NotFound"
+          )
+          assert.strictEqual((yield* get(unlink.id).pipe(actingAs(actor))).state, "queued")
+        })
+      )
+
+      it.effect("two open jobs never have the same subject", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { command, openOn } = yield* Jobs
+          const repo = yield* JobsRepo
+          const first = yield* begin(actor, "shop")
+          const refused = yield* Effect.flip(begin(actor, "shop"))
+          assert.strictEqual(
+            refused.message,
+            `the job "Do it" (${first.id}) is queued and works on the same: let it finish first`
+          )
+          yield* command("pause", first.id).pipe(actingAs(actor))
+          assert.match((yield* Effect.flip(begin(actor, "shop"))).message, /is paused .*: resume or cancel it first$/)
+          yield* command("resume", first.id).pipe(actingAs(actor))
+          yield* repo.fail(yield* claimed(actor, first.id), { why: "Why.", next: "Next." })
+          const second = yield* begin(actor, "shop")
+          assert.strictEqual(Option.getOrThrow(yield* openOn("shop").pipe(actingAs(actor))).id, second.id)
+          assert.deepStrictEqual(
+            (yield* Effect.flip(command("resume", first.id)).pipe(actingAs(actor)))._tag,
+            "ValidationFailed"
+          )
+          yield* command("cancel", second.id).pipe(actingAs(actor))
+          assert.isTrue(Option.isNone(yield* openOn("shop").pipe(actingAs(actor))))
+          assert.strictEqual((yield* command("resume", first.id).pipe(actingAs(actor))).state, "queued")
+          const { actor: stranger } = yield* anAccount()
+          assert.strictEqual((yield* begin(stranger, "shop")).state, "queued")
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,62 @@
+/**
+ * A process that works on due jobs and dies by SIGKILL. JOBS_DATABASE_URL says where, JOBS_KILL_AT at which step, and
+ * JOBS_KILL_AFTER at which of them. JOBS_PLANTED: the cursor of a step is saved after the commit of its work.
+ */
+
+import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { afterCommit } from "../../src/database/CommitHooks.ts"
+import * as Database from "../../src/database/Database.ts"
+import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { endWithParent } from "./EndWithParent.ts"
+
+endWithParent()
+
+const isPlanted = process.env.JOBS_PLANTED === "yes"
+const killAt = process.env.JOBS_KILL_AT
+let left = Number(process.env.JOBS_KILL_AFTER)
+
+const at = (step: string) =>
+  Effect.suspend(() => {
+    if (step !== killAt || --left > 0) return Effect.void
+    process.kill(process.pid, "SIGKILL")
+    return Effect.never
+  })
+
+const Deadly = Layer.succeed(FaultInjector, { at })
+
+/** The planted variant. It dies at the commit, before the cursor is saved. */
+const SavesLater = Layer.effect(
+  JobsRepo,
+  Effect.map(JobsRepo, (repo) => ({
+    ...repo,
+    save: (...step: Parameters<typeof repo.save>) =>
+      afterCommit(Effect.zipRight(at("jobCommitted"), repo.save(...step)))
+  }))
+)
+
+const DatabaseLive = Layer.unwrapEffect(
+  Effect.map(Config.string("JOBS_DATABASE_URL"), (url) =>
+    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 3 })
+  )
+)
+
+const Working = Layer.fresh(JobWorker.layer).pipe(
+  Layer.provide(Layer.mergeAll(layerScanAfterUnlink, Deadly, isPlanted ? SavesLater : Layer.empty)),
+  Layer.provide(Services),
+  Layer.provide(RepositoriesOnDatabase),
+  Layer.provide(DatabaseLive)
+)
+
+const end = Effect.sync((): void => process.exit(1))
+
+Effect.runFork(
+  Effect.flatMap(JobWorker, ({ runDue }) => runDue).pipe(
+    Effect.provide(Working),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.onExit(() => end)
+  )
+)

@@ -1,0 +1,386 @@
+import { once } from "node:events"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Effect, Fiber, Option, Redacted, Schedule } from "effect"
+import { AccessRepo } from "../../src/access/AccessRepo.ts"
+import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
+import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
+import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import type { Job, JobKindName } from "../../src/jobs/Job.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { type AccountId, ApiKeyId, EntityId, type StoreId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { bundledProgram, startProgram } from "./BundledProgram.ts"
+import { wrongDerivations } from "./Derivations.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { deadlocks, layerServices, noticeDeadlocksSoon, untilQuiet } from "./ServerServices.ts"
+
+const domain = "b.demo.example"
+
+interface World {
+  readonly accountId: AccountId
+  readonly actor: Actor
+  readonly storeId: StoreId
+  readonly entities: number
+}
+
+/** Products on two stores. Some have a title of their own there, so that their search texts are derived again. */
+const aWorld = (entities: number) =>
+  Effect.gen(function* () {
+    const { accountId, actor } = yield* anAccount()
+    const { apply } = yield* CatalogChanges
+    const { link } = yield* Stores
+    return yield* Effect.gen(function* () {
+      const { store: first } = yield* link({ domain: "a.demo.example", platform: "demo" })
+      const { store } = yield* link({ domain, platform: "demo" })
+      const ids = yield* Effect.replicateEffect(mintId(EntityId), entities)
+      for (const some of Arr.chunksOf(ids, 250))
+        yield* apply(
+          some.flatMap((id, index) => [
+            CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "Tent" } }),
+            CatalogChange.AddToStore({ entityId: id, storeId: first.id }),
+            CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
+            ...(index % 10 === 0
+              ? [CatalogChange.SetOverrides({ entityId: id, storeId: store.id, values: { title: "Zelt" } })]
+              : [])
+          ])
+        )
+      const world: World = { accountId, actor, storeId: store.id, entities }
+      return world
+    }).pipe(actingAs(actor), Effect.orDie)
+  })
+
+const count = (statement: Effect.Effect<ReadonlyArray<object>, unknown>) =>
+  Effect.map(Effect.orDie(statement), ([row]) => Number((row as { readonly count?: unknown } | undefined)?.count))
+
+const shown = ({ accountId, storeId }: World) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    count(sql`SELECT count(*) FROM entity e WHERE e.account_id = ${accountId} AND ${storeId}::uuid = ANY(e.store_ids)`)
+  )
+
+const requested = ({ accountId, storeId }: World) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    count(sql`SELECT count(*) FROM publication p WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}`)
+  )
+
+/** Rows of the account in the tables that its deletion goes through. */
+const rowsOf = ({ accountId }: World) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    let rows = 0
+    for (const table of yield* (yield* AccountDeletionRepo).tables)
+      rows += yield* count(sql`SELECT count(*) FROM ${sql(table)} t WHERE t.account_id = ${accountId}`)
+    return rows
+  })
+
+/** What a kind of jobs does, and how much of it readers of the database see. */
+interface Work {
+  readonly kind: JobKindName
+  readonly prepare: (world: World) => Effect.Effect<unknown, never, Services>
+  readonly begin: (world: World) => Effect.Effect<Job, unknown, Services>
+  /** Items that are done, by the rows. `before`: the same when the job began. */
+  readonly seen: (world: World) => Effect.Effect<number, never, Services>
+  /** Entities of the world: of a kind whose steps are small, fewer. */
+  readonly entities: number
+}
+
+type Services =
+  | AccountDeletion
+  | AccountDeletionRepo
+  | JobWorker
+  | Jobs
+  | Publishing
+  | PublishJobs
+  | SqlClient.SqlClient
+  | Stores
+
+const nothing = () => Effect.void
+
+const jobOf = ({ job }: { readonly job: Job | null }) => job ?? assert.fail("no job")
+
+const works: ReadonlyArray<Work> = [
+  {
+    kind: "store_unlink",
+    prepare: nothing,
+    begin: ({ actor }) =>
+      Effect.map(
+        Effect.flatMap(Stores, (each) => each.beginUnlink(domain)),
+        jobOf
+      ).pipe(actingAs(actor)),
+    seen: (world) => Effect.map(shown(world), (left) => world.entities - left),
+    entities: amount(700, 2_000)
+  },
+  {
+    kind: "store_link",
+    prepare: ({ actor }) => Effect.orDie(Effect.flatMap(Stores, (each) => each.unlink(domain)).pipe(actingAs(actor))),
+    begin: ({ actor }) =>
+      Effect.map(
+        Effect.flatMap(Stores, (each) => each.beginLink({ domain })),
+        jobOf
+      ).pipe(actingAs(actor)),
+    seen: shown,
+    entities: amount(700, 2_000)
+  },
+  {
+    kind: "publish_waiting",
+    prepare: nothing,
+    begin: ({ actor, storeId }) => Effect.flatMap(PublishJobs, (begin) => begin.all(storeId)).pipe(actingAs(actor)),
+    seen: requested,
+    entities: amount(100, 1_000)
+  },
+  {
+    kind: "publish_selected",
+    prepare: nothing,
+    begin: ({ accountId, actor, storeId }) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
+        const ids = rows.map(({ id }) => EntityId.make(String(id)))
+        return yield* (yield* PublishJobs).selected(storeId, ids)
+      }).pipe(actingAs(actor)),
+    seen: requested,
+    entities: amount(100, 1_000)
+  }
+]
+
+const program = bundledProgram("test/faults/CrashJobs.ts")
+
+/** Runs a process that dies at a step. Its leases are over afterwards. */
+const crash = (environment: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const url = Redacted.value(yield* TestDatabaseUrl)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const child = yield* startProgram(program, { JOBS_DATABASE_URL: url, ...environment })
+        const [, signal] = yield* Effect.promise(() => once(child, "exit"))
+        assert.strictEqual(signal, "SIGKILL")
+      })
+    )
+    yield* untilQuiet
+    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 1)
+  })
+
+const find = ({ actor }: World, id: Job["id"]) => Effect.flatMap(Jobs, ({ get }) => get(id)).pipe(actingAs(actor))
+
+/** Runs a job to its end, with its publishes. */
+const finish = ({ actor }: World, id: Job["id"]) =>
+  Effect.gen(function* () {
+    const worker = yield* JobWorker
+    const publishing = yield* Publishing
+    return yield* Effect.raceFirst(worker.settle(id, nothing), publishing.work)
+  }).pipe(actingAs(actor))
+
+const kills = [
+  { JOBS_KILL_AT: "jobStepping", JOBS_KILL_AFTER: "1" },
+  { JOBS_KILL_AT: "jobStepping", JOBS_KILL_AFTER: "2" },
+  { JOBS_KILL_AT: "jobStepped", JOBS_KILL_AFTER: "1" }
+]
+
+const planted = { JOBS_KILL_AT: "jobCommitted", JOBS_KILL_AFTER: "1", JOBS_PLANTED: "yes" }
+
+describe.skipIf(!serverAnswers)("a process that works on a job is killed", () => {
+  layer(layerServices(8), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
+    for (const { begin, entities, kind, prepare, seen } of works)
+      it.effect(`${kind}: every step is done once, and another process goes on`, () =>
+        Effect.gen(function* () {
+          const world = yield* aWorld(entities)
+          yield* prepare(world)
+          const { id } = yield* begin(world)
+          const found: Array<readonly [number, number]> = []
+          for (const kill of kills) {
+            yield* crash(kill)
+            found.push([(yield* find(world, id)).done, yield* seen(world)])
+          }
+          report(`Killed: ${kind}`, { found: JSON.stringify(found) })
+          for (const [done, rows] of found) assert.strictEqual(done, rows, JSON.stringify(found))
+          assert.isAbove(found.at(-1)?.[0] ?? 0, 0)
+          assert.isBelow(found.at(-1)?.[0] ?? 0, entities)
+          const ended = Option.getOrThrow(yield* finish(world, id))
+          assert.deepStrictEqual([ended.state, ended.done, ended.error_count], ["done", entities, 0])
+          assert.strictEqual(yield* seen(world), entities)
+          assert.deepStrictEqual((yield* wrongDerivations(world.accountId)).wrong, [])
+        })
+      )
+
+    for (const { begin, kind, prepare, seen } of works)
+      it.effect(`${kind}: a cursor that is saved in another transaction is caught`, () =>
+        Effect.gen(function* () {
+          const world = yield* aWorld(300)
+          yield* prepare(world)
+          const { id } = yield* begin(world)
+          yield* crash(planted)
+          assert.isAbove(yield* seen(world), (yield* find(world, id)).done)
+          yield* Effect.ignore(Effect.flatMap(Jobs, ({ command }) => command("pause", id)).pipe(actingAs(world.actor)))
+        })
+      )
+
+    it.effect("account_deletion: nothing is left but the record, whenever it is killed", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* aWorld(amount(300, 2_000))
+        const { accountId, actor } = world
+        yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
+        yield* (yield* JobWorker).runDue
+        const [{ name } = { name: "" }] = yield* sql<{ name: string }>`SELECT name FROM account WHERE id = ${accountId}`
+        const access = yield* AccessRepo
+        const hash = "5a".repeat(32)
+        yield* access.createKey(accountId, {
+          id: yield* mintId(ApiKeyId),
+          hash,
+          name: "Key",
+          lastFour: "abcd",
+          scopes: ["pim:read"],
+          expiresAt: null
+        })
+        assert.strictEqual((yield* access.findCredentials([hash])).size, 1)
+        const others = yield* aWorld(5)
+        const othersBefore = yield* rowsOf(others)
+        const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(actor))
+        assert.strictEqual((yield* access.findCredentials([hash])).size, 0, "its keys are refused at once")
+        const before = yield* rowsOf(world)
+        assert.isAbove(before, 4 * world.entities)
+        const found: Array<readonly [number, number]> = []
+        for (const kill of kills) {
+          yield* crash(kill)
+          found.push([(yield* find(world, id)).done, before - (yield* rowsOf(world))])
+        }
+        report("Killed: account_deletion", { found: JSON.stringify(found) })
+        for (const [done, rows] of found) assert.strictEqual(done, rows, JSON.stringify(found))
+        assert.isTrue(Option.isNone(yield* finish(world, id)))
+        const tables = yield* sql<{ name: string }>`
+          SELECT c.table_name AS name FROM information_schema.columns c
+          JOIN information_schema.tables t USING (table_schema, table_name)
+          WHERE c.column_name = 'account_id' AND c.table_schema = current_schema() AND t.table_type = 'BASE TABLE'`
+        assert.isAbove(tables.length, 40)
+        for (const table of tables)
+          assert.strictEqual(
+            yield* count(sql`SELECT count(*) FROM ${sql(table.name)} t WHERE t.account_id = ${accountId}`),
+            0,
+            table.name
+          )
+        assert.lengthOf(yield* sql`SELECT 1 FROM account WHERE id = ${accountId}`, 0)
+        const records = yield* sql`
+          SELECT name, deleted_by, deleted_at >= requested_at AS "isAfter" FROM deleted_account WHERE id = ${accountId}`
+        assert.deepStrictEqual(records, [{ name, deleted_by: { kind: "cli", name: null }, isAfter: true }])
+        assert.strictEqual(yield* rowsOf(others), othersBefore)
+      })
+    )
+
+    it.effect("account_deletion: a cursor that is saved in another transaction is caught", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* aWorld(300)
+        const [{ name } = { name: "" }] = yield* sql<{ name: string }>`
+          SELECT name FROM account WHERE id = ${world.accountId}`
+        const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))
+        const before = yield* rowsOf(world)
+        yield* crash(planted)
+        assert.isAbove(before - (yield* rowsOf(world)), (yield* find(world, id)).done)
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("workers and commands at the same time", () => {
+  layer(layerServices(10), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
+    it.effect("two workers, beside writers, do every step once and without deadlocks", () =>
+      Effect.gen(function* () {
+        yield* noticeDeadlocksSoon
+        const world = yield* aWorld(amount(150, 2_000))
+        const { accountId, actor, entities, storeId } = world
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const worker = yield* JobWorker
+          const { apply } = yield* CatalogChanges
+          const dice = new Dice("writers beside jobs")
+          const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId}`).map(({ id }) =>
+            EntityId.make(String(id))
+          )
+          let written = 0
+          const write = Effect.suspend(() =>
+            apply(
+              [dice.pick(ids), dice.pick(ids)].map((entityId) =>
+                CatalogChange.SetAttributes({ entityId, values: { vendor: `Fell ${written++}` } })
+              )
+            )
+          ).pipe(Effect.forever, Effect.orDie)
+          const writers = yield* Effect.fork(Effect.all([write, write, write], { concurrency: "unbounded" }))
+          const { all } = yield* PublishJobs
+          const job = yield* all(storeId)
+          const settled = Effect.map(worker.settle(job.id, nothing), Option.getOrThrow)
+          const publishing = yield* Publishing
+          const [published] = yield* Effect.raceFirst(
+            Effect.all([settled, settled, Effect.repeatN(worker.runDue, 20)], { concurrency: "unbounded" }),
+            publishing.work
+          )
+          const unlink = jobOf(yield* (yield* Stores).beginUnlink(domain))
+          yield* Effect.all([worker.settle(unlink.id, nothing), worker.runDue], { concurrency: 2 })
+          yield* Fiber.interrupt(writers)
+          report("Two workers beside writers", { written, published: published.done })
+          assert.isAtLeast(written, 20)
+          assert.deepStrictEqual([published.state, published.result], ["done", { requested: entities, refused: 0 }])
+          assert.strictEqual(yield* requested(world), entities)
+          assert.deepInclude(yield* (yield* Jobs).get(unlink.id), { state: "done", done: entities })
+          assert.strictEqual(yield* shown(world), 0)
+          assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
+          assert.strictEqual(yield* deadlocks, 0, `seed ${seed}`)
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    it.effect("pausing and resuming in between loses nothing; after a cancel nothing more is done", () =>
+      Effect.gen(function* () {
+        const world = yield* aWorld(amount(600, 2_000))
+        const { actor, entities, storeId } = world
+        yield* Effect.gen(function* () {
+          const { command, get } = yield* Jobs
+          const worker = yield* JobWorker
+          const unlink = jobOf(yield* (yield* Stores).beginUnlink(domain))
+          const dice = new Dice("pauses of a job")
+          let pauses = 0
+          const disturb = Effect.gen(function* () {
+            const paused = yield* Effect.option(command("pause", unlink.id))
+            if (Option.isNone(paused)) return
+            pauses++
+            const { done } = yield* get(unlink.id)
+            yield* Effect.sleep(dice.below(30))
+            assert.strictEqual((yield* get(unlink.id)).done, done, "a paused job does nothing")
+            yield* command("resume", unlink.id)
+          })
+          yield* Effect.all(
+            [Effect.repeatN(disturb, 7), Effect.repeatN(Effect.zipLeft(worker.runDue, Effect.sleep(10)), 30)],
+            {
+              concurrency: 2
+            }
+          )
+          const ended = Option.getOrThrow(yield* worker.settle(unlink.id, nothing))
+          assert.deepStrictEqual([ended.state, ended.done], ["done", entities])
+          assert.strictEqual(yield* shown(world), 0)
+          assert.isAtLeast(pauses, 2)
+
+          yield* (yield* Stores).link({ domain })
+          const publish = yield* (yield* PublishJobs).all(storeId)
+          const running = yield* Effect.fork(worker.settle(publish.id, nothing))
+          yield* Effect.repeat(get(publish.id), {
+            until: ({ done }) => done > 0,
+            schedule: Schedule.spaced("2 millis")
+          })
+          yield* command("cancel", publish.id)
+          const cancelled = Option.getOrThrow(yield* Fiber.join(running))
+          assert.strictEqual(cancelled.state, "cancelled")
+          assert.isBelow(cancelled.done, entities)
+          assert.strictEqual(yield* requested(world), cancelled.result.requested)
+          yield* worker.runDue
+          assert.strictEqual(yield* requested(world), cancelled.result.requested)
+        }).pipe(actingAs(actor))
+      })
+    )
+  })
+})

@@ -1,0 +1,123 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Logger, Option, Schema, TestClock } from "effect"
+import { JobStopped } from "../../src/jobs/Job.ts"
+import { anyKind, type StepResult } from "../../src/jobs/JobKind.ts"
+import { makeJobRunner, nextSize } from "../../src/jobs/JobRunner.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
+
+const silent = Logger.remove(Logger.defaultLogger)
+
+/** A job whose steps do what the function says of the number of the step. */
+const aJob = (step: (number: number) => Effect.Effect<StepResult<number>, JobStopped>) =>
+  Effect.gen(function* () {
+    const { actor } = yield* anAccount()
+    const jobs = yield* Jobs
+    let steps = 0
+    const kind = anyKind({
+      name: "publish_waiting",
+      input: Schema.Struct({}),
+      cursor: Schema.Int,
+      sizes: { first: 1, max: 10 },
+      step: () => Effect.suspend(() => step(++steps))
+    })
+    const { runDue } = yield* makeJobRunner([kind])
+    const { id } = yield* jobs
+      .begin({ kind: "publish_waiting", title: "Count", subject: null, input: {}, total: null })
+      .pipe(actingAs(actor))
+    const after = (seconds: number) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust(seconds * 1_000)
+        yield* runDue
+        const job = yield* jobs.get(id).pipe(actingAs(actor))
+        return { ...job, steps }
+      })
+    return { after, id, actor, jobs }
+  })
+
+const progress = (cursor: number | null): StepResult<number> => ({ _tag: "Progress", cursor, done: 1 })
+
+it("the size of a step follows the time of the last one", () => {
+  assert.strictEqual(nextSize(100, 50, 1_000), 200)
+  assert.strictEqual(nextSize(100, 50, 150), 150)
+  assert.strictEqual(nextSize(100, 200, 1_000), 100)
+  assert.strictEqual(nextSize(100, 1_000, 1_000), 20)
+  assert.strictEqual(nextSize(1, 60_000, 1_000), 1)
+})
+
+it.effect("a step that always fails ends the job, which keeps what is done and can be resumed", () =>
+  Effect.gen(function* () {
+    let isBroken = true
+    const { actor, after, id, jobs } = yield* aJob((number) =>
+      number === 1
+        ? Effect.succeed(progress(1))
+        : isBroken
+          ? Effect.dieMessage("broken")
+          : Effect.succeed(progress(null))
+    )
+    const first = yield* after(0)
+    assert.deepInclude(first, {
+      state: "queued",
+      done: 1,
+      steps: 2,
+      waiting_for: "another attempt, because a step failed"
+    })
+    assert.deepInclude(yield* after(0), { steps: 2 }, "not before a second has passed")
+    for (const [seconds, steps] of [
+      [1, 3],
+      [1, 4],
+      [2, 5],
+      [4, 6]
+    ] as const)
+      assert.deepInclude(yield* after(seconds), { state: "queued", steps })
+    const failed = yield* after(8)
+    assert.deepInclude(failed, {
+      state: "failed",
+      done: 1,
+      problem: {
+        why: "One step was begun 5 times and never finished. The service's log names the cause.",
+        next: "Remove the cause, then resume the job: it goes on after its last finished step."
+      }
+    })
+    isBroken = false
+    yield* jobs.command("resume", id).pipe(actingAs(actor))
+    assert.deepInclude(yield* after(0), { state: "done", done: 2, problem: null })
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("waits for the database without giving up, says what it waits for, and stops with a reason", () =>
+  Effect.gen(function* () {
+    const { after } = yield* aJob((number) =>
+      number <= 20
+        ? Effect.die(new Unavailable())
+        : number <= 22
+          ? Effect.succeed<StepResult<number>>({ _tag: "Wait", why: "the end of an import", seconds: 2 })
+          : new JobStopped({ why: "The store is gone.", next: "Link it." })
+    )
+    assert.deepInclude(yield* after(0), { state: "queued", waiting_for: "the database", steps: 1 })
+    for (let steps = 2; steps <= 20; steps++)
+      assert.deepInclude(yield* after(5), { state: "queued", waiting_for: "the database", steps })
+    assert.deepInclude(yield* after(5), { state: "queued", waiting_for: "the end of an import", steps: 21 })
+    assert.deepInclude(yield* after(1), { steps: 21 })
+    assert.deepInclude(yield* after(1), { steps: 22 })
+    assert.deepInclude(yield* after(2), {
+      state: "failed",
+      steps: 23,
+      waiting_for: null,
+      problem: { why: "The store is gone.", next: "Link it." }
+    })
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("a job of a kind that this version does not know does not stop the others", () =>
+  Effect.gen(function* () {
+    const { actor, jobs } = yield* aJob(() => Effect.succeed(progress(null)))
+    const { runDue } = yield* makeJobRunner([])
+    assert.isAbove(yield* runDue, 0)
+    const [job] = yield* jobs.list.pipe(actingAs(actor))
+    assert.deepInclude(job, { state: "queued", done: 0 })
+    assert.isTrue(Option.isSome(Option.fromNullable(job?.waiting_for)))
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
