@@ -32,13 +32,13 @@ const sweep = Effect.gen(function* () {
   const health = yield* DataHealth
   const jobs = yield* Jobs
   const sweeps = [
-    { gone: "discarded reviews that nobody decided", work: discardAbandoned },
-    { gone: "forgot what imports staged, products", work: forgetStaged },
-    { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
-    { gone: "forgot publications that ended long ago", work: publishing.forget },
-    { gone: "deleted call counts of connections, days", work: activity.forget },
-    { gone: "deleted rows that scans of data health have left", work: health.forget },
-    { gone: "deleted jobs that ended long ago", work: jobs.forget }
+    { done: "Discarded undecided reviews", work: discardAbandoned },
+    { done: "Deleted products staged by imports", work: forgetStaged },
+    { done: "Deleted other data staged by imports", work: mirror.forgetAbandoned },
+    { done: "Deleted old publications", work: publishing.forget },
+    { done: "Deleted daily call counts of connections", work: activity.forget },
+    { done: "Deleted rows left by scans of data health", work: health.forget },
+    { done: "Deleted old jobs", work: jobs.forget }
   ]
   for (const { done, work } of sweeps) {
     const count = yield* work
