@@ -51,6 +51,8 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   completeness_rule: "distributed",
   health_snapshot: "distributed",
   health_issue: "distributed",
+  health_base: "distributed",
+  health_list: "distributed",
   job: "distributed",
 
   api_key: "local",

@@ -43,14 +43,14 @@ export const makeJobLeases = (
     }),
     execute: ({ accountId, claim, id, leaseSeconds }) => sql`
       WITH free AS MATERIALIZED (
-        SELECT j.id FROM job j
+        SELECT j.id, app_now() AS now FROM job j
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
         FOR UPDATE SKIP LOCKED
       )
       UPDATE job j
       SET state = 'running', claim = ${claim}, claimed_by = ${holder}, attempts = j.attempts + 1,
           due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second',
-          started_at = coalesce(j.started_at, app_now())
+          started_at = coalesce(j.started_at, f.now)
       FROM free f
       WHERE j.account_id = ${accountId} AND j.id = f.id
       RETURNING j.account_id AS "accountId", j.id, j.kind, j.claim, j.attempts, j.actor`
@@ -90,7 +90,7 @@ export const makeJobLeases = (
             state = ${cursor === null ? "done" : "running"},
             claim = CASE WHEN ${cursor !== null} THEN j.claim END,
             claimed_by = CASE WHEN ${cursor !== null} THEN j.claimed_by END,
-            ended_at = CASE WHEN ${cursor === null} THEN app_now() END,
+            ended_at = ${cursor === null ? sql`app_now()` : sql`NULL::timestamptz`},
             due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second'
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie),
     release: ({ accountId, claim, id }, { delaySeconds, isAttempt, waitingFor }) =>

@@ -70,7 +70,7 @@ export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "ins
       sql`
         UPDATE job j
         SET state = ${to}, claim = NULL, claimed_by = NULL, attempts = 0, due_at = app_now(), problem = NULL,
-            waiting_for = NULL, ended_at = CASE WHEN ${to} = 'cancelled' THEN app_now() END
+            waiting_for = NULL, ended_at = ${to === "cancelled" ? sql`app_now()` : sql`NULL::timestamptz`}
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state = ANY(${from}::text[])
           AND NOT (${to} = 'queued' AND EXISTS (
             SELECT FROM job o
