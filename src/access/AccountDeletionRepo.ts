@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -70,7 +71,8 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
         finish: (accountId, by) =>
           Effect.gen(function* () {
             for (const table of yield* tables) {
-              const left = yield* sql`SELECT 1 FROM ${sql(table)} t WHERE t.account_id = ${accountId} LIMIT 1`
+              const left = yield* sql`
+                SELECT 1 FROM ${sql(table)} t WHERE t.account_id = ${accountId} LIMIT 1 ${sql.literal(planCustom)}`
               if (left.length > 0) return false
             }
             yield* sql`

@@ -8,6 +8,7 @@ import { Array as Arr, Context, Effect, Layer, Logger, Option, Redacted } from "
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
+import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
@@ -32,6 +33,8 @@ import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { EntityKind } from "../../src/model/Attribute.ts"
 import {
@@ -647,6 +650,34 @@ const health = (round: number) =>
     yield* sql`DELETE FROM health_snapshot WHERE account_id = ${accountId}`
   })
 
+/** The members of jobs that no service here uses, the replaced token of a store, and the deletion of a small account. */
+const jobs = Effect.gen(function* () {
+  const repo = yield* JobsRepo
+  const deletion = yield* AccountDeletionRepo
+  const { actor } = yield* anAccount()
+  yield* anEntity("product", { title: "Deleted" }).pipe(actingAs(actor))
+  const begin = Effect.flatMap(Jobs, (all) =>
+    all.begin({ kind: "publish_waiting", title: "Publish", subject: null, input: {}, total: 1 })
+  ).pipe(actingAs(actor))
+  const claim = Effect.flatMap(begin, ({ id }) => Effect.flatten(repo.claim({ accountId: actor.accountId, id }, 60)))
+  yield* repo.release(yield* claim, { delaySeconds: 0, waitingFor: "the test", isAttempt: true })
+  yield* repo.fail(yield* claim, { why: "It failed.", next: "Try it again." })
+  const { id } = yield* begin
+  assert.isTrue(yield* repo.move(actor.accountId, id, ["queued"], "paused"))
+  assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
+  const publications = yield* PublicationsRepo
+  yield* publications.named(accountId, [product(1), product(2)])
+  yield* publications.pendingUntil(accountId, firstStore, null)
+  const token = Buffer.from("no token")
+  assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))
+
+  assert.isTrue(yield* deletion.begin(actor.accountId))
+  const tables = yield* deletion.tables
+  for (const table of tables)
+    yield* Effect.repeat(deletion.deleteSome(actor.accountId, table, 1_000), { until: (deleted) => deleted === 0 })
+  assert.isTrue(yield* deletion.finish(actor.accountId, { kind: "cli", id: null, name: null }))
+})
+
 /** Tables of more rows than may be scanned, with their rows. */
 const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -700,6 +731,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* mirroring(round)
             yield* refreshing(round)
             yield* health(round)
+            yield* jobs
             yield* Migrations.pending
           }
           assert.deepStrictEqual(
