@@ -180,7 +180,10 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
       if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
       if (canonical(facts.domain) !== domain)
-        return yield* ValidationFailed.at("domain", `is another name of ${canonical(facts.domain)}: link that one`)
+        return yield* ValidationFailed.at(
+          "domain",
+          `is an alias of ${canonical(facts.domain)}: link ${canonical(facts.domain)} instead`
+        )
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
           const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))

@@ -260,17 +260,20 @@ describe("help", () => {
     }
     assert.strictEqual(
       await page("publish"),
-      `Publish an entity's draft to its stores, and wait for the outcome.
+      `Publish the draft of an entity, or of all, to its stores, and wait for the
+outcome.
 
 Usage
-  catalog publish [--store DOMAIN] [--again] [--account ACCOUNT_ID] [--json]
-    <ENTITY>
+  catalog publish [--all] [--store DOMAIN] [--again] [--account ACCOUNT_ID]
+    [--json] [<ENTITY>]
 
 Arguments
   <ENTITY>  Id of a product, variant, collection or media file, or its handle or
             SKU if that is unique.
 
 Options
+  --all                 Publish all drafts that are not published yet, as a job
+                        for each store.
   --store DOMAIN        Domain or id of a store. Default: all stores of the
                         entity.
   --again               Publish even if nothing changed since the store last

@@ -73,8 +73,13 @@ const oldServer = listening((socket) => {
       if (data.toString("latin1", 0, 1) === "Q") {
         socket.write(
           Buffer.concat([
-            message("T", int16(2), column("number", 23), column("version", 25)),
-            message("D", int16(2), field("140011"), field("14.11")),
+            message(
+              "T",
+              int16(5),
+              column("number", 23),
+              ...["version", "name", "timezone", "timeout"].map((name) => column(name, 25))
+            ),
+            message("D", int16(5), ...["140011", "14.11", "catalog", "UTC", "0"].map(field)),
             message("C", Buffer.from("SELECT 1\0")),
             ready
           ])
