@@ -284,7 +284,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       assertErrorPage(yield* ask("/sign-in", { json: form }), 415, /takes forms only/)
       assertErrorPage(yield* ask("/sign-in", { form: "email=a&email=b" }), 400, /occurs twice/)
       assertErrorPage(yield* ask("/sign-in", { form: { email: "x".repeat(70_000) } }), 413, /The form is too long/)
-      assertErrorPage(yield* ask("/sign-in", { method: "PUT", form }), 405, /answers GET and HEAD and POST only/)
+      assertErrorPage(yield* ask("/sign-in", { method: "PUT", form }), 405, /supports only GET and HEAD and POST/)
       const set = yield* ask("/set-password", { form, headers: { origin: "https://evil.example" } })
       assertErrorPage(set, 403, /did not come from/)
     })
