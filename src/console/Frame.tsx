@@ -101,6 +101,14 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
   </div>
 )
 
+/** Why the last form was refused. Undefined: it was not. */
+export const Refusal = ({ text }: { readonly text: string | undefined }) =>
+  text === undefined ? null : (
+    <Alert>
+      <p>{text}</p>
+    </Alert>
+  )
+
 /** A flash message: the result of the last form. */
 export const Note = ({ children }: { readonly children: ComponentChildren }) => (
   <div class="note" role="status">

@@ -85,8 +85,8 @@ class EmbeddedClient extends PreparingClient {
 }
 
 /**
- * Behind a pooler of transactions, a statement prepared under a name would be missing on the next connection. The process id is
- * the pooler's own: at the server it is nobody's, or a stranger's, whose statement must not be cancelled.
+ * A client behind a pooler of transactions. It names no statements, because the next connection would not have them. It has no
+ * process id, because the pooler's id may belong to another session on the server, whose statement would be cancelled.
  */
 class PooledClient extends WatchedClient {
   readonly processID = undefined

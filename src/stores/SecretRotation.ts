@@ -39,7 +39,7 @@ export const makeRotateSecrets = Effect.gen(function* () {
         if (Option.isNone(token)) unreadable.push(domain)
         else {
           const again = yield* secrets.seal(token.value, owner)
-          // Whoever links the store meanwhile encrypts its new token with the key of their process, so it counts as current here.
+          // The row changed: a process has linked the store again and encrypted the new token with its own key.
           if (yield* repo.replaceCredential(accountId, storeId, sealed.value, again)) rotated++
           else current++
         }

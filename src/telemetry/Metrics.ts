@@ -217,7 +217,7 @@ export const metrics = {
  */
 export const measuring = { isOn: false }
 
-/** Reads that are made before each export: gauges of what is counted elsewhere. */
+/** Functions that set gauges before each export, from values that are kept elsewhere. */
 const readings = new Set<() => void>()
 
 /** Calls `read` before each export. Returns a function that stops it. */

@@ -3,10 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import pg from "pg"
 import { afterAll } from "vitest"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "jobs-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -15,13 +14,6 @@ const nobody = "00000000-0000-4000-8000-00000000dead"
 const europe = "tern.demo.example"
 
 type Json = Record<string, unknown>
-
-const query = async (connectionString: string, text: string) => {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  const { rows } = await client.query(text).finally(() => client.end())
-  return rows as ReadonlyArray<Json>
-}
 
 describe.skipIf(!serverAnswers)("jobs on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {

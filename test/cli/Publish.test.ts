@@ -3,11 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Redacted, Schedule } from "effect"
-import pg from "pg"
 import { afterAll } from "vitest"
 import { serveCatalog } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "publish-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -17,13 +16,6 @@ const europe = "tern.demo.example"
 const gulf = "gulf.demo.example"
 
 type Json = Record<string, unknown>
-
-const query = async (connectionString: string, text: string) => {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  const { rows } = await client.query(text).finally(() => client.end())
-  return rows as ReadonlyArray<Json>
-}
 
 describe.skipIf(!serverAnswers)("publishing on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {

@@ -37,7 +37,7 @@ const accepts = (port: number) =>
 /** Fewer connections than clients: a client gets another one for most of its transactions. */
 const serverConnections = 3
 
-/** PgBouncer in transaction mode, before the server of the suite. It drops what it is told of a session. */
+/** Starts PgBouncer in transaction mode in front of the suite's server. PgBouncer ignores settings of a session. */
 const startBouncer = (target: URL) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

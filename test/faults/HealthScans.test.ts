@@ -220,8 +220,8 @@ const twoReads = Layer.effect(
 ).pipe(Layer.provide(HealthRepo.layer))
 
 /**
- * Every scan begins from nothing, five entities a step. `planted`: a step forgets the notes of what was written since the step
- * before it.
+ * Each scan begins from nothing and has steps of five entities. `planted`: each step skips the notes of writes that were made
+ * since the previous step.
  */
 const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
   Layer.effect(

@@ -10,7 +10,7 @@ import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
-/** A job whose steps do what the function says of the number of the step. */
+/** Begins a job. Its step number `n` runs `step(n)`. */
 const aJob = (step: (number: number) => Effect.Effect<StepResult<number>, JobStopped>) =>
   Effect.gen(function* () {
     const { actor } = yield* anAccount()

@@ -10,7 +10,7 @@ const found = new Map<string, Set<string>>()
 
 let isRecording = false
 
-/** Records what the sessions of this process report, whoever opens them. */
+/** Records the statements that Citus reports as multi-task, in all sessions that this process opens. */
 export const recordMultiTask = (): void => {
   if (isRecording) return
   isRecording = true

@@ -28,6 +28,17 @@ const administer = async (statement: string, url = serverUrl): Promise<ReadonlyA
   return rows
 }
 
+/** The rows of one statement, over a connection of its own. */
+export const query = async (
+  connectionString: string,
+  text: string
+): Promise<ReadonlyArray<Record<string, unknown>>> => {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows
+}
+
 /** For `describe.skipIf(!serverAnswers)`. */
 export const serverAnswers: boolean = await administer("SELECT 1").then(
   () => true,

@@ -2,7 +2,7 @@ import type { Drop } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { EntityName, Key, ShortValue } from "../Wording.tsx"
@@ -51,11 +51,7 @@ export const DropPage = ({
     <nav class="trail" aria-label="Trail">
       <a href={paths.drops}>All drops</a>
     </nav>
-    {refusal !== undefined && (
-      <Alert>
-        <p>{refusal}</p>
-      </Alert>
-    )}
+    <Refusal text={refusal} />
     {note !== undefined && <Note>{note}</Note>}
     <div class="sheet">
       <dl>

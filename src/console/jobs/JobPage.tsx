@@ -1,7 +1,7 @@
 import { isOpen, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { JobStateOf, Progress } from "./JobWords.tsx"
 
@@ -53,11 +53,7 @@ export const JobPage = ({
     <nav class="trail" aria-label="Trail">
       <a href={paths.jobs}>All jobs</a>
     </nav>
-    {refusal !== undefined && (
-      <Alert>
-        <p>{refusal}</p>
-      </Alert>
-    )}
+    <Refusal text={refusal} />
     {note !== undefined && <Note>{note}</Note>}
     {job.problem !== null && (
       <Alert>

@@ -3,7 +3,7 @@ import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
 import type { PendingCount, PendingEntity } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, Frame, HiddenFields } from "../Frame.tsx"
+import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import { counted, EntityLink } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
 
@@ -73,11 +73,7 @@ export const PublishStorePage = ({
       <nav class="trail" aria-label="Trail">
         <a href={paths.stores}>All stores</a>
       </nav>
-      {refusal !== undefined && (
-        <Alert>
-          <p>{refusal}</p>
-        </Alert>
-      )}
+      <Refusal text={refusal} />
       <div class="sheet">
         {job !== undefined && (
           <p>
