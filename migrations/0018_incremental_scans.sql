@@ -19,7 +19,7 @@ ALTER TABLE account_state ADD COLUMN keeps_notes boolean NOT NULL DEFAULT false;
 -- The rows of a scan and the numbers that they are counted with. A scan from nothing makes a new base, range by range of entity
 -- ids; a scan after it changes the base in place. Snapshots show a base when it is complete.
 CREATE TABLE health_base (
-  account_id  uuid NOT NULL REFERENCES account (id),
+  account_id  uuid NOT NULL,
   base        bigint NOT NULL,
   dimension   text NOT NULL
     CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
@@ -56,13 +56,15 @@ CREATE TABLE health_list (
   locale     text NOT NULL,
   firsts     integer[] NOT NULL,
   total      integer NOT NULL,
-  PRIMARY KEY (account_id, base, section, store_id, locale),
-  FOREIGN KEY (account_id, base) REFERENCES health_base (account_id, base) ON DELETE CASCADE
+  PRIMARY KEY (account_id, base, section, store_id, locale)
 );
 
--- Arrays of ids and numbers do not get smaller.
+-- Arrays of ids and numbers do not get smaller. A table that refers to another on a cluster cannot change its storage any more.
 ALTER TABLE health_list ALTER COLUMN firsts SET STORAGE EXTERNAL;
 ALTER TABLE health_base ALTER COLUMN starts SET STORAGE EXTERNAL;
+
+ALTER TABLE health_base ADD FOREIGN KEY (account_id) REFERENCES account (id);
+ALTER TABLE health_list ADD FOREIGN KEY (account_id, base) REFERENCES health_base (account_id, base) ON DELETE CASCADE;
 
 -- The scans so far become bases of one block. Their next scan is from nothing, because no statement has an empty fingerprint.
 INSERT INTO health_base (account_id, base, dimension, scope, version, fingerprint, stores, population, counts, starts, scanned,
@@ -72,9 +74,11 @@ SELECT DISTINCT ON (s.account_id, s.run) s.account_id, s.run, s.dimension, s.sco
 FROM health_snapshot s
 ORDER BY s.account_id, s.run, s.scope;
 
+-- MATERIALIZED: a cluster refuses the lateral list on the rows of its nodes.
 INSERT INTO health_list (account_id, base, section, store_id, locale, firsts, total)
+WITH i AS MATERIALIZED (SELECT h.account_id, h.run, h.section, h.store_id, h.locale FROM health_issue h)
 SELECT i.account_id, i.run, i.section, l.store_id, l.locale, '{0}', count(*)
-FROM health_issue i
+FROM i
 CROSS JOIN LATERAL (
   VALUES ('00000000-0000-0000-0000-000000000000'::uuid, ''), (i.store_id, '')
   UNION SELECT '00000000-0000-0000-0000-000000000000', i.locale WHERE i.locale IS NOT NULL
@@ -88,13 +92,15 @@ ALTER TABLE health_snapshot ALTER COLUMN base SET NOT NULL;
 
 -- Rows lose their numbers: a row that is added would change those of all later rows.
 ALTER TABLE health_issue DROP CONSTRAINT health_issue_pkey;
-DROP INDEX health_issue_by_store, health_issue_by_locale, health_issue_by_store_locale;
+DROP INDEX health_issue_by_store;
+DROP INDEX health_issue_by_locale;
+DROP INDEX health_issue_by_store_locale;
 ALTER TABLE health_issue
   DROP COLUMN ordinal, DROP COLUMN store_ordinal, DROP COLUMN locale_ordinal, DROP COLUMN store_locale_ordinal;
 ALTER TABLE health_issue RENAME COLUMN run TO base;
 UPDATE health_issue SET locale = '' WHERE locale IS NULL;
-ALTER TABLE health_issue ALTER COLUMN locale TYPE text COLLATE "C", ALTER COLUMN locale SET NOT NULL,
-  ADD PRIMARY KEY (account_id, base, section, entity_id, store_id, locale);
+ALTER TABLE health_issue ALTER COLUMN locale TYPE text COLLATE "C", ALTER COLUMN locale SET NOT NULL;
+ALTER TABLE health_issue ADD PRIMARY KEY (account_id, base, section, entity_id, store_id, locale);
 
 CREATE INDEX health_issue_by_store ON health_issue (account_id, base, section, store_id, entity_id);
 CREATE INDEX health_issue_by_locale ON health_issue (account_id, base, section, locale, entity_id) WHERE locale <> '';

@@ -41,12 +41,14 @@ export const migrateCommand = Command.make("migrate", { json, distribute }, ({ d
   Effect.gen(function* () {
     const { run } = yield* loaded
     const applied = yield* settled(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
-    const isNew = distribute ? yield* distributed : undefined
-    yield* answer(json, isNew === undefined ? { applied } : { applied, distributed: isNew }, [
+    const placed = distribute ? yield* distributed : undefined
+    yield* answer(json, placed === undefined ? { applied } : { applied, distributed: placed }, [
       ...(applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)),
-      ...(isNew === undefined
+      ...(placed === undefined
         ? []
-        : [isNew ? "Distributed the tables. Restart all processes of the service." : "The tables are distributed."])
+        : placed.length === 0
+          ? ["The tables are distributed."]
+          : [`Distributed ${placed.length} tables. Restart all processes of the service.`])
     ])
   })
 ).pipe(Command.withDescription("Bring the database schema up to date."))

@@ -1,7 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Data, Effect } from "effect"
 import { Workload } from "./Deadlines.ts"
-import * as Migrations from "./Migrations.ts"
 import { describe, isSqlError, orDie } from "./SqlErrors.ts"
 
 /**
@@ -77,17 +76,22 @@ const tablesOf = (kind: TableKind) => Object.keys(tableKinds).filter((name) => t
 
 export const distributedTables: ReadonlyArray<string> = tablesOf("distributed")
 
+/** A number that nothing else in the database locks: whoever changes the schema holds it. */
+export const schemaLock = 7_102_025
+
 /** The tables cannot be distributed, or the attempt was rolled back. `message` says what to do. */
 export class DistributionFailed extends Data.TaggedError("DistributionFailed")<{ readonly message: string }> {}
 
-/** The distributed tables of the database; none without Citus. */
-const readDistributed = Effect.gen(function* () {
+/** The distributed and reference tables of the database; none without Citus. */
+const readPlaces = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // The catalog exists only with the extension, and without it the second statement would fail.
   const [extension] = yield* sql`SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS present`
   if (extension?.present !== true) return []
+  // A local table that refers to a reference table is listed too, as one of kind s.
   const rows = yield* sql<{ name: string }>`
-    SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'`
+    SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+    WHERE p.partmethod = 'h' OR p.repmodel = 't'`
   return rows.map(({ name }) => name)
 })
 
@@ -96,7 +100,7 @@ const readDistributed = Effect.gen(function* () {
  * tables were distributed.
  */
 export const isDistributed: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.map(
-  orDie(readDistributed),
+  orDie(readPlaces),
   (names) => names.includes("account_state")
 )
 
@@ -124,7 +128,7 @@ const requireCluster = Effect.gen(function* () {
     })
 })
 
-/** Refuses a schema with a table that this version does not know. */
+/** The tables of the schema. Refuses one that this version does not know. */
 const requireKnownTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ name: string }>`
@@ -135,9 +139,10 @@ const requireKnownTables = Effect.gen(function* () {
     return yield* new DistributionFailed({
       message: `The database has tables that this version does not know: ${unknown.join(", ")}. Move them to another schema.`
     })
+  return rows.map(({ name }) => name)
 })
 
-/** Brings the functions of the schema to every node. Those of extensions are there already. */
+/** Brings the functions of the schema to every node. Those of extensions are there already, and so are those of later migrations. */
 const distributeFunctions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // The guards of 0005 are triggers, which Citus does not allow. No other trigger exists.
@@ -155,48 +160,62 @@ const distributeFunctions = Effect.gen(function* () {
 })
 
 /**
- * The tables become distributed in the order of the list. References to `account` are dropped before and those of distributed
- * tables are put back after: with them, making `account` a reference table would convert all other tables first. The references of
- * local tables to `account` stay away, because Citus plans every statement on a table with one.
+ * The missing tables become distributed in the order of the list. Their references to `account` are dropped before and those of
+ * distributed tables are put back after: with them, making `account` a reference table would convert all other tables first. The
+ * references of local tables to `account` stay away, because Citus plans every statement on a table with one.
  */
-const distributeTables = Effect.gen(function* () {
+const distributeTables = (missing: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const references = yield* sql<{ table: string; name: string; definition: string }>`
+      SELECT c.relname AS table, k.conname AS name, pg_get_constraintdef(k.oid) AS definition
+      FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+      WHERE k.contype = 'f' AND k.confrelid = 'account'::regclass AND k.conparentid = 0
+        AND c.relname = ANY(${[...missing, ...tablesOf("local")]}::text[])`
+    for (const { name, table } of references) yield* sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT ${sql(name)}`
+    const quoted = (table: string) => `"${table}"`
+    const areMissing = (kind: TableKind) => tablesOf(kind).filter((table) => missing.includes(table))
+    for (const table of areMissing("reference")) yield* sql`SELECT create_reference_table(${quoted(table)}::regclass)`
+    for (const table of areMissing("distributed"))
+      yield* sql`
+        SELECT create_distributed_table(
+          ${quoted(table)}::regclass, 'account_id',
+          colocate_with := ${table === "account_state" ? "none" : "account_state"}::text
+        )`
+    for (const { definition, name, table } of references)
+      if (tableKinds[table] === "distributed")
+        yield* sql`ALTER TABLE ${sql(table)} ADD CONSTRAINT ${sql(name)} ${sql.literal(definition)}`
+  })
+
+/** Distributes the tables that are still local, with the rows that they have, and returns their names. */
+export const distributeMissing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const references = yield* sql<{ table: string; name: string; definition: string }>`
-    SELECT c.relname AS table, k.conname AS name, pg_get_constraintdef(k.oid) AS definition
-    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-    WHERE k.contype = 'f' AND k.confrelid = 'account'::regclass`
-  for (const { name, table } of references) yield* sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT ${sql(name)}`
-  const quoted = (table: string) => `"${table}"`
-  for (const table of tablesOf("reference")) yield* sql`SELECT create_reference_table(${quoted(table)}::regclass)`
-  for (const table of distributedTables)
-    yield* sql`
-      SELECT create_distributed_table(
-        ${quoted(table)}::regclass, 'account_id',
-        colocate_with := ${table === "account_state" ? "none" : "account_state"}::text
-      )`
-  for (const { definition, name, table } of references)
-    if (tableKinds[table] === "distributed")
-      yield* sql`ALTER TABLE ${sql(table)} ADD CONSTRAINT ${sql(name)} ${sql.literal(definition)}`
+  const existing = yield* requireKnownTables
+  const places = yield* readPlaces
+  const missing = existing.filter((name) => tableKinds[name] !== "local" && !places.includes(name))
+  if (missing.length === 0) return []
+  // One connection per node: a transaction that changes the schema cannot use several.
+  yield* sql.unsafe("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+  if (!places.includes("account_state")) yield* distributeFunctions
+  yield* distributeTables(missing)
+  return missing
 })
 
 /**
- * Distributes the tables of accounts over the nodes of a Citus cluster, in one transaction and with the rows that they have. Writers
- * wait until it ends. False: they are distributed already, and nothing was done. The schema must be up to date.
+ * Distributes the tables of accounts over the nodes of a Citus cluster, in one transaction and with the rows that they have, and
+ * returns their names. Writers wait until it ends. Tables that are distributed already stay as they are. The schema must be up to
+ * date.
  */
-export const distribute: Effect.Effect<boolean, DistributionFailed, SqlClient.SqlClient> = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`SET LOCAL statement_timeout = 0`
-  yield* sql`SET LOCAL lock_timeout = 0`
-  yield* sql`SELECT pg_advisory_xact_lock(${Migrations.lockKey})`
-  yield* requireCluster
-  if ((yield* readDistributed).includes("account_state")) return false
-  yield* requireKnownTables
-  // One connection per node: a transaction that changes the schema cannot use several.
-  yield* sql.unsafe("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
-  yield* distributeFunctions
-  yield* distributeTables
-  return true
-}).pipe(
+export const distribute: Effect.Effect<ReadonlyArray<string>, DistributionFailed, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`SET LOCAL statement_timeout = 0`
+    yield* sql`SET LOCAL lock_timeout = 0`
+    yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
+    yield* requireCluster
+    return yield* distributeMissing
+  }
+).pipe(
   (program) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(program)),
   Effect.provideService(Workload, "migration"),
   Effect.mapError((error) =>

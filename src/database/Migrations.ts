@@ -7,6 +7,7 @@ import { Unavailable } from "../model/Errors.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
 import { Workload } from "./Deadlines.ts"
+import { distributeMissing, isDistributed, schemaLock } from "./Distribution.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 import { statementsOf } from "./SqlScript.ts"
 
@@ -53,12 +54,9 @@ export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ reado
 
 const table = "catalog_migration"
 
-/** A number that nothing else in the database locks. */
-export const lockKey = 7_102_025
-
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
 
-/** Fails with a defect, which the Migrator passes on unchanged. */
+/** Where the tables are distributed, so are those of the file at its end. Fails with a defect, which the Migrator passes on unchanged. */
 const runFile = (folder: string, name: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -67,6 +65,7 @@ const runFile = (folder: string, name: string) =>
     // On a cluster a statement is sent on to the workers, and cannot be one of several.
     const isCluster = (yield* sql`SELECT FROM pg_extension WHERE extname = 'citus'`).length > 0
     yield* Effect.forEach(isCluster ? statementsOf(script) : [script], (text) => sql.unsafe(text), { discard: true })
+    if (yield* isDistributed) yield* distributeMissing
   }).pipe(
     Effect.provide(NodeFileSystem.layer),
     Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
@@ -112,7 +111,7 @@ export const runFrom = (
     // A migration has no deadline, nor has the wait for another process that runs it.
     yield* sql`SET LOCAL statement_timeout = 0`
     yield* sql`SET LOCAL lock_timeout = 0`
-    yield* sql`SELECT pg_advisory_xact_lock(${lockKey})`
+    yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
     // The Migrator's table. It would check for the table by a statement that fails, which aborts the transaction.
     yield* sql`
       CREATE TABLE IF NOT EXISTS ${sql(table)} (

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -59,10 +60,61 @@ const contents = Effect.gen(function* () {
   )
 })
 
+/** The kind that Citus gives to each table of the schema. `managed`: a local table that it plans as one of its own. */
+const kinds = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ name: string; kind: string }>`
+    SELECT c.relname AS name,
+           CASE WHEN p.logicalrelid IS NULL THEN 'local' WHEN p.partmethod = 'h' THEN 'distributed'
+                WHEN p.repmodel = 't' THEN 'reference' ELSE 'managed' END AS kind
+    FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
+    WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`
+  return rows.map(({ kind, name }) => `${name} ${kind}`).sort()
+})
+
+const expectedKinds = Object.entries(Distribution.tableKinds)
+  .map(([name, kind]) => `${name} ${kind}`)
+  .sort()
+
 const fill = Effect.gen(function* () {
   const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
   yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
   yield* anEntity("collection", { title: "Shoes" }, { on: stores }).pipe(actingAs(actor))
+})
+
+const foreignKeys = (tables: ReadonlyArray<string>) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<{ table: string; name: string; definition: string }>`
+      SELECT k.conrelid::regclass::text AS table, k.conname AS name, pg_get_constraintdef(k.oid) AS definition
+      FROM pg_constraint k
+      WHERE k.contype = 'f' AND k.conrelid::regclass::text = ANY(${tables}::text[])
+      ORDER BY k.conname DESC`
+  )
+
+/** The first schema that can be distributed: from here on, all counters of an account are in `account_state`. */
+const firstDistributable = Migrations.names.slice(0, Migrations.names.indexOf("0016_account_state") + 1)
+
+/** Rows in the first schema that can be distributed, one in each table whose rows later migrations move or read. */
+const fillOld = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [account, store, entity] = [randomUUID(), randomUUID(), randomUUID()]
+  yield* sql`INSERT INTO account (id, name) VALUES (${account}, 'Old')`
+  yield* sql`INSERT INTO account_state (account_id, version, change_seq) VALUES (${account}, 1, 1)`
+  yield* sql`INSERT INTO import_lock (account_id) VALUES (${account})`
+  yield* sql`
+    INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency, unlinked_at_seq)
+    VALUES (${account}, ${store}, 'old.example', 'Old', 'none', 'en', '{en}', 'EUR', 1)`
+  yield* sql`
+    INSERT INTO entity (account_id, id, kind, change_seq, canonical_changed_at, store_ids)
+    VALUES (${account}, ${entity}, 'product', 1, now(), ${[store]}::uuid[])`
+  yield* sql`INSERT INTO store_version (account_id, entity_id, store_id) VALUES (${account}, ${entity}, ${store})`
+  yield* sql`
+    INSERT INTO health_snapshot (account_id, dimension, run, as_of_version, scanned_at, result)
+    VALUES (${account}, 'sync', 1, 1, now(), '{}')`
+  yield* sql`
+    INSERT INTO health_issue (account_id, run, section, ordinal, store_ordinal, entity_id, entity_type, title, store_id, fields)
+    VALUES (${account}, 1, 'never_published', 1, 1, ${entity}, 'product', 'Old', ${store}, '{title}')`
 })
 
 describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with rows", () => {
@@ -87,20 +139,56 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
         assert.include((yield* Effect.flip(Distribution.distribute)).message, "does not know: stray")
         yield* sql.unsafe("DROP TABLE stray")
 
-        assert.isTrue(yield* Distribution.distribute)
+        assert.sameMembers([...(yield* Distribution.distribute)], [...Distribution.distributedTables, "account"])
         assert.isTrue(yield* Distribution.isDistributed)
         assert.deepStrictEqual(yield* contents, before)
-        const rows = yield* sql<{ name: string }>`
-          SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
-          WHERE p.partmethod = 'h' ORDER BY 1`
-        assert.deepStrictEqual(
-          rows.map(({ name }) => name),
-          [...Distribution.distributedTables].sort()
-        )
-        assert.isFalse(yield* Distribution.distribute)
+        assert.deepStrictEqual(yield* kinds, expectedKinds)
+        assert.deepStrictEqual(yield* Distribution.distribute, [])
         assert.deepStrictEqual(yield* Migrations.run, [])
         // Services that are built now find the tables distributed.
         yield* fill.pipe(Effect.provide(Layer.fresh(withServices)))
+      })
+    )
+  })
+
+  layer(TestDatabase.layerSeparateNodes, { excludeTestServices: true })((it) => {
+    it.effect("distributes what later migrations added, and keeps all rows", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const name = new URL(Redacted.value(yield* TestDatabase.TestDatabaseUrl)).pathname.slice(1)
+        const withServices = Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.orDie)
+        yield* Effect.promise(() => TestDatabase.joinNodes(name))
+        yield* Migrations.runFrom(Migrations.directory, firstDistributable)
+        assert.notInclude([...(yield* Distribution.distribute)], "job")
+        yield* Effect.replicateEffect(fillOld, 8)
+
+        const later = Migrations.names.slice(firstDistributable.length)
+        assert.deepStrictEqual(yield* Migrations.run, later)
+        assert.deepStrictEqual(yield* kinds, expectedKinds)
+        const before = yield* contents
+        assert.isAtLeast(before.flatMap(([, rows]) => rows).length, 8 * 10)
+        assert.deepStrictEqual(yield* Distribution.distribute, [])
+
+        // As a version that left new tables local. Those that refer to `account` are planned by Citus.
+        const added = ["health_base", "health_list", "job"]
+        const references = yield* foreignKeys(added)
+        assert.lengthOf(references, 3)
+        for (const { definition: _, name, table } of references)
+          yield* sql.unsafe(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
+        for (const table of added) yield* sql`SELECT undistribute_table(${table}::regclass)`
+        for (const { definition, name, table } of references)
+          yield* sql.unsafe(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+        assert.includeMembers(
+          yield* kinds,
+          added.map((table) => `${table} managed`)
+        )
+        assert.deepStrictEqual(yield* contents, before)
+        assert.sameMembers([...(yield* Distribution.distribute)], added)
+        assert.deepStrictEqual(yield* kinds, expectedKinds)
+        assert.deepStrictEqual(yield* contents, before)
+        assert.sameDeepMembers([...(yield* foreignKeys(added))], [...references])
+        assert.deepStrictEqual(yield* Distribution.distribute, [])
+        yield* Effect.replicateEffect(fill, 4).pipe(Effect.provide(withServices))
       })
     )
   })
