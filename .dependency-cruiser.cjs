@@ -20,6 +20,7 @@ const core = [
   "drops",
   "connections",
   "imports",
+  "exports",
   "demo",
   "programs"
 ]

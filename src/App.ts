@@ -48,6 +48,8 @@ import { ImportLockRepo } from "./drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions, OwnDefinitions } from "./drafts/MetafieldDefinitions.ts"
 import { Drops } from "./drops/Drops.ts"
 import { DropsRepo } from "./drops/DropsRepo.ts"
+import { Exports } from "./exports/Exports.ts"
+import { ExportsRepo } from "./exports/ExportsRepo.ts"
 import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
@@ -94,6 +96,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   DropsRepo.layer,
   layerPlatforms(makeDemoPlatform).pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
+  ExportsRepo.layer.pipe(Layer.provide(Transaction.layer)),
   HealthRepo.layer,
   HistoryRepo.layer,
   ImportLockRepo.layer,
@@ -162,6 +165,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
   EndedLeases,
+  Exports.layer,
   Imports.layer,
   Sessions.layer,
   Users.layer

@@ -6,6 +6,7 @@ import { ConnectionHandlers } from "./ConnectionHandlers.ts"
 import { DefinitionHandlers } from "./DefinitionHandlers.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
 import { DropHandlers } from "./DropHandlers.ts"
+import { ExportHandlers } from "./ExportHandlers.ts"
 import { HealthHandlers } from "./HealthHandlers.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
 import { JobHandlers } from "./JobHandlers.ts"
@@ -35,5 +36,6 @@ export const AdminHandlers = Layer.mergeAll(
   ConnectionHandlers,
   DefinitionHandlers,
   HealthHandlers,
-  JobHandlers
+  JobHandlers,
+  ExportHandlers
 )

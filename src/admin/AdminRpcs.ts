@@ -34,6 +34,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { ExportRpcs } from "./ExportRpcs.ts"
 import { JobRpcs } from "./JobRpcs.ts"
 import { account, Refusal } from "./Refusal.ts"
 
@@ -491,5 +492,6 @@ export const AdminRpcs = HelloRpcs.merge(
   DropRpcs,
   DefinitionRpcs,
   HealthRpcs,
-  JobRpcs
+  JobRpcs,
+  ExportRpcs
 )

@@ -11,6 +11,7 @@ import { definitionCommand } from "./DefinitionCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
+import { exportCommand } from "./ExportCommands.ts"
 import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
 import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
@@ -44,6 +45,7 @@ const command = Command.make("catalog").pipe(
     secretCommand,
     platformCommand,
     importCommand,
+    exportCommand,
     definitionCommand,
     draftCommand,
     storeVersionCommand,

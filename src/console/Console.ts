@@ -7,6 +7,7 @@ import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
+import { exportDownloads } from "./exports/ExportDownloads.ts"
 import { seeOther } from "./Html.ts"
 import { health } from "./health/Health.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
@@ -43,5 +44,8 @@ const common: Surface<BaseUrl | Sessions> = {
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(
     beside(beside(common, signIn(settings)), beside(beside(keys, connectionList), connectionActivity)),
-    beside(beside(beside(storeList, importReviews), entities), beside(beside(health, drops), jobList))
+    beside(
+      beside(beside(beside(storeList, exportDownloads), importReviews), entities),
+      beside(beside(health, drops), jobList)
+    )
   )

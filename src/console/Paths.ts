@@ -20,6 +20,7 @@ export const paths = {
   signOut: "/sign-out",
   setPassword: "/set-password",
   refreshStore: "/stores/refresh",
+  exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
   publishSelected: "/stores/publish-selected",
   jobs: "/jobs",

@@ -27,6 +27,7 @@ import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Drafts } from "../../src/drafts/Drafts.ts"
 import { OwnDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Drops } from "../../src/drops/Drops.ts"
+import { Exports } from "../../src/exports/Exports.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
@@ -183,6 +184,7 @@ describe("the socket of a server", () => {
             Layer.mock(DemoFailures, {}),
             Layer.mock(Drafts, {}),
             Layer.mock(Drops, {}),
+            Layer.mock(Exports, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Publishing, {}),
             Layer.mock(PublishJobs, {}),
@@ -224,6 +226,7 @@ describe("the socket of a server", () => {
           Layer.mock(DemoFailures, {}),
           Layer.mock(Drafts, {}),
           Layer.mock(Drops, {}),
+          Layer.mock(Exports, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Publishing, {}),
           Layer.mock(PublishJobs, {}),

@@ -1,6 +1,7 @@
 import { Effect, Layer, Redacted } from "effect"
 import { Users } from "../../src/access/Users.ts"
 import { Connections } from "../../src/connections/Connections.ts"
+import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
@@ -8,6 +9,7 @@ import { TestServices } from "../../src/testing/index.ts"
 export const AdminServices = Layer.mergeAll(
   TestServices,
   Layer.mock(Connections, {}),
+  Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
   Layer.mock(Users, {
     invite: (_accountId, email) => Effect.succeed({ email, token: Redacted.make("pim_pl_of_a_test") })

@@ -11,6 +11,7 @@ import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import { SecretKeySource } from "../../src/stores/SecretBox.ts"
@@ -23,6 +24,7 @@ const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
 const TestLayer = Layer.mergeAll(
   Services,
   Layer.mock(Connections, {}),
+  Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
   Layer.mock(Users, {})
 ).pipe(Layer.provide(key), Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))

@@ -213,6 +213,15 @@ export const StoresPage = ({
           </ul>
         )}
       </section>
+      <section aria-labelledby="export">
+        <h2 id="export">Take the catalog out</h2>
+        <p>
+          <a href={paths.exportJsonl} download>
+            Download the whole catalog as JSON lines
+          </a>
+        </p>
+        <p class="quiet">Every product, variant, collection and media file, with the values of each store.</p>
+      </section>
       <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />
     </Frame>
   )

@@ -1,0 +1,90 @@
+import { randomUUID } from "node:crypto"
+import { open, rename, rm } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { Clock, Effect, Option, Predicate, Stream } from "effect"
+import type { ExportPart } from "../admin/ExportRpcs.ts"
+import { Refused } from "./Output.ts"
+import { draw } from "./ProgressLine.ts"
+
+const number = (count: number) => count.toLocaleString("en")
+
+/** The time left at the speed until now, for example "2 min 5 s left". Empty until something is done. */
+const timeLeft = (done: number, total: number, millis: number) => {
+  if (done === 0 || done >= total) return ""
+  const seconds = Math.ceil(((millis / done) * (total - done)) / 1_000)
+  return `, ${seconds < 60 ? "" : `${Math.floor(seconds / 60)} min `}${seconds % 60} s left`
+}
+
+const whyNot = (path: string, error: unknown) => {
+  const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: "its directory does not exist",
+    ENOTDIR: "its directory is a file",
+    EACCES: "you may not write there",
+    EPERM: "you may not write there",
+    EISDIR: "it is a directory",
+    ENOSPC: "the disk is full",
+    EROFS: "the disk is read-only",
+    EPIPE: "the program that reads it has ended"
+  }
+  return new Refused({ message: `${path} cannot be written: ${reasons[code] ?? code}.` })
+}
+
+const writing = <A>(path: string, write: () => Promise<A>) =>
+  Effect.tryPromise({ try: write, catch: (error) => whyNot(path, error) })
+
+const toStdout = (bytes: Uint8Array) =>
+  writing(
+    "stdout",
+    () =>
+      new Promise<void>((resolve, reject) => {
+        process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()))
+      })
+  )
+
+/** The file is written under a temporary name, and renamed when it is complete. Its content is on the disk by then. */
+const toFile = (path: string) =>
+  Effect.gen(function* () {
+    const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`)
+    const file = yield* Effect.acquireRelease(
+      writing(path, () => open(temporary, "wx")),
+      (file) =>
+        Effect.promise(async () => {
+          await file.close()
+          await rm(temporary, { force: true })
+        })
+    )
+    return {
+      write: (bytes: Uint8Array) => writing(path, () => file.appendFile(bytes)),
+      complete: writing(path, async () => {
+        await file.sync()
+        await rename(temporary, path)
+        const directory = await open(dirname(path))
+        await directory.sync().finally(() => directory.close())
+      })
+    }
+  })
+
+/** Writes an export to a file, or to stdout. Draws the progress on stderr. Returns the number of bytes. */
+export const receiveExport = <E, R>(
+  parts: Stream.Stream<ExportPart, E, R>,
+  path: Option.Option<string>,
+  noun: string
+) =>
+  Effect.gen(function* () {
+    const { complete, write } = yield* Option.match(path, {
+      onNone: () => Effect.succeed({ write: toStdout, complete: Effect.void }),
+      onSome: toFile
+    })
+    const begunAt = yield* Clock.currentTimeMillis
+    const last = yield* Stream.runFoldEffect(parts, { bytes: 0, done: 0 }, (sum, { bytes, done, total }) =>
+      Effect.gen(function* () {
+        yield* write(bytes)
+        const millis = (yield* Clock.currentTimeMillis) - begunAt
+        yield* draw(`exporting: ${number(done)} of ${number(total)} ${noun}${timeLeft(done, total, millis)}`)
+        return { bytes: sum.bytes + bytes.length, done }
+      })
+    ).pipe(Effect.ensuring(draw("")))
+    yield* complete
+    return last
+  }).pipe(Effect.scoped)
