@@ -30,7 +30,8 @@ export const names: ReadonlyArray<string> = [
   "0015_pending_lists",
   "0016_account_state",
   "0017_jobs",
-  "0018_incremental_scans"
+  "0018_incremental_scans",
+  "0019_inlined_key_fits"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

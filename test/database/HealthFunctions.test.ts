@@ -200,6 +200,22 @@ for (const engine of engines) {
         })
       )
 
+      it.effect("and PostgreSQL puts them into the query instead of calling them for each value", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const called = (expression: string) =>
+            Effect.map(
+              sql`EXPLAIN (VERBOSE) SELECT ${sql.literal(expression)} FROM entity e`,
+              (plan) => JSON.stringify(plan).match(/\b(key_fits|effective_value|is_empty_text|is_empty_html|value_keeps)\(/)?.[1]
+            )
+          // It calls value_keeps for the values that it does not decide by itself.
+          assert.strictEqual(yield* called("key_fits(e.attributes -> 'a', e.title, e.attributes ->> 'b')"), "value_keeps")
+          assert.isUndefined(yield* called("effective_value(e.attributes, '{}', 'a')"))
+          assert.isUndefined(yield* called("is_empty_text(e.title)"))
+          assert.isUndefined(yield* called("is_empty_html(e.title)"))
+        })
+      )
+
       it.effect("on HTML without text and images", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

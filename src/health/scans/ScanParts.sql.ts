@@ -41,14 +41,16 @@ export const makeScanParts = (sql: SqlClient) => {
   /** Orders keys by their definition, then by name. */
   const keyOrder = (key: Fragment) => sql`coalesce(array_position(definition.keys, ${key}), 1000), ${key} COLLATE "C"`
 
-  /** Every version of a subject on a linked store. `which`: only some. Look-ups by key: OFFSET 0 keeps the planner from joins. */
+  /**
+   * Every version of a subject on a linked store. `which`: only some. One look-up by key finds those of an entity: OFFSET 0 keeps
+   * the planner from joins.
+   */
   const versions = (accountId: string, which: Fragment = sql``) => sql`
     subject e
-    CROSS JOIN linked l
     CROSS JOIN LATERAL (
-      SELECT v.* FROM store_version v
-      WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = l.id ${which} OFFSET 0
-    ) v`
+      SELECT v.* FROM store_version v WHERE v.account_id = ${accountId} AND v.entity_id = e.id ${which} OFFSET 0
+    ) v
+    JOIN linked l ON l.id = v.store_id`
 
   /** No version of the entity `e` on the store `on_store` has an override. `which` restricts that to a key. */
   const inherits = (accountId: string, which: Fragment = sql``) => sql`

@@ -63,13 +63,13 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
            NULL::text AS locale, '{sku}'::text[] AS fields, b.shown
     FROM (
       WITH bearer AS MATERIALIZED (
-        SELECT e.id, e.title, e.store_ids, e.attributes #>> '{sku,value}' AS sku
+        SELECT e.id, e.attributes #>> '{sku,value}' AS sku
         FROM subject e
         WHERE e.kind = 'variant' AND e.store_ids <> '{}' AND NOT is_empty_text(e.attributes #>> '{sku,value}')
       ), shared AS MATERIALIZED (
         -- Bearers are all variants, so they are looked up, once for each SKU.
-        SELECT own.sku, g.bearers, g.first
-        FROM (SELECT DISTINCT b.sku FROM bearer b) own
+        SELECT own.sku, own.ids, g.bearers, g.first
+        FROM (SELECT b.sku, array_agg(b.id) AS ids FROM bearer b GROUP BY b.sku) own
         CROSS JOIN LATERAL (
           -- One more than is listed, because a row leaves itself out.
           SELECT count(*) AS bearers, (array_agg(o.id ORDER BY o.id))[1:${sql.literal(String(maxDuplicates + 1))}] AS first
@@ -79,7 +79,7 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
         WHERE g.bearers > 1
       )
       SELECT b.id, b.title, b.store_ids,
-             jsonb_build_object('sku', b.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
+             jsonb_build_object('sku', g.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
                SELECT jsonb_build_object('entity_id', o.id, 'title', o.title, 'product_id', p.id, 'product_title', p.title)
                FROM unnest(array_remove(g.first, b.id)) WITH ORDINALITY AS other (id, place)
                -- Look-ups by key: without statistics a join would read all entities for each variant.
@@ -93,7 +93,11 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
                ORDER BY other.place
                LIMIT ${sql.literal(String(maxDuplicates))}
              )) AS shown
-      FROM bearer b JOIN shared g ON g.sku = b.sku
+      FROM shared g
+      CROSS JOIN unnest(g.ids) AS own (id)
+      CROSS JOIN LATERAL (
+        SELECT e.id, e.title, e.store_ids FROM entity e WHERE e.account_id = ${accountId} AND e.id = own.id OFFSET 0
+      ) b
       OFFSET 0
     ) b
     CROSS JOIN LATERAL unnest(b.store_ids) AS s (id)`

@@ -14,7 +14,7 @@ export const makeSyncScan =
                'message', left(v.last_publish_error ->> 'message', ${mostShownCharacters})
              ))
            END AS shown
-    FROM ${versions(accountId, sql`AND l.platform <> 'none'`)}
+    FROM ${versions(accountId, sql`AND (v.pending_publish OR v.last_publish_status IN ('failed', 'never_published'))`)}
     JOIN ${definitions} ON definition.kind = e.kind
     CROSS JOIN LATERAL (
       SELECT ARRAY(
@@ -55,4 +55,4 @@ export const makeSyncScan =
       ('sync-pending', v.pending_publish),
       ('sync-never-published', v.last_publish_status = 'never_published')
     ) AS s (section, is_so)
-    WHERE (v.pending_publish OR v.last_publish_status IN ('failed', 'never_published')) AND s.is_so`
+    WHERE l.platform <> 'none' AND s.is_so`
