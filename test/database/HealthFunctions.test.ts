@@ -206,10 +206,16 @@ for (const engine of engines) {
           const called = (expression: string) =>
             Effect.map(
               sql`EXPLAIN (VERBOSE) SELECT ${sql.literal(expression)} FROM entity e`,
-              (plan) => JSON.stringify(plan).match(/\b(key_fits|effective_value|is_empty_text|is_empty_html|value_keeps)\(/)?.[1]
+              (plan) =>
+                JSON.stringify(plan).match(
+                  /\b(key_fits|effective_value|is_empty_text|is_empty_html|value_keeps)\(/
+                )?.[1]
             )
           // It calls value_keeps for the values that it does not decide by itself.
-          assert.strictEqual(yield* called("key_fits(e.attributes -> 'a', e.title, e.attributes ->> 'b')"), "value_keeps")
+          assert.strictEqual(
+            yield* called("key_fits(e.attributes -> 'a', e.title, e.attributes ->> 'b')"),
+            "value_keeps"
+          )
           assert.isUndefined(yield* called("effective_value(e.attributes, '{}', 'a')"))
           assert.isUndefined(yield* called("is_empty_text(e.title)"))
           assert.isUndefined(yield* called("is_empty_html(e.title)"))
