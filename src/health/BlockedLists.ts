@@ -2,11 +2,11 @@ import type { EntityId } from "../model/Ids.ts"
 import type { BlockedList } from "./HealthBases.sql.ts"
 import type { BlockCount } from "./HealthScanRows.sql.ts"
 
-/** The blocks of a range of rows. */
+/** The rows of a scanned range of entities, divided into blocks. */
 export interface DividedRows {
-  /** The entity with which each block begins. */
+  /** The first entity of each block. */
   readonly starts: ReadonlyArray<EntityId>
-  /** The rows of each list in them. The first block of the range is 1. */
+  /** Number of rows of each list in each block. The first block of the range is number 1. */
   readonly blocks: ReadonlyArray<BlockCount>
 }
 
@@ -20,8 +20,8 @@ const rowsOf = ({ firsts, total }: Pick<BlockedList, "firsts" | "total">) =>
   firsts.map((first, index) => (firsts[index + 1] ?? total) - first)
 
 /**
- * The lists that change: their blocks get `changes` more rows, and the blocks of a range follow. `count`: the number of blocks of
- * the base before.
+ * Returns the lists that change: adds `changes` to the counts of their existing blocks and appends the blocks of a new
+ * range. `count`: number of blocks before the new range.
  */
 export const addBlocks = (
   before: ReadonlyArray<BlockedList>,

@@ -59,7 +59,9 @@ export interface CheckChanges {
   readonly structure?: Partial<StructureRules> | undefined
 }
 
-/** The quality of the caller's catalog. It is scanned on request and otherwise read from the last scan. */
+/**
+ * Reports problems of the caller's catalog. Scans run on request; all other methods read the result of the last scan.
+ */
 export class DataHealth extends Context.Tag("catalog/DataHealth")<
   DataHealth,
   {
@@ -80,7 +82,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
      */
     readonly issues: (query: IssuesQuery) => Effect.Effect<HealthIssuePage, ValidationFailed | NotFound, CurrentActor>
     /**
-     * The number of issues on all pages of a section, as of its last scan, of all fields. Never scans. NotFound as for `issues`.
+     * Number of issues of a section in its last scan, over all pages and fields. Never scans. NotFound as for `issues`.
      */
     readonly countIssues: (
       query: Omit<IssuesQuery, "page" | "page_size" | "field">
@@ -99,9 +101,9 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       kind: EntityKind,
       levels: Partial<FieldsToFill>
     ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
-    /** The scans from nothing that are not finished. Nobody may be working on them. */
+    /** Full scans that are not finished. It is possible that no process works on them at the moment. */
     readonly unfinished: Effect.Effect<ReadonlyArray<ScanProgress>, never, CurrentActor>
-    /** Deletes what scans of all accounts have left. Returns the number of deleted rows. */
+    /** Deletes outdated rows of scans, in all accounts. Returns the number of deleted rows. */
     readonly forget: Effect.Effect<number>
     /** Changes the rules of divergence and structure. Omitted rules stay the same. */
     readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
@@ -258,7 +260,7 @@ const ruleIssues = (rules: CompletenessRules): ReadonlyArray<Issue> =>
         if (fields.indexOf(field) < index) return [{ path, message: `${field} is listed twice` }]
         if (level === "recommended" && rules[kind].required.includes(field))
           return [{ path, message: `${field} is already required` }]
-        // Rules may name a metafield before it has a definition.
+        // A rule may name a metafield that has no definition yet.
         if (Object.hasOwn(builtInFields[kind], field) || isMetafieldKey(field)) return []
         const message = keyMisfit(kind, field, builtInKeyRules)
         return message === undefined ? [] : [{ path, message }]

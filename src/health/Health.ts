@@ -5,7 +5,7 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** The dimensions of catalog quality, in the order of answers. */
+/** The dimensions of catalog quality. Responses list them in this order. */
 export const HealthDimension = Schema.Literal(
   "sync",
   "completeness",
@@ -77,7 +77,10 @@ export type StructureRules = typeof StructureRules.Type
 
 const defaultStructure: StructureRules = { zero_price: "issue" }
 
-/** All rules of an account. Saved rules from before the rules of divergence and structure existed get the defaults. */
+/**
+ * All rules of an account. Rules that were saved before the rules of divergence and structure existed get their
+ * defaults.
+ */
 export const HealthRules = Schema.Struct({
   ...CompletenessRules.fields,
   divergence: Schema.optionalWith(DivergenceRules, { default: () => defaultDivergence }),
@@ -101,13 +104,13 @@ export const defaultRules: HealthRules = {
 export const completenessLevels = ["required", "recommended"] as const
 export type CompletenessLevel = (typeof completenessLevels)[number]
 
-/** The kinds that have a field of this level. */
+/** The kinds of entities with at least one field of this level. */
 export const kindsWith = (level: CompletenessLevel, rules: CompletenessRules): ReadonlyArray<EntityKind> =>
   EntityKind.literals.filter((kind) => rules[kind][level].length > 0)
 
 const count = (description: string) => Schema.Int.annotations({ description })
 
-/** The members of every result. */
+/** Fields that every result has. */
 const head = {
   checked: count(
     "Number of checked entities: those on a store, of the kinds of the dimension. Divergence: on two stores. Sync: on a store with a platform. Completeness: of kinds with a required field."
@@ -128,7 +131,7 @@ const head = {
   )
 }
 
-/** A member that results of earlier versions of the service do not have. */
+/** A field that is missing in results stored by earlier versions of the service. */
 const addedLater = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const entitiesIn = (section: HealthSection) => count(`Entities in ${section}.`)
@@ -189,7 +192,7 @@ const TranslationsResult = Schema.Struct({
   ).annotations({ description: "By locale." })
 }).annotations({ identifier: "TranslationsHealth" })
 
-/** The numbers of a scan. Members beside the common ones depend on the dimension. */
+/** The result of a scan. Each dimension adds its own fields to the common ones. */
 export const HealthResult = Schema.Union(
   SyncResult,
   CompletenessResult,
@@ -231,7 +234,7 @@ export const HealthOverview = Schema.Struct({
 }).annotations({ identifier: "HealthOverview" })
 export type HealthOverview = typeof HealthOverview.Type
 
-/** Length at which an issue cuts a value. */
+/** Longer values are cut to this length in an issue. */
 export const mostShownCharacters = 200
 
 export const FieldValue = Schema.Struct({ field: Schema.String, value: Schema.String })
@@ -317,6 +320,6 @@ export const HealthIssuePage = Schema.Struct({
 }).annotations({ identifier: "HealthIssuePage" })
 export type HealthIssuePage = typeof HealthIssuePage.Type
 
-/** The type of a field, from the entity's own values if they have it, else from the definition. */
+/** The type of a field: from the entity's own value if it has one, otherwise from the definition. */
 export const fieldType = (kind: EntityKind, field: string, layers: ReadonlyArray<Attributes> = []): string =>
   typeOf(kind, field, layers)

@@ -10,18 +10,20 @@ import { HealthDimension } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { LinkedStore, Population, RowCount } from "./HealthScanRows.sql.ts"
 
-/** Which scan a base belongs to. `storeId` null: of the account. */
+/** The account or store that a base describes. `storeId` null: the whole account. */
 export interface ScanOf {
   readonly accountId: AccountId
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
 }
 
-/** The rows of a scan, and the numbers that they are counted with. */
+/**
+ * The stored state of a scan: its rows, and the counts from which its result is computed. Incremental scans update it.
+ */
 export const HealthBase = Schema.Struct({
   base: Schema.Number,
   version: Schema.Number,
-  /** Entities below were scanned. Null: all. */
+  /** Entities with smaller ids are scanned. Null: all entities are scanned. */
   reached: Schema.NullOr(EntityId),
   fingerprint: Schema.String,
   stores: Schema.Array(LinkedStore),
@@ -34,7 +36,7 @@ export const HealthBase = Schema.Struct({
 })
 export type HealthBase = typeof HealthBase.Type
 
-/** The rows of a list in each block of its base. Blocks at the end may be missing. */
+/** Number of rows of one list in each block of its base. Blocks at the end may be missing. */
 export const BlockedList = Schema.Struct({
   section: Schema.String,
   storeId: StoreId,
@@ -45,7 +47,7 @@ export const BlockedList = Schema.Struct({
 })
 export type BlockedList = typeof BlockedList.Type
 
-/** Rows of a deleted base per statement. */
+/** Rows of a deleted base to delete per statement. */
 const rowsAtOnce = 20_000
 
 const Scanned = Schema.Struct({
@@ -54,7 +56,7 @@ const Scanned = Schema.Struct({
   storeId: Schema.NullOr(StoreId)
 })
 
-/** Statements on bases. Scans change them under the lock of their dimension. */
+/** Statements on bases. A scan locks its dimension before it changes its base. */
 export const makeHealthBases = (sql: SqlClient) => {
   const scope = (storeId: string | null) => storeId ?? nilUuid
 
@@ -71,8 +73,8 @@ export const makeHealthBases = (sql: SqlClient) => {
   })
 
   /**
-   * Begins a base without rows. From now on writers insert notes: the update waits for writers that did not see it, so nothing
-   * after the version of the base is missing in them.
+   * Creates an empty base. From now on, writers insert change notes. The update waits for writers that started before
+   * it, so no change after the base's version lacks a note.
    */
   const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
     Effect.gen(function* () {
@@ -93,7 +95,7 @@ export const makeHealthBases = (sql: SqlClient) => {
         scanned = ${base.scanned}, starts = b.starts || ${[...starts]}::uuid[]
     WHERE b.account_id = ${accountId} AND b.base = ${base.base}`
 
-  /** The first entity that is not in the range of this many entities from `from` on. Null: the range has no end. */
+  /** The first entity after a range of `entities` entities that begins at `from`. Null: none follows. */
   const endOf = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, from: EntityId, entities: Schema.Number }),
     Result: Schema.Struct({ end: Schema.NullOr(EntityId) }),
@@ -104,7 +106,7 @@ export const makeHealthBases = (sql: SqlClient) => {
       ) AS "end"`
   })
 
-  /** The number of changed entities in the notes after a version. Entities that changed twice count twice. */
+  /** Number of changed entities in the notes after a version. An entity that changed twice counts twice. */
   const changedSince = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, version: Schema.Number }),
     Result: Schema.Struct({ changed: Schema.Number }),
@@ -135,7 +137,7 @@ export const makeHealthBases = (sql: SqlClient) => {
           ON CONFLICT (account_id, base, section, store_id, locale) DO UPDATE
           SET firsts = excluded.firsts, total = excluded.total`
 
-  /** Forgets the blocks of a base, so that it can be divided anew. */
+  /** Deletes the blocks of a base; the next step divides its rows again. */
   const undivide = (accountId: AccountId, base: number) =>
     Effect.zipRight(
       sql`DELETE FROM health_list l WHERE l.account_id = ${accountId} AND l.base = ${base}`,
@@ -171,12 +173,12 @@ export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>[
   return (accountId) => orDie(unfinished(accountId))
 }
 
-/** A base must be scanned again from nothing when this part of its entities changed, and at least this many. */
+/** The next scan is a full scan if at least this fraction of the entities changed, and at least this number. */
 export const mostChanged = { part: 4, entities: 10_000 }
 
-/** The bases of deleted and abandoned scans, and old notes. Small statements, each in its own transaction. */
+/** Deletes unused bases and old notes, in small statements with a transaction each. */
 export const makeTidyScans = (sql: SqlClient) => {
-  /** Neither shown nor worked on. */
+  /** Bases that no snapshot shows and no scan extends. */
   const unused = SqlSchema.findAll({
     Request: AccountId,
     Result: Schema.Struct({ base: Schema.Number }),
@@ -205,7 +207,10 @@ export const makeTidyScans = (sql: SqlClient) => {
       ({ length }) => length
     )
 
-  /** Bases that too much was changed since are scanned from nothing anyway, so their notes are not needed. */
+  /**
+   * Marks bases with too many changes since their scan. Their next scan is a full one and reads no notes, so the notes
+   * can be deleted.
+   */
   const giveUp = (accountId: AccountId) => sql`
     UPDATE health_base b SET fingerprint = ''
     WHERE b.account_id = ${accountId} AND b.fingerprint <> ''
@@ -228,7 +233,7 @@ export const makeTidyScans = (sql: SqlClient) => {
     WHERE a.account_id = ${accountId} AND a.keeps_notes
       AND NOT EXISTS (SELECT FROM health_base b WHERE b.account_id = ${accountId} AND b.fingerprint <> '')`
 
-  /** Bases that nobody has scanned for 30 days: their accounts' writers need not insert notes. */
+  /** Marks bases that were not scanned for 30 days, so that writers of their accounts stop inserting notes. */
   const retire = (accountId: AccountId) => sql`
     UPDATE health_base b SET fingerprint = ''
     WHERE b.account_id = ${accountId} AND b.fingerprint <> '' AND b.begun_at < app_now() - interval '30 days'
@@ -252,7 +257,7 @@ export const makeTidyScans = (sql: SqlClient) => {
       }
       yield* sql.withTransaction(
         Effect.gen(function* () {
-          // No scan can begin meanwhile: it would rely on notes that are not inserted.
+          // Locks the account's state, so that no scan begins and relies on notes that are no longer inserted.
           yield* sql`SELECT a.account_id FROM account_state a WHERE a.account_id = ${accountId} FOR UPDATE`
           yield* retire(accountId)
           yield* giveUp(accountId)

@@ -21,8 +21,8 @@ import {
 } from "./Health.ts"
 import { isScanned } from "./HealthScan.ts"
 
-// The rules of every section as plain functions. `scans/` has the same rules in SQL. A test with random catalogs checks that
-// both find the same rows.
+// The rules of every section as plain functions. `scans/` has the same rules in SQL. A test with random catalogs
+// compares their rows.
 
 /** A field of an entity that a store can translate. */
 export interface TranslatableSource {
@@ -42,9 +42,9 @@ export interface TranslatedValue {
   readonly outdated: boolean
 }
 
-/** The catalog of an account, as a scan reads it. */
+/** The part of an account's catalog that a scan reads. */
 export interface ScannedCatalog {
-  /** Their versions are on linked stores only. */
+  /** Entities, with their versions on linked stores only. */
   readonly aggregates: ReadonlyArray<Aggregate>
   /** The linked stores, by domain. */
   readonly stores: ReadonlyArray<Pick<Store, "id" | "platform" | "locales" | "primary_locale" | "currency">>
@@ -69,7 +69,10 @@ export interface Finding {
 
 const sortedFields = (kind: EntityKind, fields: Iterable<string>) => [...new Set(fields)].sort(compareFields(kind))
 
-/** The fields whose draft differs from the value that the store accepted. If it accepted nothing: all fields with a value. */
+/**
+ * The fields whose draft differs from the value that the store accepted last. If the store never accepted the entity:
+ * all fields with a value.
+ */
 export const unpublishedFields = (
   aggregate: Aggregate,
   version: VersionState,
@@ -77,7 +80,7 @@ export const unpublishedFields = (
 ): ReadonlyArray<string> =>
   differencesOf(aggregate.kind, version.accepted, publishable(aggregate, version, variants)).map(({ key }) => key)
 
-/** Zero, in any decimal notation. */
+/** Matches the number zero in any decimal notation. */
 const isZero = (value: string): boolean => /^-?0+(?:\.0+)?$/.test(value)
 
 const cut = (value: string) => {
@@ -104,7 +107,7 @@ interface Relations {
   readonly comparison: Comparison
 }
 
-/** Media in a gallery. */
+/** Media that at least one gallery shows. */
 export const usedMedia = (aggregates: ReadonlyArray<Aggregate>): ReadonlySet<EntityId> =>
   new Set(aggregates.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))
 
@@ -153,7 +156,7 @@ const duplicateSku = (variant: Aggregate, { duplicatesOf, productOf }: Relations
   }
 }
 
-/** Whether a variant of an active product has the price zero on the store of this version. */
+/** Whether a variant of an active product costs nothing on the store of this version. */
 const isFreeOn = (variant: Aggregate, version: VersionState, { productOf }: Relations): boolean => {
   const product = productOf(variant)
   if (product === undefined || !isZero(effectiveValue(variant, version, "price"))) return false
@@ -298,7 +301,7 @@ const inOrder = (left: Finding, right: Finding): number => {
   return String(a) < String(b) ? -1 : 1
 }
 
-/** The rows of a dimension, or of one store, by entity, store and locale. */
+/** The issues of a dimension on all stores or on one, ordered by entity, store and locale. */
 export const findingsOf = (
   dimension: HealthDimension,
   catalog: ScannedCatalog,

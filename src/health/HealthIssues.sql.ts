@@ -17,7 +17,7 @@ const InSection = Schema.Struct({
 })
 type InSection = typeof InSection.Encoded
 
-/** The snapshot that has the rows of a filter (`snapshotOf` is its store), and the conditions on the rows. */
+/** Joins the snapshot that covers a filter (`snapshotOf` is its store), and restricts its rows to the filter. */
 const inSection = (accountId: AccountId, { locale, section, storeId }: IssueFilter): typeof InSection.Type => {
   const dimension = dimensionOf(section)
   return {
@@ -30,7 +30,7 @@ const inSection = (accountId: AccountId, { locale, section, storeId }: IssueFilt
   }
 }
 
-/** Pages of a section's rows, as of its last scan. */
+/** Pages of the issues that the last scan found in a section. */
 export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<HealthRepo>, "countIssues" | "issues"> => {
   /** The rows of a snapshot under these filters. */
   const rowsOf = ({ accountId, locale, section, storeId }: InSection) => sql`
@@ -39,13 +39,13 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                    ${storeId === null ? sql`` : sql`AND i.store_id = ${storeId}`}
                    ${locale === null ? sql`` : sql`AND i.locale = ${locale}`}`
 
-  /** The snapshot that has the rows. */
+  /** The snapshot that contains the rows. */
   const snapshotOf = ({ accountId, dimension, snapshotOf: storeId }: InSection) => sql`
         FROM health_snapshot s
         WHERE s.account_id = ${accountId} AND s.dimension = ${dimension}
           AND ${storeId === null ? sql`s.store_id IS NULL` : sql`s.store_id = ${storeId}`}`
 
-  /** The list of the rows, with the numbers of rows before its blocks. */
+  /** The list that contains the rows, with the number of rows before each block. */
   const listOf = ({ accountId, locale, section, storeId }: InSection) => sql`
           FROM health_list l
           WHERE l.account_id = ${accountId} AND l.base = s.base AND l.section = ${section}
@@ -64,7 +64,8 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
       rows: Schema.Array(HealthIssue)
     }),
     execute: ({ after, count, fields, ...filter }) => {
-      // Blocks count the rows of all fields, so pages of a field are counted from the first row.
+      // Blocks count the rows of all fields. A page that is filtered by field therefore has to be counted from the
+      // first row.
       const onPage =
         fields === undefined
           ? sql`AND i.entity_id >= p.start
@@ -73,7 +74,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
           : sql`AND i.fields && ${fields}::text[]
                  ORDER BY i.entity_id, i.store_id, i.locale
                  LIMIT ${count}::bigint OFFSET ${after}::bigint`
-      // The block of the first row of the page.
+      // The block that contains the first row of the page.
       const place = sql`(
           SELECT b.starts[k.block] AS start, ${after}::bigint - k.first AS skipped
           FROM (
@@ -90,7 +91,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                           'entity_id', i.entity_id, 'entity_type', i.entity_type, 'title', i.title,
                           'store_id', i.store_id, 'fields', i.fields, 'locale', nullif(i.locale, '')
                         )
-                        -- A variant is read as it is now, because a scan does not read the products of its rows.
+                        -- The title of a variant's product is read now, because the scan did not store it.
                         || CASE WHEN i.entity_type = 'variant' THEN (
                           SELECT jsonb_build_object(
                             'sku', coalesce(e.attributes #>> '{sku,value}', ''), 'product_id', p.id,
@@ -123,7 +124,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
   return {
     issues: (accountId, { fields, page, pageSize, ...filter }) =>
       Effect.map(
-        // Reads one row more, to know whether another page follows.
+        // Reads one more row than a page has, to see whether another page follows.
         orDie(
           readIssues({ ...inSection(accountId, filter), fields, after: (page - 1) * pageSize, count: pageSize + 1 })
         ),

@@ -35,7 +35,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyHealth: Pick<MemorySlices, "health"> = { health: { rules: null, snapshots: [] } }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** In-memory repository. It passes the same contract suite as `layer`. */
 export const layerHealthRepoMemory = Layer.effect(
   HealthRepo,
   Effect.gen(function* () {
@@ -132,7 +132,7 @@ export const layerHealthRepoMemory = Layer.effect(
       rules: rulesOf,
       lockRules: rulesOf,
       keepRules: (accountId, rules) => change(accountId, (health) => ({ ...health, rules })),
-      // Scans in memory are always from nothing.
+      // Every scan in memory is a full scan, so there are no bases.
       forgetBases: () => Effect.void,
       forgetStore: (accountId, storeId) =>
         Effect.gen(function* () {

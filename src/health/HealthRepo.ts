@@ -17,7 +17,7 @@ export interface IssueQuery {
   readonly pageSize: number
   readonly storeId: StoreId | null
   readonly locale: string | null
-  /** Only rows with one of these fields. Such a page is read from the first row of the section on. */
+  /** Only rows with one of these fields. Such a page is found by reading all rows before it. */
   readonly fields?: ReadonlyArray<string> | undefined
 }
 
@@ -28,20 +28,20 @@ export interface IssueRows {
   readonly scannedAt: Timestamp
   readonly rows: ReadonlyArray<HealthIssue>
   readonly hasNext: boolean
-  /** `compared` of the snapshot; null: the snapshot has none. */
+  /** The snapshot's number of compared values; null: the snapshot has none. */
   readonly compared: number | null
 }
 
-/** What a step of a scan did. */
+/** The result of one step of a scan. */
 export interface ScanStep {
-  /** The number of the scan, if the step finished it. */
+  /** The number of the scan if this step finished it, otherwise null. */
   readonly run: number | null
-  /** The entities that were scanned so far, of all that there were when the scan began. */
+  /** Number of entities scanned so far. `entities`: the number of entities when the scan began. */
   readonly scanned: number
   readonly entities: number
 }
 
-/** A scan from nothing that is not finished. */
+/** A full scan that is not finished. */
 export interface ScanProgress extends Omit<ScanStep, "run"> {
   readonly dimension: HealthDimension
   /** null: the scan of the account. */
@@ -64,25 +64,26 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       storeId: StoreId | null
     ) => Effect.Effect<number>
     /**
-     * Does one step of a scan of the account or of one store, in the caller's transaction, which holds the lock of the
-     * dimension. Repeat it until it returns the scan's number. A scan from nothing has many steps, and any process can go on
-     * with it; a scan after it brings its result up to date in one. The step that finishes a scan replaces the snapshots, and
-     * its caller raises the account's counter: all rows and numbers are then of the moment of that step. A scan of the account
-     * also writes the snapshots of its stores, in dimensions that have them. A store that is not linked has no snapshot afterwards.
+     * Runs one step of a scan of the account or of one store. The caller opens the transaction, locks the dimension,
+     * and repeats the step until it returns the scan's number. A full scan has many steps; any process can continue it.
+     * An incremental scan has one step, which applies the changes since the last scan. The last step replaces the
+     * snapshots, and the caller then raises the account's version, so rows and numbers show the state at that step. In
+     * dimensions with snapshots per store, a scan of the account also writes those of its stores and deletes those of
+     * stores that are not linked.
      */
     readonly scan: (
       accountId: AccountId,
       dimension: HealthDimension,
       storeId: StoreId | null
     ) => Effect.Effect<ScanStep>
-    /** The scans from nothing that are not finished. Nobody may be working on them. */
+    /** Full scans that are not finished. It is possible that no process works on them at the moment. */
     readonly unfinished: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ScanProgress>>
     /**
-     * Deletes what scans have left: rows that are no longer shown, and notes of changes that every scan knows or that no scan
-     * will use. Returns the number of deleted rows. In several short transactions, so not inside one.
+     * Deletes rows that are no longer shown, and change notes that no scan needs any more. Returns the number of
+     * deleted rows. Uses several short transactions, so it must not be called inside one.
      */
     readonly tidy: (accountId: AccountId) => Effect.Effect<number>
-    /** The same for every account that was ever scanned. */
+    /** Runs `tidy` for every account that was ever scanned. */
     readonly tidyAll: Effect.Effect<number>
     /** The last snapshots of the account, or of a store in dimensions with snapshots per store, as JSON text by dimension. */
     readonly snapshots: (
@@ -91,7 +92,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     ) => Effect.Effect<ReadonlyMap<HealthDimension, string>>
     /** None: the section was never scanned. */
     readonly issues: (accountId: AccountId, query: IssueQuery) => Effect.Effect<Option.Option<IssueRows>>
-    /** The number of rows on all pages of `issues`; 0 also when the section was never scanned. */
+    /** Number of rows on all pages of `issues`; also 0 if the section was never scanned. */
     readonly countIssues: (accountId: AccountId, filter: IssueFilter) => Effect.Effect<number>
     readonly rules: (accountId: AccountId) => Effect.Effect<HealthRules>
     /** Reads the rules and locks them until the transaction ends. */
@@ -102,7 +103,10 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
      * dimensions of the latter. Waits for running scans and prevents new ones until the transaction ends.
      */
     readonly forgetStore: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<HealthDimension>>
-    /** Lets the next scans of the account be from nothing. The snapshots stay. Waits as `forgetStore` does. */
+    /**
+     * Makes the next scans of the account full scans. The snapshots stay. Waits for running scans as `forgetStore`
+     * does.
+     */
     readonly forgetBases: (accountId: AccountId) => Effect.Effect<void>
   }
 >() {

@@ -13,7 +13,7 @@ import { makeHealthScans } from "./HealthScans.ts"
 import { makeAffected } from "./scans/Affected.sql.ts"
 import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** A linked store, as scans read it. */
+/** The settings of a linked store that scans read. */
 export const LinkedStore = Schema.Struct({
   id: StoreId,
   domain: Schema.String,
@@ -24,7 +24,7 @@ export const LinkedStore = Schema.Struct({
 })
 export type LinkedStore = typeof LinkedStore.Type
 
-/** The number of entities of a kind on a set of stores. Of a change: how many more. */
+/** Number of entities of one kind that are on exactly these stores. In a change: the difference. */
 export const Population = Schema.Struct({
   kind: EntityKind,
   storeIds: Schema.Array(StoreId),
@@ -32,7 +32,10 @@ export const Population = Schema.Struct({
 })
 export type Population = typeof Population.Type
 
-/** Counts of rows: of the account (`storeId` null) or of a store, in total or under one name. Of a change: how many more. */
+/**
+ * Number of rows and affected entities, of the account (`storeId` null) or of a store, in total or for one name. In a
+ * change: the difference.
+ */
 export const RowCount = Schema.Struct({
   storeId: Schema.NullOr(StoreId),
   what: Schema.Literal("all", "section", "field", "locale"),
@@ -42,7 +45,10 @@ export const RowCount = Schema.Struct({
 })
 export type RowCount = typeof RowCount.Type
 
-/** How many rows more a list has in a block, from 1. `storeId` zeros: of all stores. `locale` '': of all languages. */
+/**
+ * Number of rows that one block of a list gained. Blocks are numbered from 1. `storeId` zeros: all stores. `locale` '':
+ * all languages.
+ */
 export const BlockCount = Schema.Struct({
   section: Schema.String,
   storeId: StoreId,
@@ -52,37 +58,40 @@ export const BlockCount = Schema.Struct({
 })
 export type BlockCount = typeof BlockCount.Type
 
-/** What a step of a scan read and changed, all of one moment. */
+/** The data that one step of a scan read and the changes that it made, in one statement. */
 export const Stepped = Schema.Struct({
   version: Schema.Number,
   /** The linked stores of the scan, by domain. */
   stores: Schema.Array(LinkedStore),
   population: Schema.Array(Population),
   counts: Schema.Array(RowCount),
-  /** Of rows below `reached`. */
+  /** Changes of the blocks below `reached`. */
   blocks: Schema.Array(BlockCount),
-  /** The entities of the new range. */
+  /** Number of entities in the new range. */
   scanned: Schema.Number
 })
 export type Stepped = typeof Stepped.Type
 
-/** The sections whose rows a dimension has, with those that are only counted. */
+/** The sections in which a dimension has rows, including those whose rows are only counted. */
 const sectionsIn = (dimension: HealthDimension): ReadonlyArray<string> => [
   ...sectionsOf(dimension),
   ...(dimension === "media" ? [unusedOnNoStore] : [])
 ]
 
-/** The lists that have a row `r`: of its section, and of its store, its language, or both. */
+/** The lists that include a row `r`: the list of its section, of its store, of its language, and of both. */
 const listsOf = (sql: SqlClient, dimension: HealthDimension) => sql`
   CROSS JOIN LATERAL (
     VALUES (${nilUuid}::uuid, ''), (r.store_id, '')
     ${dimension === "translations" ? sql`, (${nilUuid}::uuid, r.locale), (r.store_id, r.locale)` : sql``}
   ) AS l (store_id, locale)`
 
-/** The numbers of `signed` (sign, section, entity_id, store_id, locale, fields): of rows with sign 1 less those with sign -1. */
+/**
+ * Changes of the counts: rows of `signed` (sign, section, entity_id, store_id, locale, fields) count with their sign, 1
+ * or -1.
+ */
 const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
   const byStore = isPerStore(dimension)
-  // Recommended fields have a score of their own and do not make an entity incomplete.
+  // Missing recommended fields have a separate score; they do not make an entity incomplete.
   const scored =
     dimension === "completeness"
       ? sql`WHERE r.section = 'completeness-required'`
@@ -132,8 +141,8 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
 const subjectColumns = "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids"
 
 /**
- * One step of a scan in one statement, so everything is of one moment: brings the rows of entities below `reached` up to date
- * with the notes after `version`, and adds the rows of the entities from `reached` up to `end`.
+ * One step of a scan in one statement, so that all its reads see the same moment. It updates the rows of entities below
+ * `reached` with the notes after `version`, and adds rows for the entities from `reached` up to `end`.
  */
 export const makeStep = (sql: SqlClient) => {
   const scans = makeHealthScans(sql)
@@ -252,7 +261,10 @@ export const makeStep = (sql: SqlClient) => {
   })
 }
 
-/** Divides the rows of a range into blocks of `rowsPerBlock`, and counts them by block and list. The first block begins with the range. */
+/**
+ * Divides the rows of a range into blocks of `rowsPerBlock` rows, and counts the rows by block and list. The first
+ * block begins with the first entity of the range.
+ */
 export const makeDivideRows = (sql: SqlClient, rowsPerBlock: number) =>
   SqlSchema.single({
     Request: Schema.Struct({

@@ -24,30 +24,30 @@ import { makeHealthScans } from "./HealthScans.ts"
 import { makeNextRun, makeReplaceSnapshots } from "./HealthSnapshots.sql.ts"
 import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** Sizes of the parts of a scan. */
+/** Sizes of the steps and blocks of a scan. */
 export interface ScanSizes {
-  /** Entities that a step of a scan from nothing reads. */
+  /** Number of entities that one step of a full scan reads. */
   readonly entitiesPerStep: number
-  /** Rows of all sections in a block. */
+  /** Number of rows in a block, over all sections. */
   readonly rowsPerBlock: number
 }
 
-/** A list with so many times the rows of a block in one of its blocks is divided anew. */
+/** The base is divided into blocks again when one block of a list has more than this many times `rowsPerBlock` rows. */
 const mostPerBlock = 10
 
-/** The stores of a scan changed during a step. */
+/** Signals that stores were linked, unlinked or changed during a step. */
 class StoresChanged {
   readonly _tag = "StoresChanged"
 }
 
-/** Reads what a scan depends on beside the entities. */
+/** Reads the other inputs of a scan: its rules and stores. */
 const makeScanPlans = (sql: SqlClient) => {
   const readRules = makeHealthRules(sql).rules
   const metafields = readMetafieldRules(sql)
   const scans = makeHealthScans(sql)
   const linkedStores = makeLinkedStores(sql)
 
-  /** The rules of the scan, and a hash of everything that decides its rows beside the catalog. */
+  /** The rules of the scan, and a hash of all inputs except the catalog. */
   const readPlan = ({ accountId, dimension }: ScanOf) =>
     Effect.gen(function* () {
       const rules = yield* readRules(accountId)
@@ -71,8 +71,9 @@ const makeScanPlans = (sql: SqlClient) => {
 type ScanPlan = Effect.Effect.Success<ReturnType<ReturnType<typeof makeScanPlans>["readPlan"]>>
 
 /**
- * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
- * and every later step adds a range of entities to it; a scan with one has a single step.
+ * Runs one step of a scan. The caller opens the transaction and locks the dimension. Without a usable base, the first
+ * step creates one and each later step adds a range of entities. With a usable base, the scan is incremental and has
+ * one step.
  */
 export const makeScan = (
   sql: SqlClient,
@@ -85,7 +86,10 @@ export const makeScan = (
   const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
 
   const { readLinked, readPlan } = makeScanPlans(sql)
-  /** Whether a base can be brought up to date. Too many changes are scanned from nothing: that is in bounded steps. */
+  /**
+   * Whether a base can be updated incrementally. After too many changes it cannot: a full scan is slower, but its steps
+   * have a bounded length.
+   */
   const isUsable = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, { fingerprint }: ScanPlan) =>
     Effect.gen(function* () {
       if (base.fingerprint !== fingerprint || !keepsStores(scan.dimension, base.stores, linked)) return false
@@ -93,7 +97,7 @@ export const makeScan = (
       return changed <= Math.max(mostChanged.entities, base.entities / mostChanged.part)
     })
 
-  /** Brings the blocks of a base up to date: of the rows before the step, and of the new range. */
+  /** Updates the blocks of a base after a step. */
   const divide = ({ accountId, dimension }: ScanOf, base: HealthBase, end: EntityId | null, { blocks }: Stepped) =>
     Effect.gen(function* () {
       const before = yield* lists({ accountId, base: base.base })
@@ -110,7 +114,7 @@ export const makeScan = (
       return all.starts
     })
 
-  /** Replaces the snapshots of a complete base. */
+  /** Replaces the snapshots by those of a complete base. */
   const show = (scan: ScanOf, run: number, base: HealthBase, rules: HealthRules) => {
     const storeIds = base.stores.map(({ id }) => id)
     const results = scopesOf(scan.dimension, scan.storeId, storeIds).map((scope) => ({
@@ -122,7 +126,10 @@ export const makeScan = (
     return replaceSnapshots({ ...scan, run, base: base.base, asOfVersion: base.version, results })
   }
 
-  /** Adds the next range to a base, or nothing to a complete one, and brings it up to date. Returns it if it is complete. */
+  /**
+   * Adds the next range to an incomplete base, and applies the changes since its last step. Returns the base once it is
+   * complete.
+   */
   const advance = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, plan: ScanPlan) =>
     Effect.gen(function* () {
       const { accountId } = scan
@@ -136,7 +143,7 @@ export const makeScan = (
         reached: base.reached,
         end
       })
-      // The rows of other entities were found with the stores as they were.
+      // Rows from earlier steps depend on the stores as they were then.
       if (!keepsStores(scan.dimension, linked, stepped.stores)) return yield* Effect.fail(new StoresChanged())
       const starts = yield* divide(scan, base, end, stepped)
       const next: HealthBase = {
@@ -155,8 +162,8 @@ export const makeScan = (
   return (accountId, dimension, storeId) =>
     Effect.gen(function* () {
       const scan: ScanOf = { accountId, dimension, storeId }
-      // A step reads many rows, and finds all but the changed entities by key: plans that read whole tables would make each step
-      // as expensive as the scan.
+      // A step reads many rows, but must find everything except the changed entities by key. A plan that reads whole
+      // tables would make each step as slow as a full scan.
       yield* sql`
         SELECT set_config(s.name, s.value, true)
         FROM (VALUES ('statement_timeout', '10min'), ('work_mem', '64MB'), ('jit', 'off'), ('enable_seqscan', 'off'),
@@ -171,7 +178,7 @@ export const makeScan = (
       }
       const next = yield* advance(scan, base, linked, plan).pipe(
         sql.withTransaction,
-        // The next step finds a base that is not usable.
+        // The next step sees that the base is not usable and creates a new one.
         Effect.catchTag("StoresChanged", () => Effect.succeed(base))
       )
       const progress = { scanned: next.scanned, entities: next.entities }
@@ -181,7 +188,7 @@ export const makeScan = (
     }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
 }
 
-/** The values of a store on which the rows of a dimension depend. */
+/** The settings of a store that affect the rows of a dimension. */
 const basisOf = (dimension: HealthDimension, { currency, language, locales, platform }: LinkedStore): string => {
   switch (dimension) {
     case "sync":
@@ -195,7 +202,10 @@ const basisOf = (dimension: HealthDimension, { currency, language, locales, plat
   }
 }
 
-/** Whether all these stores are still linked, and their rows do not depend on anything that changed. More stores may be linked. */
+/**
+ * Whether all these stores are still linked and have the same settings as before, where the dimension depends on them.
+ * More stores may be linked.
+ */
 const keepsStores = (
   dimension: HealthDimension,
   before: ReadonlyArray<LinkedStore>,
@@ -228,7 +238,7 @@ const addCounts = (before: ReadonlyArray<RowCount>, change: ReadonlyArray<RowCou
   return [...counts.values()].filter(({ entities, rows }) => entities !== 0 || rows !== 0)
 }
 
-/** The snapshots that a scan writes: of the account (null), or of a store. */
+/** The snapshots that a scan writes: null is the account's, an id is a store's. */
 const scopesOf = (
   dimension: HealthDimension,
   storeId: StoreId | null,
@@ -236,14 +246,14 @@ const scopesOf = (
 ): ReadonlyArray<StoreId | null> =>
   storeId === null ? [null, ...(isPerStore(dimension) ? storeIds : [])] : storeIds.filter((id) => id === storeId)
 
-/** The numbers of one snapshot. */
+/** The counts for one snapshot. */
 const countsOf = (
   { dimension, storeId }: ScanOf,
   rules: HealthRules,
   scope: StoreId | null,
   { counts, population: groups, stores }: HealthBase
 ): Counts => {
-  // All rows of one store's scan are of that store.
+  // A scan of one store has only rows of that store.
   const ofScope = counts.filter((row) => row.storeId === (storeId === null ? scope : null))
   const { kinds, leastStores } = populationOf(dimension, rules)
   const recommended = kindsWith("recommended", rules)

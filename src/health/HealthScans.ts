@@ -9,8 +9,9 @@ import { makeSyncScan } from "./scans/SyncScans.ts"
 import { makeTranslationScan } from "./scans/TranslationScans.ts"
 
 /**
- * The scan of each dimension in SQL, over the effective values of all versions on linked stores. HealthFindings.memory.ts has
- * the same rules in memory. `shown` of a row is a list, the `values` of an issue, or an object of its other members.
+ * The scan of each dimension in SQL. It checks the effective values of all versions on linked stores.
+ * HealthFindings.memory.ts has the same rules in memory. Column `shown`: a list becomes the `values` of an issue, an
+ * object becomes its other fields.
  */
 export const makeHealthScans = (sql: SqlClient): Readonly<Record<HealthDimension, Scan>> => {
   const parts = makeScanParts(sql)

@@ -26,7 +26,7 @@ export const makeNextRun = (sql: SqlClient): Repo["ticket"] => {
   return Effect.map(Effect.orDie(nextRun()), ({ run }) => run)
 }
 
-/** The snapshots of the last scans, and the lock of a scan. */
+/** Statements that read the snapshots of the last scans, and that lock a dimension. */
 export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "snapshots" | "ticket" | "tryLock"> => {
   const tryLock = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, dimension: HealthDimension }),
@@ -83,7 +83,7 @@ export interface NewSnapshots {
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
   readonly run: number
-  /** The base that has the rows. */
+  /** The base that contains the rows. */
   readonly base: number
   readonly asOfVersion: number
   /** `result` is JSON text. */
@@ -109,7 +109,7 @@ export const makeReplaceSnapshots =
         WHERE a.account_id = ${accountId}`
     })
 
-/** After either of the two, every scan is from nothing, so writers need not insert notes. */
+/** After either of these, every scan of the account is a full one, so writers need not insert notes. */
 export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))

@@ -33,8 +33,8 @@ const relationships = ["variant_ids", "media_ids", "members"]
 const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
 
 /**
- * The names that a field has in the rows of a section; undefined: no field is requested. ValidationFailed: no row of the section
- * can have the field.
+ * The names of a field in the rows of a section; undefined: the request does not filter by field. ValidationFailed:
+ * rows of this section never have the field.
  */
 export const fieldsOf = (
   section: HealthSection,
@@ -51,7 +51,7 @@ export const fieldsOf = (
 }
 
 /**
- * ValidationFailed: no linked store of the account has this language, and no issue of the last scan. Sections without languages
+ * ValidationFailed: neither a linked store nor an issue of the last scan has this language. Sections without languages
  * ignore it.
  */
 export const checkLocale = (
@@ -65,7 +65,7 @@ export const checkLocale = (
     if (linked.some(({ locales }) => locales.includes(locale))) return
     const { stores } = yield* CurrentBounds
     const snapshot = (yield* repo.snapshots(accountId, null)).get("translations")
-    // The languages of the last scan are those of all stores.
+    // The last scan has the languages of all stores, so a caller that is limited to some stores does not use them.
     const scanned = snapshot === undefined || stores !== null ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
     const locales = [...new Set([...linked.flatMap(({ locales }) => locales), ...scanned])].sort()
     if (!locales.includes(locale)) return yield* ValidationFailed.at("locale", unknownLocale(locales))

@@ -50,8 +50,8 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       operations: ReadonlyArray<FillOperation>
     ) => Effect.Effect<Filled, PimLocked, CurrentActor>
     /**
-     * Gives fields the same value on stores of one language or currency that disagree. At most 500 operations, all on one
-     * kind.
+     * Gives a field the same value on all stores of one language or currency that have different values. At most 500
+     * operations, all on one kind.
      */
     readonly reconcile: (
       kind: EntityKind,
@@ -69,7 +69,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
 
-      /** The comparison of a divergence scan that begins now, among the stores that the caller can use. */
+      /** The stores that a divergence scan would compare now, limited to those that the caller can use. */
       const comparison = Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         const bounds = yield* CurrentBounds

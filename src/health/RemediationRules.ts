@@ -19,7 +19,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
 /** Limit of the operations in one batch. */
 export const mostOperations = 500
 
-/** A value for an empty field: the canonical one, or a store's. */
+/** Fills one empty field, canonical or on a store. */
 export const FillOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
@@ -113,7 +113,7 @@ const misfit = (path: string, message: string): OperationError => ({
   message: `${path}: ${message}`
 })
 
-/** The error of a field or its value; undefined: none. */
+/** The validation error of a field and its value; undefined: both are valid. */
 const misfitIn = (
   kind: EntityKind,
   key: string,
@@ -125,7 +125,7 @@ const misfitIn = (
   return wrong === undefined ? undefined : misfit(wrong.at, wrong.message)
 }
 
-/** The entities of a batch with the changes of its earlier operations. */
+/** Holds the entities of a batch, including the changes of earlier operations. */
 class Working {
   private readonly kind: EntityKind
   private readonly rules: KeyRules
@@ -178,8 +178,9 @@ class Working {
 }
 
 /**
- * Fills fields that are empty now: on a store as its override, without a store the canonical value. A field that is not empty
- * stays as it is (`ok`, not `filled`). An operation sees the changes of earlier ones.
+ * Fills fields that are empty now. With a store the value becomes its override, without one the canonical value. A
+ * field that is not empty stays unchanged: the result is `ok`, not `filled`. An operation sees the changes of earlier
+ * ones.
  */
 export const decideFills =
   (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules) =>
@@ -207,7 +208,7 @@ export const decideFills =
 
 const emptyHint = (type: string) => (type === "html" ? "it needs text or an image" : "it needs more than white space")
 
-/** An entity as the stores of a comparison have it. */
+/** An entity, limited to its versions on the compared stores. */
 const onStores = (aggregate: Aggregate | undefined, { stores }: Comparison): Aggregate | undefined =>
   aggregate && {
     ...aggregate,
@@ -221,13 +222,13 @@ const severalGroups = (by: ComparedBy) =>
   misfit("value", `the stores disagree in more than one ${by}; name the store to write, or one winner for each ${by}`)
 
 /**
- * Gives a field the same value on the stores that disagree about it now, by the rules of a divergence scan: texts within a
- * language, prices within a currency. A winner's value goes only to stores of its own group, so no text reaches a store of
- * another language. A value without a store is written if one group disagrees. If several groups disagree it is refused,
- * because it fits at most one of them.
+ * Gives a field the same value on stores that have different ones. The groups are those of a divergence scan: texts are
+ * compared within a language, prices within a currency. The value of a winning store goes only to stores of its own
+ * group, so no text reaches a store of another language. A new value is written if exactly one group has different
+ * values. If several do, the operation is refused, because the value fits at most one of them.
  *
- * Stores that have the value already are not written. A store whose new value is the canonical one loses its override. An
- * operation sees the changes of earlier ones.
+ * Stores that already have the value are not written. If the new value equals the canonical value, the store's override
+ * is removed. An operation sees the changes of earlier ones.
  */
 export const decideReconciles =
   (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, rules: KeyRules, comparison: Comparison) =>

@@ -6,7 +6,7 @@ import { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
 import { makeScanSteps } from "./ScanSteps.ts"
 
-/** Deletes the snapshots that knew an unlinked store, and scans those dimensions again without it. */
+/** Deletes the snapshots that include an unlinked store, and scans those dimensions again. */
 export const layerScanAfterUnlink = Layer.effect(
   UnlinkHook,
   Effect.gen(function* () {
@@ -14,8 +14,8 @@ export const layerScanAfterUnlink = Layer.effect(
     const scanSteps = yield* makeScanSteps
 
     /**
-     * A scan that another process runs now began after the store was gone, so it is not repeated. A scan that fails is left
-     * to the next one.
+     * A scan that another process runs now began after the store was unlinked, so it need not be repeated. If a scan
+     * fails, the next scan makes up for it.
      */
     const scanAgain = (accountId: AccountId, dimensions: ReadonlyArray<HealthDimension>) =>
       Effect.forEach(
@@ -28,7 +28,8 @@ export const layerScanAfterUnlink = Layer.effect(
       )
 
     return {
-      // Writes beside the job noted the stores that an entity has, which are more than those that the job had reached.
+      // Writes that ran beside the job noted all stores of an entity, also those that the job had not processed yet. A
+      // full scan corrects this.
       onLinkedAgain: health.forgetBases,
       onUnlinked: (accountId, storeId) =>
         Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>

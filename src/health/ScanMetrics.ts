@@ -5,7 +5,7 @@ import type { HealthDimension } from "./Health.ts"
 let running = 0
 readBeforeExport(() => metrics.scansRunning.of().add(running))
 
-/** Counts a scan while it runs, and measures it if this process finished it. */
+/** Counts a scan as running, and records its duration if this process finished it. */
 export const measureScan = <A extends { readonly isFinished: boolean }, E, R>(
   dimension: HealthDimension,
   scan: Effect.Effect<A, E, R>

@@ -17,9 +17,9 @@ export interface ScanWork {
 const betweenReports = 10_000
 
 /**
- * Scans in steps of one transaction each, and returns the number of the last finished scan. Does nothing, or stops, when that is
- * larger than `newest` or another process works on the dimension: waiting for it would occupy a connection. What a stopped scan
- * did is kept, and the next one goes on with it.
+ * Runs a scan, one transaction per step, and returns the number of the last finished scan. Returns early if that number
+ * is larger than `newest`, or if another process works on the dimension, because waiting would occupy a connection. The
+ * finished steps of a stopped scan stay, and the next scan continues after them.
  */
 export const makeScanSteps = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -36,7 +36,7 @@ export const makeScanSteps = Effect.gen(function* () {
       return { ...done, isFinished: done.run !== null }
     }).pipe(transaction.run)
 
-  /** Steps until the scan is finished or stopped. */
+  /** Repeats steps until the scan is finished or stopped. */
   const steps = (work: ScanWork, newest: number) =>
     Effect.gen(function* () {
       let reported = yield* Clock.currentTimeMillis

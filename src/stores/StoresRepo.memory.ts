@@ -90,7 +90,7 @@ export const layerStoresRepoMemory = Layer.effect(
           const linked = linkedStores(account).map((store) => store.id)
           for (const aggregate of next) yield* updateAccount(memory, accountId, rolledUp(aggregate, linked))
           const owners = next.map(({ id, parentId }) => parentId ?? id)
-          // Scans in memory are always from nothing, so nobody reads `moved`.
+          // Every scan in memory is a full scan, so nothing reads `moved`.
           return { entities: next.length, last: next.at(-1)?.id ?? null, stale: [...new Set(owners)].sort(), moved: [] }
         }),
       completeLink: () => Effect.void,

@@ -220,7 +220,7 @@ const twoReads = Layer.effect(
 ).pipe(Layer.provide(HealthRepo.layer))
 
 /**
- * Each scan begins from nothing and has steps of five entities. `planted`: each step skips the notes of writes that were made
+ * Each scan is a full scan and has steps of five entities. `planted`: each step skips the notes of writes that were made
  * since the previous step.
  */
 const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
@@ -260,7 +260,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
 
-    it.effect("say it too when each begins from nothing, and writers come between its steps", () =>
+    it.effect("say it too when each is a full scan, and writers come between its steps", () =>
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>

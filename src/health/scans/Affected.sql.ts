@@ -3,9 +3,10 @@ import type { Fragment } from "@effect/sql/Statement"
 import type { HealthDimension } from "../Health.ts"
 
 /**
- * The entities whose rows may differ after changes, by dimension: SELECTs of ids. `changed` has the entities that the notes
- * name, and `note` the notes. A rule that reads another entity than its own, its versions and its gallery needs a line here. Look-ups by
- * key: OFFSET 0 keeps the planner from joins, because it does not know how many entities changed.
+ * Selects the ids of entities whose rows may differ after changes, by dimension. `changed`: the entities that the notes
+ * name. `note`: the notes. A rule that reads other entities than its own, its versions and its gallery needs a line
+ * here. OFFSET 0 makes the planner look up rows by key: it does not know that few entities changed, and would choose
+ * joins of whole tables.
  */
 export const makeAffected = (sql: SqlClient): Readonly<Record<HealthDimension, (accountId: string) => Fragment>> => {
   const changed = sql`SELECT c.id FROM changed c`
@@ -22,9 +23,10 @@ export const makeAffected = (sql: SqlClient): Readonly<Record<HealthDimension, (
     // A note names the media that entered or left a gallery.
     media: () => changed,
     translations: () => changed,
-    // A product lists its variants.
+    // The row of a product depends on its variants.
     sync: (accountId) => sql`${changed} UNION ${products(accountId)}`,
-    // A variant depends on the status of its product, and shows the titles of others with its SKU and of their products.
+    // The row of a variant depends on the status of its product, and shows the titles of other variants with its SKU
+    // and of their products.
     structure: (accountId) => sql`
       WITH near AS MATERIALIZED (
         ${changed}

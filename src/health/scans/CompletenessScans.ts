@@ -5,9 +5,9 @@ import { compareFields } from "../../model/FieldOrder.ts"
 import { type CompletenessLevel, type CompletenessRules, fieldType, kindsWith } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
-/** Versions with an empty field that the rules require or recommend. */
+/** Store versions in which a required or recommended field is empty. */
 export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: ScanParts): Scan => {
-  /** The fields of the rules that are empty, by kind. */
+  /** The required or recommended fields that are empty, by kind. */
   const emptyFields = (
     rules: CompletenessRules,
     level: CompletenessLevel,
@@ -34,7 +34,7 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
         )} ELSE '{}'::text[] END`
   }
 
-  // Most versions have no overrides: the empty fields of the canonical record are found once per entity.
+  // Most versions have no overrides, so the empty canonical fields are computed once per entity.
   return ({ accountId, rules }) => {
     const canonical = (field: string) => sql`coalesce(e.attributes -> ${field}::text ->> 'value', '')`
     const own = (field: string) => sql`effective_value(e.attributes, v.overrides, ${field}::text)`

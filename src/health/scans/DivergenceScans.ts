@@ -6,9 +6,9 @@ import { mostShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /**
- * Overrides that differ among the stores of a group (drafts/Divergence.ts). A store without an override has the canonical
- * value. The stores of a group therefore disagree on a field when its overrides differ, or when not every store of the group
- * that has the entity has an override. Only overrides are read.
+ * Fields with different values on the stores of a group (drafts/Divergence.ts). A store without an override has the
+ * canonical value. The values therefore differ when two overrides differ, or when only some stores of the group that
+ * have the entity have an override. So it is enough to read the overrides.
  */
 export const makeDivergenceScan =
   (sql: SqlClient, { definitions, versions }: ScanParts): Scan =>

@@ -3,7 +3,7 @@ import { nilUuid } from "../../model/Ids.ts"
 import { unusedOnNoStore } from "../HealthScan.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
-/** Files that no gallery shows, products without a file, and files without an alternative text. */
+/** Media that no gallery shows, products without media, and media without an alternative text. */
 export const makeMediaScan =
   (sql: SqlClient, { versions }: ScanParts): Scan =>
   ({ accountId }) =>
@@ -11,7 +11,7 @@ export const makeMediaScan =
     SELECT CASE WHEN e.store_ids = '{}' THEN ${unusedOnNoStore} ELSE 'media-unused' END AS section, e.id AS entity_id, e.kind AS entity_type, e.title, s.id AS store_id,
            NULL::text AS locale, '{}'::text[] AS fields, NULL::jsonb AS shown
     FROM subject e
-    -- Files on no store are counted only: under zeros, and a section that nobody can ask for.
+    -- Media on no store are only counted: with store id zeros, in a section that requests cannot name.
     CROSS JOIN LATERAL unnest(CASE WHEN e.store_ids = '{}' THEN ${[nilUuid]}::uuid[] ELSE e.store_ids END) AS s (id)
     WHERE e.kind = 'media'
       AND NOT EXISTS (SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.media_id = e.id)

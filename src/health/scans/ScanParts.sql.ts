@@ -4,7 +4,7 @@ import { builtInFields, EntityKind } from "../../model/Attribute.ts"
 import { isWritable, type KeyRules } from "../../model/KeyRules.ts"
 import type { HealthRules } from "../Health.ts"
 
-/** The account that is scanned, and its rules. */
+/** The account to scan, and its rules. */
 export interface ScanScope {
   readonly accountId: string
   readonly rules: HealthRules
@@ -12,8 +12,8 @@ export interface ScanScope {
 }
 
 /**
- * The linked stores of a scan, each with the groups in which its texts and its prices are compared. A store with an unknown
- * language or currency is a group of its own (drafts/Divergence.ts).
+ * The linked stores of a scan, each with the group for its texts and the group for its prices. A store with an unknown
+ * language or currency forms its own group (drafts/Divergence.ts).
  */
 export const makeLinkedStores = (sql: SqlClient) => (accountId: string, storeId: string | null) =>
   sql`
@@ -25,8 +25,8 @@ export const makeLinkedStores = (sql: SqlClient) => (accountId: string, storeId:
   WHERE s.account_id = ${accountId} AND s.status = 'linked' AND (${storeId}::uuid IS NULL OR s.id = ${storeId})`
 
 /**
- * The parts that several scans share. `linked` (`makeLinkedStores`) names the stores of the scan, and `subject` the rows of the
- * entities that it reads: all of them, a range, or those that changed. Everything else is looked up from these by key.
+ * SQL that several scans share. It expects two CTEs: `linked` (`makeLinkedStores`), the stores of the scan; and
+ * `subject`, the entities to read: all, a range, or those that changed. Everything else is looked up from these by key.
  */
 export const makeScanParts = (sql: SqlClient) => {
   /** For each kind: its keys in definition order, and its read-only keys. */
@@ -38,12 +38,12 @@ export const makeScanParts = (sql: SqlClient) => {
       })
     )}) AS definition (kind, keys, read_only)`
 
-  /** Orders keys by their definition, then by name. */
+  /** Sorts keys in the order of their definitions, then by name. */
   const keyOrder = (key: Fragment) => sql`coalesce(array_position(definition.keys, ${key}), 1000), ${key} COLLATE "C"`
 
   /**
-   * Every version of a subject on a linked store. `which`: only some. One look-up by key finds those of an entity: OFFSET 0 keeps
-   * the planner from joins.
+   * All versions of a subject on linked stores. `which`: a condition on them. OFFSET 0 makes the planner use one
+   * look-up by key per entity instead of a join.
    */
   const versions = (accountId: string, which: Fragment = sql``) => sql`
     subject e
@@ -52,7 +52,10 @@ export const makeScanParts = (sql: SqlClient) => {
     ) v
     JOIN linked l ON l.id = v.store_id`
 
-  /** No version of the entity `e` on the store `on_store` has an override. `which` restricts that to a key. */
+  /**
+   * True if no version of the entity `e` on the store `on_store` has an override. `which`: a condition, for example on
+   * one key.
+   */
   const inherits = (accountId: string, which: Fragment = sql``) => sql`
     NOT EXISTS (
       SELECT FROM store_version o
@@ -64,5 +67,8 @@ export const makeScanParts = (sql: SqlClient) => {
 
 export type ScanParts = ReturnType<typeof makeScanParts>
 
-/** A SELECT of (section, entity_id, entity_type, title, store_id, locale, fields, shown) for one dimension. */
+/**
+ * Builds the SELECT of one dimension, with the columns (section, entity_id, entity_type, title, store_id, locale,
+ * fields, shown).
+ */
 export type Scan = (scope: ScanScope) => Fragment

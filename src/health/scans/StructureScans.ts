@@ -30,7 +30,7 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
                FILTER (WHERE wrong.reason IS NOT NULL)
            ) END
     FROM (
-      -- MATERIALIZED: without statistics the planner would compute it again for every version.
+      -- MATERIALIZED: without statistics the planner would repeat it for every version.
       WITH rules AS MATERIALIZED (SELECT key AS kind, value AS of_keys FROM jsonb_each(${keys.toJson()}::jsonb)), e AS MATERIALIZED (
         SELECT e.id, e.kind, e.title, e.store_ids, a.key
         FROM subject e
@@ -67,11 +67,11 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
         FROM subject e
         WHERE e.kind = 'variant' AND e.store_ids <> '{}' AND NOT is_empty_text(e.attributes #>> '{sku,value}')
       ), shared AS MATERIALIZED (
-        -- Bearers are all variants, so they are looked up, once for each SKU.
+        -- The variants with a SKU are looked up once per SKU.
         SELECT own.sku, own.ids, g.bearers, g.first
         FROM (SELECT b.sku, array_agg(b.id) AS ids FROM bearer b GROUP BY b.sku) own
         CROSS JOIN LATERAL (
-          -- One more than is listed, because a row leaves itself out.
+          -- One more than the list shows, because a variant is not listed in its own row.
           SELECT count(*) AS bearers, (array_agg(o.id ORDER BY o.id))[1:${sql.literal(String(maxDuplicates + 1))}] AS first
           FROM entity o
           WHERE o.account_id = ${accountId} AND o.kind = 'variant' AND (o.attributes #>> '{sku,value}') = own.sku
@@ -82,7 +82,7 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
              jsonb_build_object('sku', g.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
                SELECT jsonb_build_object('entity_id', o.id, 'title', o.title, 'product_id', p.id, 'product_title', p.title)
                FROM unnest(array_remove(g.first, b.id)) WITH ORDINALITY AS other (id, place)
-               -- Look-ups by key: without statistics a join would read all entities for each variant.
+               -- Looks up by key: without statistics a join would read all entities for each variant.
                CROSS JOIN LATERAL (
                  SELECT o.id, o.title, o.parent_id FROM entity o
                  WHERE o.account_id = ${accountId} AND o.id = other.id OFFSET 0

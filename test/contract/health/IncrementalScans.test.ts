@@ -68,7 +68,7 @@ const scanAll = (accountId: AccountId, storeId: StoreId | null) =>
 
 class Undone extends Data.TaggedError("Undone")<{ readonly shown: string }> {}
 
-/** What the same scans show when they begin from nothing. Undone afterwards. */
+/** The results of the same scans as full scans. Undone afterwards. */
 const fromNothing = (accountId: AccountId, storeIds: ReadonlyArray<StoreId>, storeId: StoreId | null) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -224,7 +224,7 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
   }
 }
 
-/** Rare kinds are wide: after them a scan begins from nothing, so they would hide the others. */
+/** Rare kinds change much: the scan after them is a full one, so they would hide the others. */
 const wide = new Set([
   "definitions",
   "rules",
@@ -233,7 +233,7 @@ const wide = new Set([
   "a store that is unlinked and linked again"
 ])
 
-/** Random catalogs and changes. Returns the first difference between a scan after a scan and one from nothing. */
+/** Random catalogs and changes. Returns the first difference between an incremental scan and a full one. */
 const firstDifference = (name: string, number: number) =>
   Effect.gen(function* () {
     for (let catalog = 0; catalog < number; catalog++) {
@@ -276,7 +276,7 @@ const firstDifference = (name: string, number: number) =>
               const last = yield* bases
               const expected = yield* fromNothing(accountId, linked, storeId)
               yield* scanAll(accountId, storeId)
-              count((yield* bases) === last ? "scans after a scan" : "scans of which some began from nothing")
+              count((yield* bases) === last ? "incremental scans" : "scans with at least one full scan")
               yield* (yield* HealthRepo).tidy(accountId)
               const found = yield* shown(accountId, linked)
               if (found !== expected) return { round, kinds: kinds.map(([kind]) => kind), ...contrast(found, expected) }
@@ -351,16 +351,16 @@ const servicesOn = (database: (typeof engines)[number]["layer"], plant?: Planted
   )
 }
 
-describe("scans after a scan", () => {
+describe("incremental scans", () => {
   for (const { absent, layer, name } of engines)
     it.scopedLive.skipIf(absent)(
-      `show what scans from nothing show (${name})`,
+      `find the same issues as full scans (${name})`,
       () =>
         Effect.gen(function* () {
           const difference = yield* firstDifference(`Incremental ${name}`, catalogs)
           report(`Scans after a scan, ${name}`, counted)
           assert.isUndefined(difference, `seed ${seed}: ${JSON.stringify(difference, null, 1)}`)
-          assert.isAtLeast(counted["scans after a scan"] ?? 0, catalogs)
+          assert.isAtLeast(counted["incremental scans"] ?? 0, catalogs)
         }).pipe(Effect.provide(servicesOn(layer))),
       600_000
     )
