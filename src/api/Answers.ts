@@ -140,7 +140,7 @@ export const HealthOverview = Health.HealthOverview.pipe(
 )
 
 /** Maximum number of field names that a tool returns per issue. */
-const mostIssueFields = 40
+const maxIssueFields = 40
 
 /** Maximum number of characters of a value that a tool returns in an issue. */
 const issueValueCharacters = 60
@@ -166,9 +166,9 @@ const HealthIssue = Schema.Struct({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
-    fields: { most: mostIssueFields },
-    attribute_keys: { most: mostIssueFields },
-    values: { most: mostIssueFields }
+    fields: { most: maxIssueFields },
+    attribute_keys: { most: maxIssueFields },
+    values: { most: maxIssueFields }
   })
 )
 

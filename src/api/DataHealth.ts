@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { HealthDimension, HealthSection, HealthSnapshot } from "../health/Health.ts"
-import { mostOperations } from "../health/RemediationRules.ts"
+import { maxOperations } from "../health/RemediationRules.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { inAnyCase, StoreId } from "../model/Ids.ts"
 import {
@@ -61,8 +61,8 @@ const batchOf = <A, I>(operation: Schema.Schema<A, I>) => ({
     "The kind of all entities in the batch. An entity of another kind is not found."
   ),
   operations: Schema.Array(operation)
-    .pipe(Schema.maxItems(mostOperations, { message: () => `must be at most ${mostOperations} operations` }))
-    .annotations({ description: `At most ${mostOperations}, applied in order.` })
+    .pipe(Schema.maxItems(maxOperations, { message: () => `must be at most ${maxOperations} operations` }))
+    .annotations({ description: `At most ${maxOperations}, applied in order.` })
 })
 
 export const FillBatch = Schema.Struct(batchOf(FillOperation))

@@ -4,13 +4,13 @@ import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "..
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
 /** Limits that keep error responses small, whatever the request contains. */
-const mostIssues = 20
-const mostCharacters = 500
+const maxIssues = 20
+const maxCharacters = 500
 
-const cut = (text: string) => (text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - 1)}…`)
+const cut = (text: string) => (text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`)
 
 const cutIssues = (issues: ReadonlyArray<Issue>) =>
-  issues.slice(0, mostIssues).map(({ message, path }) => ({ path: cut(path), message: cut(message) }))
+  issues.slice(0, maxIssues).map(({ message, path }) => ({ path: cut(path), message: cut(message) }))
 
 const common = (error: ApiError, requestId: string) => ({
   code: errorCodes[error._tag].code,
@@ -86,7 +86,7 @@ export const ValidationFailedWire = decoded(
     error: Schema.Struct({
       ...fields("ValidationFailed"),
       details: Schema.Array(Issue).annotations({
-        description: `The invalid parts of the request, at most ${mostIssues}.`
+        description: `The invalid parts of the request, at most ${maxIssues}.`
       })
     })
   }),

@@ -10,7 +10,7 @@ import {
 import { type ImportFileRejected, type ImportProblem, problemText } from "../imports/ImportedProduct.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { PendingEntity } from "../publishing/PublicationRecord.ts"
-import { mostEntries } from "../storedata/MirrorRecords.ts"
+import { maxEntries } from "../storedata/MirrorRecords.ts"
 import { hint, quoted, Refused } from "./Output.ts"
 
 const numbersText = ({ conflicts, undecided }: ReviewIncomplete) =>
@@ -110,7 +110,7 @@ const countLines = (run: ImportRun): ReadonlyArray<string> => {
           `  other data: ${beside.markets} markets, ${beside.metafield_definitions + beside.metaobject_definitions} definitions, ${beside.metaobject_entries} entries, ${beside.translations} translations`
         ]),
     ...((beside?.cut_metaobjects.length ?? 0) > 0
-      ? [`  only the first ${mostEntries} entries are stored of: ${beside?.cut_metaobjects.join(", ")}`]
+      ? [`  only the first ${maxEntries} entries are stored of: ${beside?.cut_metaobjects.join(", ")}`]
       : []),
     ...(unlinked > 0
       ? [

@@ -54,14 +54,14 @@ export interface Settings extends Omit<ServerOptions, "url"> {
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
 
 const statementNames = new Map<string, string | undefined>()
-const mostStatementNames = 1_000
+const maxStatementNames = 1_000
 
 /** A statement kept prepared costs memory on every connection: texts beyond the bound (lists of many lengths) are not. */
 const statementName = (text: string): string | undefined => {
   if (statementNames.has(text)) {
     return statementNames.get(text)
   }
-  if (statementNames.size >= mostStatementNames) {
+  if (statementNames.size >= maxStatementNames) {
     return undefined
   }
   const name = text.includes(planCustom) ? undefined : `s${statementNames.size + 1}`

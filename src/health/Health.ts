@@ -235,7 +235,7 @@ export const HealthOverview = Schema.Struct({
 export type HealthOverview = typeof HealthOverview.Type
 
 /** Longer values are cut to this length in an issue. */
-export const mostShownCharacters = 200
+export const maxShownCharacters = 200
 
 export const FieldValue = Schema.Struct({ field: Schema.String, value: Schema.String })
 export type FieldValue = typeof FieldValue.Type
@@ -281,7 +281,7 @@ export const HealthIssue = Schema.Struct({
     description: "In the translation sections."
   }),
   values: Schema.optionalWith(Schema.Array(FieldValue), { exact: true }).annotations({
-    description: `In the section divergence: the store's values, cut at ${mostShownCharacters} characters.`
+    description: `In the section divergence: the store's values, cut at ${maxShownCharacters} characters.`
   }),
   sku: Schema.optionalWith(Schema.String, { exact: true }).annotations({
     description:
@@ -301,7 +301,7 @@ export const HealthIssue = Schema.Struct({
     description: "In the section structure-invalid-value: the reason for fields whose value fits its type."
   }),
   last_publish_error: Schema.optionalWith(PublishError, { exact: true }).annotations({
-    description: `In the section sync-failed: why the publish failed, as the store's platform says it; the message is cut at ${mostShownCharacters} characters.`
+    description: `In the section sync-failed: why the publish failed, as the store's platform says it; the message is cut at ${maxShownCharacters} characters.`
   })
 }).annotations({ identifier: "HealthIssue" })
 export type HealthIssue = typeof HealthIssue.Type

@@ -174,7 +174,7 @@ export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>[
 }
 
 /** The next scan is a full scan if at least this fraction of the entities changed, and at least this number. */
-export const mostChanged = { part: 4, entities: 10_000 }
+export const maxChanged = { part: 4, entities: 10_000 }
 
 /** Deletes unused bases and old notes, in small statements with a transaction each. */
 export const makeTidyScans = (sql: SqlClient) => {
@@ -216,7 +216,7 @@ export const makeTidyScans = (sql: SqlClient) => {
     WHERE b.account_id = ${accountId} AND b.fingerprint <> ''
       AND (
         SELECT sum(cardinality(n.entities)) FROM change_note n WHERE n.account_id = ${accountId} AND n.version > b.version
-      ) > greatest(${mostChanged.entities}, b.entities / ${sql.literal(String(mostChanged.part))})`
+      ) > greatest(${maxChanged.entities}, b.entities / ${sql.literal(String(maxChanged.part))})`
 
   const forgetNotes = (accountId: AccountId) => sql`
     DELETE FROM change_note n

@@ -17,7 +17,7 @@ import {
   type HealthRules,
   type HealthSection,
   maxDuplicates,
-  mostShownCharacters
+  maxShownCharacters
 } from "./Health.ts"
 import { isScanned } from "./HealthScan.ts"
 
@@ -85,7 +85,7 @@ const isZero = (value: string): boolean => /^-?0+(?:\.0+)?$/.test(value)
 
 const cut = (value: string) => {
   const characters = [...value]
-  return characters.length <= mostShownCharacters ? value : characters.slice(0, mostShownCharacters).join("")
+  return characters.length <= maxShownCharacters ? value : characters.slice(0, maxShownCharacters).join("")
 }
 
 type Rows = ReadonlyArray<Omit<Finding, "entityId" | "entityType" | "title">>

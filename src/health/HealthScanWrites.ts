@@ -8,7 +8,7 @@ import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { builtInKeyRules, KeyRules } from "../model/KeyRules.ts"
 import { addBlocks, type DividedRows, fullestBlock, noBlocks } from "./BlockedLists.ts"
 import { type HealthDimension, type HealthRules, isPerStore, kindsWith } from "./Health.ts"
-import { type HealthBase, makeHealthBases, mostChanged, type ScanOf } from "./HealthBases.sql.ts"
+import { type HealthBase, makeHealthBases, maxChanged, type ScanOf } from "./HealthBases.sql.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
 import { type Counts, isChecked, isScanned, populationOf, resultOf, unusedOnNoStore } from "./HealthScan.ts"
@@ -33,7 +33,7 @@ export interface ScanSizes {
 }
 
 /** The base is divided into blocks again when one block of a list has more than this many times `rowsPerBlock` rows. */
-const mostPerBlock = 10
+const maxPerBlock = 10
 
 /** Signals that stores were linked, unlinked or changed during a step. */
 class StoresChanged {
@@ -94,7 +94,7 @@ export const makeScan = (
     Effect.gen(function* () {
       if (base.fingerprint !== fingerprint || !keepsStores(scan.dimension, base.stores, linked)) return false
       const { changed } = yield* changedSince({ accountId: scan.accountId, version: base.version })
-      return changed <= Math.max(mostChanged.entities, base.entities / mostChanged.part)
+      return changed <= Math.max(maxChanged.entities, base.entities / maxChanged.part)
     })
 
   /** Updates the blocks of a base after a step. */
@@ -107,7 +107,7 @@ export const makeScan = (
           : yield* divideRows({ accountId, base: base.base, dimension, from: base.reached, end })
       const changed = addBlocks(before, blocks, range, base.blocks)
       yield* saveLists(accountId, base.base, changed)
-      if (base.reached !== null || fullestBlock(changed) <= mostPerBlock * rowsPerBlock) return range.starts
+      if (base.reached !== null || fullestBlock(changed) <= maxPerBlock * rowsPerBlock) return range.starts
       yield* undivide(accountId, base.base)
       const all = yield* divideRows({ accountId, base: base.base, dimension, from: EntityId.make(nilUuid), end: null })
       yield* saveLists(accountId, base.base, addBlocks([], [], all))

@@ -17,7 +17,7 @@ import { EntityId, inAnyCase, nilUuid, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 
 /** Limit of the operations in one batch. */
-export const mostOperations = 500
+export const maxOperations = 500
 
 /** Fills one empty field, canonical or on a store. */
 export const FillOperation = Schema.Struct({

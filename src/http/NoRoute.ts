@@ -39,7 +39,7 @@ export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; rea
     segments: path.split("/"),
     shown: path.replaceAll(/:(\w+)/g, "{$1}"),
     // With more edits, the client probably did not mean this path.
-    mostEdits: Math.max(2, path.length / 8)
+    maxEdits: Math.max(2, path.length / 8)
   }))
   return (method: string, path: string): NotFound => {
     const asked = path.split("/")
@@ -53,7 +53,7 @@ export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; rea
     for (const route of known) {
       if (route.method !== served) continue
       const edits = editsToRoute(words, route.segments)
-      if (edits >= least || edits > route.mostEdits) continue
+      if (edits >= least || edits > route.maxEdits) continue
       least = edits
       nearest = route.shown
     }

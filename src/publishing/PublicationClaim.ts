@@ -10,7 +10,7 @@ export interface ClaimRequest {
   /** Maximum number of publications to claim. */
   readonly most: number
   /** Maximum number of claimed publications of one store, in all processes together. */
-  readonly mostPerStore: number
+  readonly maxPerStore: number
   readonly leaseSeconds: number
   /** Claim only these publications; null: any. */
   readonly only: ReadonlyArray<PublicationId> | null

@@ -14,7 +14,7 @@ type Repo = Context.Tag.Service<PublicationsRepo>
 
 const Limits = Schema.Struct({
   most: Schema.Int,
-  mostPerStore: Schema.Int,
+  maxPerStore: Schema.Int,
   only: Schema.NullOr(Schema.Array(PublicationId))
 })
 
@@ -63,7 +63,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   return SqlSchema.findAll({
     Request: Limits,
     Result: Schema.Struct({ accountId: AccountId, id: PublicationId }),
-    execute: ({ most, mostPerStore, only }) => sql`
+    execute: ({ most, maxPerStore, only }) => sql`
       WITH ${sql.literal(isDistributed ? "" : "RECURSIVE")} ${waitingStores}
       SELECT c.account_id AS "accountId", c.id
       FROM (
@@ -83,7 +83,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
           WHERE p.account_id = w.account_id AND p.store_id = w.store_id
             AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(sql.literal("w.account_id"))}
           ORDER BY p.sequence
-          LIMIT greatest(${mostPerStore}::bigint - busy.count, 0)
+          LIMIT greatest(${maxPerStore}::bigint - busy.count, 0)
         ) c
       ) c
       ORDER BY c.place, c.asked_at, c.sequence LIMIT ${most} ${sql.literal(allAccounts)}`

@@ -216,7 +216,7 @@ const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: n
     .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
 
 /** Due publications within the limit of each store, with their positions in the store's queue. */
-const rankDue = (account: MemoryAccount, { mostPerStore, only }: ClaimRequest, millis: number) => {
+const rankDue = (account: MemoryAccount, { maxPerStore, only }: ClaimRequest, millis: number) => {
   const running = new Map<StoreId, number>()
   for (const { leaseUntil, storeId } of account.publications)
     if (leaseUntil > millis) running.set(storeId, (running.get(storeId) ?? 0) + 1)
@@ -224,7 +224,7 @@ const rankDue = (account: MemoryAccount, { mostPerStore, only }: ClaimRequest, m
   return account.publications.flatMap((publication) => {
     const { id, storeId } = publication
     const count = ranked.get(storeId) ?? 0
-    if (!isDue(account, publication, millis) || count >= mostPerStore) return []
+    if (!isDue(account, publication, millis) || count >= maxPerStore) return []
     if (only !== null && !only.includes(id)) return []
     ranked.set(storeId, count + 1)
     return [{ account, publication, place: count - (running.get(storeId) ?? 0) }]

@@ -74,7 +74,7 @@ const makePrepareAttempt = Effect.gen(function* () {
 })
 
 /** Sends a publication to its store. Every attempt but the first reads the store back before it sends. */
-const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
+const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
   Effect.gen(function* () {
     const access = yield* StoreAccess
     const faults = yield* FaultInjector
@@ -89,12 +89,12 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
         const attempts = countAttempts(claimed)
         if (Either.isRight(read)) {
           if (Option.isSome(read.right)) return Option.some(accept(read.right.value))
-          if (attempts <= mostPushes) return Option.none()
+          if (attempts <= maxPushes) return Option.none()
           return Option.some({ _tag: "GiveUp", reason: null, error: toFinalError(claimed.error ?? tooSlow, attempts) })
         }
         const failure = read.left
         if (failure._tag === "PlatformRefused") return Option.some(refuse(failure))
-        if (attempts < mostPushes + mostReadings) return Option.some(retryLater(failure))
+        if (attempts < maxPushes + maxReadings) return Option.some(retryLater(failure))
         const error = toFinalError(claimed.error ?? toPublishError(failure), attempts)
         return Option.some({ _tag: "GiveUp", reason: failure.reason, error })
       })
@@ -111,7 +111,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
             return refuse(failure)
           case "PlatformUnavailable": {
             const attempts = countAttempts(claimed)
-            if (attempts < mostPushes) return retryLater(failure)
+            if (attempts < maxPushes) return retryLater(failure)
             const error = toFinalError(toPublishError(failure), attempts)
             return { _tag: "GiveUp", reason: failure.reason, error } satisfies Decision
           }

@@ -26,10 +26,10 @@ export const toFinalError = ({ code, message }: PublishError, attempts: number):
 
 /** Whether a publication has used up its attempts without an outcome: processes died, or attempts timed out. */
 export const isExhausted = (claimed: ClaimedPublication, options: PublishingOptions): boolean =>
-  claimed.lost > options.mostLost || countAttempts(claimed) > options.mostPushes + options.mostReadings
+  claimed.lost > options.maxLost || countAttempts(claimed) > options.maxPushes + options.maxReadings
 
 export const toExhaustedError = (claimed: ClaimedPublication, options: PublishingOptions): PublishError =>
-  claimed.lost > options.mostLost
+  claimed.lost > options.maxLost
     ? {
         code: "INTERRUPTED",
         message: `The publishing process stopped ${claimed.lost} times before it finished.`

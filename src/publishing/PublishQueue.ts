@@ -91,7 +91,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
     const claim = (most: number, only: ReadonlyArray<PublicationId> | null) => {
       const leaseSeconds = Duration.toSeconds(options.lease)
       return transaction
-        .run(repo.claim({ most, mostPerStore: options.mostPerStore, leaseSeconds, only }))
+        .run(repo.claim({ most, maxPerStore: options.maxPerStore, leaseSeconds, only }))
         .pipe(
           Effect.catchAllCause((cause) =>
             Effect.logWarning("Failed to claim publications", cause).pipe(
@@ -113,7 +113,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
             return signal.notify
           })
           const claimAndRun = Effect.gen(function* () {
-            const free = options.mostAtOnce - running
+            const free = options.maxAtOnce - running
             const claimed = free === 0 ? [] : yield* claim(free, only)
             for (const each of claimed) {
               running++

@@ -2,16 +2,16 @@ import { Duration } from "effect"
 
 /** Limits and intervals of publishing. */
 export interface PublishingOptions {
-  /** Concurrent publications in this process. Much more than `mostPerStore`, so that a hanging store leaves room for others. */
-  readonly mostAtOnce: number
+  /** Concurrent publications in this process. Much more than `maxPerStore`, so that a hanging store leaves room for others. */
+  readonly maxAtOnce: number
   /** Concurrent publications of one store, in all processes together. */
-  readonly mostPerStore: number
+  readonly maxPerStore: number
   /** Number of attempts that may send the publication. */
-  readonly mostPushes: number
+  readonly maxPushes: number
   /** Number of further attempts that only read the store back, after an attempt with unknown outcome. */
-  readonly mostReadings: number
+  readonly maxReadings: number
   /** Number of attempts whose process may die. They count neither as sending nor as reading back. */
-  readonly mostLost: number
+  readonly maxLost: number
   /** Maximum delay before the second attempt. It doubles with each further attempt, up to `longestDelay`. */
   readonly firstDelay: Duration.Duration
   readonly longestDelay: Duration.Duration
@@ -25,11 +25,11 @@ export interface PublishingOptions {
 }
 
 export const defaultPublishingOptions: PublishingOptions = {
-  mostAtOnce: 128,
-  mostPerStore: 4,
-  mostPushes: 6,
-  mostReadings: 6,
-  mostLost: 10,
+  maxAtOnce: 128,
+  maxPerStore: 4,
+  maxPushes: 6,
+  maxReadings: 6,
+  maxLost: 10,
   firstDelay: Duration.seconds(1),
   longestDelay: Duration.minutes(1),
   attemptLimit: Duration.minutes(5),

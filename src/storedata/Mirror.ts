@@ -10,7 +10,7 @@ import {
   isKeepable,
   type MirrorItem,
   type MirrorSummary,
-  mostEntries,
+  maxEntries,
   nameOf,
   normal,
   translationItems
@@ -114,11 +114,11 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
           for (const type of new Set(types)) {
             let found = 0
             const entries = client.metaobjectEntries(store, type).pipe(
-              Stream.takeWhile(() => ++found <= mostEntries),
+              Stream.takeWhile(() => ++found <= maxEntries),
               Stream.map((entry) => ({ kind: "metaobject_entry", content: { type, ...entry } }) as const)
             )
             metaobject_entries += yield* stage(entries)
-            if (found > mostEntries) cut_metaobjects.push(type)
+            if (found > maxEntries) cut_metaobjects.push(type)
           }
           const translations = yield* stage(
             Stream.flatMap(Stream.fromIterable(TranslatedKind.literals), (kind) =>

@@ -61,10 +61,10 @@ export const MirrorSummary = Schema.Struct({
 export type MirrorSummary = typeof MirrorSummary.Type
 
 /** Maximum number of entries that are stored per metaobject definition of a store. */
-export const mostEntries = 10_000
+export const maxEntries = 10_000
 
 /** Maximum length of a name or key, in characters. It is Shopify's limit; PostgreSQL can index at most 2,704 bytes. */
-const mostCharacters = 255
+const maxCharacters = 255
 
 /** The parts of a record's name, which is unique among the records of the same kind and store. */
 const namesOf = ({ content, kind }: MirrorItem): ReadonlyArray<string> => {
@@ -111,7 +111,7 @@ const isStorable = (value: unknown): boolean =>
 /** Whether the database can store a record unchanged: all text is valid, and names and keys are neither empty nor too long. */
 export const isKeepable = (item: MirrorItem): boolean =>
   isStorable(item.content) &&
-  [...namesOf(item), ...keysOf(item)].every((name) => name !== "" && name.length <= mostCharacters)
+  [...namesOf(item), ...keysOf(item)].every((name) => name !== "" && name.length <= maxCharacters)
 
 /** Sorts items by key and removes duplicate keys. The last item of a key wins. */
 const once = <A>(items: ReadonlyArray<A>, keyOf: (item: A) => string): ReadonlyArray<A> =>

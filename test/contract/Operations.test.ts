@@ -7,7 +7,7 @@ import type { Store } from "../../src/model/Store.ts"
 import { Market } from "../../src/platform/Market.ts"
 import { KeyedTranslatableField, KeyedTranslations } from "../../src/platform/Translation.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { mostEntries } from "../../src/storedata/MirrorRecords.ts"
+import { maxEntries } from "../../src/storedata/MirrorRecords.ts"
 import {
   actingAs,
   anAccount,
@@ -337,7 +337,7 @@ for (const engine of serviceEngines) {
         () =>
           inAccount(({ a, refreshed }) =>
             Effect.gen(function* () {
-              const entries = Array.from({ length: mostEntries + 1 }, (_, index) =>
+              const entries = Array.from({ length: maxEntries + 1 }, (_, index) =>
                 anEntry(`entry-${String(index).padStart(5, "0")}`)
               )
               const sections = {
@@ -346,13 +346,13 @@ for (const engine of serviceEngines) {
               }
               const { isChanged, summary } = yield* refreshed(a, sections)
               assert.isTrue(isChanged)
-              assert.deepInclude(summary, { metaobject_entries: mostEntries + 1, cut_metaobjects: ["many"] })
+              assert.deepInclude(summary, { metaobject_entries: maxEntries + 1, cut_metaobjects: ["many"] })
               const [, many] = yield* (yield* Operations).metaobjectDefinitions
-              assert.strictEqual(many?.entries_count, mostEntries + 1)
+              assert.strictEqual(many?.entries_count, maxEntries + 1)
               const kept = yield* entriesOf(many?.id ?? nobody)
-              assert.deepStrictEqual([kept.length, kept.at(-1)?.handle], [mostEntries, "entry-09999"])
+              assert.deepStrictEqual([kept.length, kept.at(-1)?.handle], [maxEntries, "entry-09999"])
               assert.isFalse((yield* refreshed(a, sections)).isChanged)
-              const exact = { ...sections, entries: { ...sections.entries, many: entries.slice(0, mostEntries) } }
+              const exact = { ...sections, entries: { ...sections.entries, many: entries.slice(0, maxEntries) } }
               const again = yield* refreshed(a, exact)
               assert.deepStrictEqual([again.isChanged, again.summary.cut_metaobjects], [false, []])
             })

@@ -117,7 +117,7 @@ const outcomes = (id: PublicationId) =>
 
 /** Claims as a process would that is gone afterwards. */
 const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
-  Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ most: 100, mostPerStore: 100, leaseSeconds, only }))
+  Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ most: 100, maxPerStore: 100, leaseSeconds, only }))
 
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
@@ -533,7 +533,7 @@ for (const engine of serviceEngines) {
             yield* fail(shop, "error")
             const record = yield* publish(product, store)
             // The first attempt pushes; each further one reads back first, and that fails too.
-            const most = defaultPublishingOptions.mostPushes + defaultPublishingOptions.mostReadings
+            const most = defaultPublishingOptions.maxPushes + defaultPublishingOptions.maxReadings
             assert.deepInclude(record, {
               state: "failed",
               attempts: most,
@@ -561,7 +561,7 @@ for (const engine of serviceEngines) {
             })
             const hopeless = Publishing.layerWith({
               ...defaultPublishingOptions,
-              mostLost: 2,
+              maxLost: 2,
               pollEvery: Duration.millis(10)
             }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]), Layer.provide(broken))
             const id = idOf(yield* ask(product, store))
@@ -591,8 +591,8 @@ for (const engine of serviceEngines) {
             yield* fail(shop, "error")
             const impatient = Publishing.layerWith({
               ...defaultPublishingOptions,
-              mostPushes: 4,
-              mostReadings: 0,
+              maxPushes: 4,
+              maxReadings: 0,
               firstDelay: Duration.zero,
               longestDelay: Duration.zero,
               pollEvery: Duration.millis(10)
@@ -673,7 +673,7 @@ for (const engine of serviceEngines) {
               )
             )
             yield* mend(shop)
-            const [claimed] = yield* repo.claim({ most: 1, mostPerStore: 1, leaseSeconds: 0, only: [id] })
+            const [claimed] = yield* repo.claim({ most: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
             assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
             assert.strictEqual((yield* settled(id)).state, "published")
             assert.deepStrictEqual(
@@ -697,7 +697,7 @@ for (const engine of serviceEngines) {
             }).pipe(actingAs(actor))
           const repo = yield* PublicationsRepo
           const claim = (most: number) =>
-            Effect.map(repo.claim({ most, mostPerStore: 3, leaseSeconds: 3_600, only: [...ids.keys()] }), (claimed) =>
+            Effect.map(repo.claim({ most, maxPerStore: 3, leaseSeconds: 3_600, only: [...ids.keys()] }), (claimed) =>
               claimed.map(({ storeId }) => shops.findIndex(({ store }) => store.id === storeId)).sort()
             )
           assert.deepStrictEqual(yield* claim(2), [0, 1])

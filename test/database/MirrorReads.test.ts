@@ -13,7 +13,7 @@ import { amount } from "../support/Volume.ts"
 const products = amount(600, 5_000)
 const tables = ["mirror_item", "store_version", "translatable_field", "translation"]
 /** Of each table a few look-ups for each record; whoever reads all of one for each reads `products` rows. */
-const mostEach = 60
+const maxEach = 60
 
 const TestLayer = Services.pipe(
   Layer.provideMerge(RepositoriesOnDatabase),
@@ -49,7 +49,7 @@ describe.skipIf(!serverAnswers)("merges of markets, definitions and translations
           const before = yield* rowsRead(tables)
           const { isChanged } = yield* refresh(accountId, store, { translations: translations(said) })
           assert.isTrue(isChanged)
-          assert.isBelow((yield* rowsRead(tables)) - before, mostEach * products)
+          assert.isBelow((yield* rowsRead(tables)) - before, maxEach * products)
         }
         const [kept] = yield* sql`
           SELECT count(*)::integer AS count FROM translation WHERE account_id = ${accountId} AND value LIKE 'Zwerg%'`
@@ -67,7 +67,7 @@ describe.skipIf(!serverAnswers)("merges of markets, definitions and translations
             LIMIT 2
           ) w
           WHERE f.account_id = ${accountId} AND f.store_id = ${store.id}`
-        assert.isAbove((yield* rowsRead(tables)) - before, mostEach * products)
+        assert.isAbove((yield* rowsRead(tables)) - before, maxEach * products)
       })
     )
   })

@@ -74,7 +74,7 @@ import { outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from 
 
 const products = amount(20_000, 1_000_000)
 /** No statement may scan a larger table from end to end. */
-const mostRowsScanned = 10_000
+const maxRowsScanned = 10_000
 /** PostgreSQL plans a prepared statement for its parameters five times, and then decides whether to keep one plan. */
 const rounds = 7
 
@@ -496,7 +496,7 @@ const publishing = (round: number) =>
     yield* repo.ahead(accountId, [id])
     yield* repo.besides(accountId, collectionId, storeId)
     const claim = Effect.flatMap(
-      repo.claim({ most: 10, mostPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
+      repo.claim({ most: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
       (claimed) => Effect.fromNullable(claimed.find((each) => each.id === id))
     )
     const error = { code: "SERVER", message: "It failed." }
@@ -683,7 +683,7 @@ const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`
     SELECT relname AS name, reltuples::int AS rows FROM pg_class
-    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > ${mostRowsScanned}`
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > ${maxRowsScanned}`
   return new Map(rows.map(({ name, rows }) => [String(name), Number(rows)]))
 })
 

@@ -78,8 +78,8 @@ const Publisher = Layer.unwrapEffect(
         onSome: (millis) => ({
           ...defaultPublishingOptions,
           // However often its processes die: what is judged is not how often somebody tries.
-          mostLost: 100,
-          mostPushes: 100,
+          maxLost: 100,
+          maxPushes: 100,
           lease: Duration.millis(millis),
           betweenRenewals: Duration.millis(millis / 5),
           firstDelay: Duration.millis(20),

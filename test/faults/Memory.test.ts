@@ -18,9 +18,9 @@ const connections = 16
  * characters and its map entry are 120 bytes); what compiling, caches of known size and pools still take after the first
  * requests is spread over so many that it stays below this.
  */
-const mostHeapEach = 100
+const maxHeapEach = 100
 /** Pages that the allocator holds in reserve come and go with the load: 48 MB, whatever the number of requests. */
-const mostRss = 48 * 2 ** 20
+const maxRss = 48 * 2 ** 20
 
 interface Memory {
   readonly heap: number
@@ -112,8 +112,8 @@ describe.skipIf(!serverAnswers)("memory", () => {
         Effect.gen(function* () {
           const { grown, statuses } = yield* growth("Memory", requests, {})
           assert.deepStrictEqual(statuses, [200, 304, 400, 401, 404])
-          assert.isBelow(grown.heap, requests * mostHeapEach)
-          assert.isBelow(grown.rss, mostRss)
+          assert.isBelow(grown.heap, requests * maxHeapEach)
+          assert.isBelow(grown.rss, maxRss)
         }),
       isLong ? 600_000 : 60_000
     )
@@ -122,7 +122,7 @@ describe.skipIf(!serverAnswers)("memory", () => {
       Effect.gen(function* () {
         const count = 6_000
         const { grown } = yield* growth("Memory, planted", count, { MEMORY_LEAK: "true" })
-        assert.isAbove(grown.heap, count * mostHeapEach)
+        assert.isAbove(grown.heap, count * maxHeapEach)
       })
     )
   })

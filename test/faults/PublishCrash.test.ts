@@ -254,7 +254,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           )
           yield* untilQuiet
           const repo = yield* PublicationsRepo
-          const claim = repo.claim({ most: 9, mostPerStore: 9, leaseSeconds: 0, only: null })
+          const claim = repo.claim({ most: 9, maxPerStore: 9, leaseSeconds: 0, only: null })
           yield* setClock(29)
           assert.deepStrictEqual(yield* claim, [])
           yield* setClock(30)

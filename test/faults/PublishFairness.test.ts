@@ -72,7 +72,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
         actingAs(hanging.actor)
       )
       yield* Effect.forkScoped(publishing.work)
-      const most = Math.min(options.mostPerStore ?? defaultPublishingOptions.mostPerStore, queued)
+      const most = Math.min(options.maxPerStore ?? defaultPublishingOptions.maxPerStore, queued)
       yield* Effect.repeat(Effect.sync(begun), {
         until: (count) => count === most,
         schedule: Schedule.spaced("5 millis")
@@ -105,7 +105,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
   layer(layerServices(6), { excludeTestServices: true })("with 50 publishes queued", (it) => {
     it.effect("keeps no other account's publish waiting", () =>
       Effect.gen(function* () {
-        const { begins, calls, firstEnd } = yield* raceHanging({ mostAtOnce: 8 })
+        const { begins, calls, firstEnd } = yield* raceHanging({ maxAtOnce: 8 })
         report("A hanging store", { begins, firstEnd, calls })
         assert.isBelow(begins, firstEnd)
         assert.strictEqual(calls, 2 * (queued + 1))
@@ -118,7 +118,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
   layer(layerServices(6), { excludeTestServices: true })("where all stores share their permits", (it) => {
     it.effect("keeps everybody waiting", () =>
       Effect.gen(function* () {
-        const { begins, firstEnd } = yield* raceHanging({ mostAtOnce: 8, mostPerStore: 8 })
+        const { begins, firstEnd } = yield* raceHanging({ maxAtOnce: 8, maxPerStore: 8 })
         assert.isAbove(begins, firstEnd)
       })
     )

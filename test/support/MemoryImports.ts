@@ -170,13 +170,13 @@ export const layerMemoryImports = Layer.effect(
                 .map(({ conflict }) => conflict)
             )
         ),
-      nextItems: (accountId, id, mostEntities) =>
+      nextItems: (accountId, id, maxEntities) =>
         Effect.map(one(accountId, id), (found) => {
           const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done }) => !done)
           let total = 0
           return open.filter(({ entities }, index) => {
             total += entities
-            return index === 0 || total <= mostEntities
+            return index === 0 || total <= maxEntities
           })
         }),
       markDone: (accountId, id, done) =>

@@ -112,7 +112,7 @@ describe("exports by OTLP", () => {
           yield* Effect.sleep("10 millis")
         }
       }).pipe(Effect.provide(Layer.provideMerge(layerTo(endpoint), Logger.remove(Logger.defaultLogger))))
-      return state.mostWaiting
+      return state.maxWaiting
     })
 
   it.scopedLive(

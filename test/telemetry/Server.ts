@@ -60,10 +60,10 @@ export const aCollector = (answer: () => boolean) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const exported: Array<Exported> = []
-      const state = { waiting: 0, mostWaiting: 0 }
+      const state = { waiting: 0, maxWaiting: 0 }
       const server = createServer((request, response) => {
         state.waiting++
-        state.mostWaiting = Math.max(state.mostWaiting, state.waiting)
+        state.maxWaiting = Math.max(state.maxWaiting, state.waiting)
         response.on("close", () => state.waiting--)
         const chunks: Array<Buffer> = []
         request.on("data", (chunk: Buffer) => chunks.push(chunk))

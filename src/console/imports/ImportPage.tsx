@@ -8,7 +8,7 @@ import {
   type StoreAnswer
 } from "../../imports/Import.ts"
 import type { PendingEntity } from "../../publishing/PublicationRecord.ts"
-import { mostEntries } from "../../storedata/MirrorRecords.ts"
+import { maxEntries } from "../../storedata/MirrorRecords.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
@@ -95,7 +95,7 @@ const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArr
           ...(beside.cut_metaobjects.length === 0
             ? []
             : [
-                `Only the first ${mostEntries.toLocaleString("en")} entries are imported of: ${beside.cut_metaobjects.join(", ")}.`
+                `Only the first ${maxEntries.toLocaleString("en")} entries are imported of: ${beside.cut_metaobjects.join(", ")}.`
               ])
         ]),
     ...(unlinked === 0

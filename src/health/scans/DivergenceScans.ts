@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { fieldsComparedBy, metafieldTypesComparedBy } from "../../drafts/Divergence.ts"
 import { EntityKind } from "../../model/Attribute.ts"
-import { mostShownCharacters } from "../Health.ts"
+import { maxShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /**
@@ -29,7 +29,7 @@ export const makeDivergenceScan =
     SELECT 'divergence' AS section, own.id AS entity_id, own.kind AS entity_type, own.title, own.store_id,
            NULL::text AS locale, array_agg(own.key ORDER BY own.place, own.key COLLATE "C") AS fields,
            jsonb_agg(
-             jsonb_build_object('field', own.key, 'value', left(own.value, ${sql.literal(String(mostShownCharacters))}))
+             jsonb_build_object('field', own.key, 'value', left(own.value, ${sql.literal(String(maxShownCharacters))}))
              ORDER BY own.place, own.key COLLATE "C"
            ) AS shown
     FROM (

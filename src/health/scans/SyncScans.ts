@@ -1,5 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { mostShownCharacters } from "../Health.ts"
+import { maxShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /** Versions whose draft is not published, was never published, or failed to publish. */
@@ -11,7 +11,7 @@ export const makeSyncScan =
            CASE WHEN s.section = 'sync-failed' AND jsonb_typeof(v.last_publish_error) = 'object'
              THEN jsonb_build_object('last_publish_error', jsonb_build_object(
                'code', v.last_publish_error -> 'code',
-               'message', left(v.last_publish_error ->> 'message', ${mostShownCharacters})
+               'message', left(v.last_publish_error ->> 'message', ${maxShownCharacters})
              ))
            END AS shown
     FROM ${versions(accountId, sql`AND (v.pending_publish OR v.last_publish_status IN ('failed', 'never_published'))`)}

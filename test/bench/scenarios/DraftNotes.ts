@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 
 const database = "catalog_bench_notes"
 const pairs = 1_000
-const mostRatio = 1.03
+const maxRatio = 1.03
 
 /** An account with one product on one store, and a write of it. */
 const aWriter = (domain: string) =>
@@ -87,8 +87,8 @@ export const draftNotes: Scenario = {
               ratio(middle),
               ratio(min),
               ratio(max),
-              `≤ ${ratio(mostRatio)}`,
-              middle <= mostRatio ? "yes" : "no"
+              `≤ ${ratio(maxRatio)}`,
+              middle <= maxRatio ? "yes" : "no"
             ]
           ]
         )

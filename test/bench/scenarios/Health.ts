@@ -101,7 +101,7 @@ const countJoin = (client: pg.Client, accountId: string, dimension: HealthDimens
 
 const changesBetween = 1_000
 
-/** The next scan begins from nothing. */
+/** Makes the next scan a full scan. */
 const forgetBases = (client: pg.Client, accountId: string) =>
   client.query("UPDATE health_base SET fingerprint = '' WHERE account_id = $1", [accountId])
 
@@ -131,8 +131,8 @@ const changeProducts = async (client: pg.Client, accountId: string, title: strin
   await client.query("COMMIT")
 }
 
-const mostScanRatio = 8
-const mostGrowthMegabytes = 50
+const maxScanRatio = 8
+const maxGrowthMegabytes = 50
 
 /**
  * Compares a full scan with counting the join of the rows that it reads, and measures the incremental scan
@@ -173,7 +173,7 @@ export const healthScans: Scenario = {
             const [name = "", ...rest] = lineOf(
               dimension,
               all.map(({ join, scan }) => scan / join),
-              mostScanRatio
+              maxScanRatio
             )
             return [
               name,
@@ -185,7 +185,7 @@ export const healthScans: Scenario = {
             ]
           })
         ),
-        `Memory gained: ${whole(grown)} MB (target < ${mostGrowthMegabytes}: ${grown < mostGrowthMegabytes ? "met" : "not met"}).`
+        `Memory gained: ${whole(grown)} MB (target < ${maxGrowthMegabytes}: ${grown < maxGrowthMegabytes ? "met" : "not met"}).`
       ].join("\n\n")
     })
     return { report: result, postgresVersion }
@@ -326,7 +326,7 @@ const reconcileByHand = async (client: pg.Client, accountId: string, ids: Readon
   return divergent.length
 }
 
-const mostRemedyRatio = 3
+const maxRemedyRatio = 3
 
 /** What a batch costs beside the same statements written by hand. */
 export const healthRemedies: Scenario = {
@@ -397,8 +397,8 @@ export const healthRemedies: Scenario = {
       return [
         `${operationsEach} operations a batch over REST, of products on 3 stores, beside the same by hand, a statement each (lock, check, write, raise, record); ${count} rounds. Medians: fills ${whole(median(millis.fills))} ms, reconciles ${whole(median(millis.reconciles))} ms.`,
         table(head, [
-          lineOf("fills / by hand", ratios.fills, mostRemedyRatio),
-          lineOf("reconciles / by hand", ratios.reconciles, mostRemedyRatio)
+          lineOf("fills / by hand", ratios.fills, maxRemedyRatio),
+          lineOf("reconciles / by hand", ratios.reconciles, maxRemedyRatio)
         ])
       ].join("\n\n")
     })

@@ -11,8 +11,8 @@ const products = 1_000_000
 const limit = 250
 /** How many pages at each end are compared. */
 const compared = 100
-const mostRatio = 1.2
-const mostGrowthMegabytes = 100
+const maxRatio = 1.2
+const maxGrowthMegabytes = 100
 
 /** A walk as it was seen: how long each page took, and how much memory the server gained meanwhile at most. */
 const walkOnce = async (server: ServerProcess, token: string) => {
@@ -71,11 +71,11 @@ export const longWalk: Scenario = {
           [
             [...row(`first ${compared} pages, ms a page`, firsts, 2), "", ""],
             [...row(`last ${compared} pages, ms a page`, lasts, 2), "", ""],
-            [...row("last / first", ratios, 2), `≤ ${ratio(mostRatio)}`, met(ratios.median <= mostRatio)],
+            [...row("last / first", ratios, 2), `≤ ${ratio(maxRatio)}`, met(ratios.median <= maxRatio)],
             [
               ...row("memory gained in a walk, MB", grown, 0),
-              `< ${mostGrowthMegabytes}`,
-              met(grown.max < mostGrowthMegabytes)
+              `< ${maxGrowthMegabytes}`,
+              met(grown.max < maxGrowthMegabytes)
             ]
           ]
         )

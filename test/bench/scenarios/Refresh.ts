@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 const products = Number(process.env.BENCH_REFRESH_PRODUCTS ?? 10_000)
 /** The same process for so few of them tells what it needs, warm, before the size of the store makes a difference. */
 const fewProducts = Math.min(1_000, products)
-const mostGrowthMegabytes = 100
+const maxGrowthMegabytes = 100
 const domain = "bench.myshopify.com"
 const database = "catalog_bench_refresh"
 
@@ -109,8 +109,8 @@ export const refreshing: Scenario = {
             [
               "memory gained, MB",
               ...figures(grown),
-              `< ${mostGrowthMegabytes}`,
-              spread(grown).max < mostGrowthMegabytes ? "yes" : "no"
+              `< ${maxGrowthMegabytes}`,
+              spread(grown).max < maxGrowthMegabytes ? "yes" : "no"
             ],
             ["memory at most, MB", ...figures(({ again, first }) => Math.max(first.megabytes, again.megabytes)), "", ""]
           ]

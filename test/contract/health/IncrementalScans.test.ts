@@ -25,7 +25,7 @@ import { definitionOf, type History, history, locales, type Step, World } from "
 const catalogs = amount(2, 20)
 const rounds = 6
 /** A planted variant is looked for in so many catalogs. */
-const mostPlanted = 25
+const maxPlanted = 25
 
 /** Everything that data health shows of an account, without times and versions. */
 const shown = (accountId: AccountId, storeIds: ReadonlyArray<StoreId>) =>
@@ -371,7 +371,7 @@ describe("incremental scans", () => {
       `are wrong if notes forget ${what}`,
       () =>
         Effect.gen(function* () {
-          const difference = yield* firstDifference(`Forgotten: ${what}`, mostPlanted)
+          const difference = yield* firstDifference(`Forgotten: ${what}`, maxPlanted)
           assert.isDefined(difference, `seed ${seed}`)
         }).pipe(Effect.provide(servicesOn(engine?.layer ?? assert.fail("no engine"), plant))),
       600_000
