@@ -1,11 +1,12 @@
-// Builds dist/: the command `catalog` in chunks that a command loads as it needs them, and `catalog/testing` as a module of its
-// users' packages.
-import { rmSync } from "node:fs"
+// Builds dist/: the command `catalog` in chunks that a command loads as it needs them, `catalog/testing` as a module of its
+// users' packages, and the files that browsers load.
+import { rmSync, writeFileSync } from "node:fs"
+import { basename } from "node:path"
 import { build } from "esbuild"
-import { bundling } from "./bundling.mjs"
+import { browserBundling, bundling } from "./bundling.mjs"
 
 rmSync("dist", { recursive: true, force: true })
-await Promise.all([
+const [, , { metafile }] = await Promise.all([
   build({ ...bundling, entryPoints: ["src/main.ts"], outdir: "dist", splitting: true, sourcemap: true }),
   build({
     ...bundling,
@@ -17,5 +18,12 @@ await Promise.all([
     external: [],
     plugins: [],
     banner: {}
-  })
+  }),
+  build({ ...browserBundling, outdir: "dist/browser" })
 ])
+
+/** The name of each file that browsers load, by the name of its source. */
+const names = Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) =>
+  entryPoint === undefined ? [] : [[basename(entryPoint), basename(path)]]
+)
+writeFileSync("dist/browser/names.json", JSON.stringify(Object.fromEntries(names)))

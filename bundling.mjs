@@ -46,3 +46,16 @@ export const bundling = {
     js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);'
   }
 }
+
+/** What esbuild is told for the files that browsers load. Their names contain a hash, so browsers can cache them forever. */
+export const browserBundling = {
+  entryPoints: ["src/console/assets/console.css", "src/console/assets/console.ts"],
+  entryNames: "[name]-[hash]",
+  bundle: true,
+  platform: "browser",
+  format: "esm",
+  target: ["chrome123", "firefox121", "safari17.5"],
+  minify: true,
+  metafile: true,
+  logLevel: "warning"
+}

@@ -8,10 +8,12 @@ import { type Parameters, parametersOf } from "../connections/AuthorizationReque
 import { ownOrigins } from "../http/BaseUrl.ts"
 import { readForm, readFormData } from "../http/Body.ts"
 import { passageOf } from "../http/Passage.ts"
+import type { ImportRun } from "../imports/Import.ts"
 import type { SentFile } from "../imports/Imports.ts"
 import { fileNameOf } from "../model/Name.ts"
 import { fieldNames } from "./Fields.ts"
 import { paths } from "./Paths.ts"
+import { type Theme, themeOf } from "./Theme.ts"
 
 export interface NextPage {
   readonly path: string
@@ -27,9 +29,12 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly next?: NextPage
 }> {}
 
-/** A signed-in user, with the CSRF token of the session. */
+/** A signed-in user, with the CSRF token of the session and what the frame of the page shows. */
 export interface Visitor extends SignedIn {
   readonly csrf: string
+  readonly theme: Theme
+  /** The import that locks the account. */
+  readonly lock: ImportRun | undefined
 }
 
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
@@ -39,11 +44,19 @@ const nameOn = (baseUrl: string, name: string) => (isSecure(baseUrl) ? `__Host-$
 const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
 const noteCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_note")
 const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
+const themeCookieName = "catalog_theme"
 
 /** The CSRF token. It is derived from the session token, but differs from the hash of the session token in the database. */
 const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
 
 type Request = HttpServerRequest.HttpServerRequest
+
+/** The colours that this browser has chosen. */
+export const themeIn = (request: Request): Theme => themeOf(request.cookies[themeCookieName])
+
+/** Whether the browser sends a session cookie. It may have expired. */
+export const mayBeSignedIn = ({ cookies }: Request): boolean =>
+  cookies[cookieName("http:")] !== undefined || cookies[cookieName("https:")] !== undefined
 
 export const visitorOf = (
   sessions: Sessions["Type"],
@@ -58,7 +71,8 @@ export const visitorOf = (
         Option.map((signedIn): Visitor => {
           const { accountId, userId } = signedIn
           passageOf(request).caller = { _tag: "User", accountId, userId }
-          return { ...signedIn, csrf: csrfOf(token) }
+          const theme = themeIn(request)
+          return { ...signedIn, csrf: csrfOf(token), theme, lock: undefined }
         })
       )
 }
@@ -97,6 +111,17 @@ export const keepNote = (
   HttpServerResponse.unsafeSetCookie(response, noteCookieName(baseUrl), address ?? "", {
     ...cookieOptions(baseUrl),
     maxAge: address === undefined ? Duration.zero : Duration.seconds(noteSeconds)
+  })
+
+/** Sets the colours of this browser, for a year. */
+export const keepTheme = (
+  response: HttpServerResponse.HttpServerResponse,
+  baseUrl: string,
+  theme: Theme
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeSetCookie(response, themeCookieName, theme, {
+    ...cookieOptions(baseUrl),
+    maxAge: Duration.days(365)
   })
 
 /** The device token. A browser has one if a user has signed in with it before. */

@@ -1,8 +1,7 @@
-import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import type { Sessions } from "../access/Sessions.ts"
-import type { BaseUrl } from "../http/BaseUrl.ts"
 import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
+import { assetPaths, script, stylesheet } from "./Assets.ts"
+import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
 import { drops } from "./drops/Drops.tsx"
@@ -15,24 +14,28 @@ import { jobList } from "./jobs/JobList.tsx"
 import { keys } from "./keys/Keys.tsx"
 import { paths } from "./Paths.ts"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
-import { stylesheet } from "./Style.ts"
 import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
-import { makeVisits } from "./Visits.ts"
+import { themeOf } from "./Theme.ts"
+import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
 
-const style = HttpServerResponse.text(stylesheet, {
-  contentType: "text/css; charset=utf-8",
-  headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
-})
-
-/** The start page and the stylesheet. */
-const common: Surface<BaseUrl | Sessions> = {
+/** The start page, the files that browsers load, and the switch of colours. */
+const common: Surface<Visits> = {
   refuseAddress,
   ...surfaceOf(
-    { home: ["GET", paths.home, refuseOnPage], style: ["GET", paths.stylesheet, refuseOnPage] },
-    Effect.map(makeVisits, ({ asVisitor }) => ({
+    {
+      home: ["GET", paths.home, refuseOnPage],
+      stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage],
+      script: ["GET", assetPaths.script, refuseOnPage],
+      theme: ["POST", paths.theme, refuseOnPage]
+    },
+    Effect.map(makeVisits, ({ asVisitor, baseUrl, withForm }) => ({
       home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
-      style: () => Effect.succeed(style)
+      stylesheet: () => Effect.succeed(stylesheet),
+      script: () => Effect.succeed(script),
+      theme: withForm((_, form, request) =>
+        Effect.sync(() => keepTheme(seeOther(sentFrom(request, baseUrl)), baseUrl, themeOf(form.get("theme"))))
+      )
     }))
   )
 }

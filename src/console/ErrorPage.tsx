@@ -1,6 +1,7 @@
 import type { NextPage } from "./Browser.ts"
 import { Frame } from "./Frame.tsx"
 import { paths } from "./Paths.ts"
+import type { Theme } from "./Theme.ts"
 
 const start: NextPage = { path: paths.home, name: "To the start page" }
 
@@ -9,16 +10,18 @@ export const ErrorPage = ({
   message,
   next = start,
   requestId,
+  theme,
   title,
-  withSections = false
+  withSections
 }: {
   readonly title: string
   readonly message: string
   readonly requestId?: string | undefined
   readonly next?: NextPage | undefined
-  readonly withSections?: boolean
+  readonly withSections: boolean
+  readonly theme: Theme
 }) => (
-  <Frame title={title} narrow withSections={withSections}>
+  <Frame title={title} narrow withSections={withSections} theme={theme}>
     <div class="sheet">
       <p>{message}</p>
       {requestId !== undefined && (

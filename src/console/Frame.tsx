@@ -1,8 +1,11 @@
 import type { ComponentChildren, VNode } from "preact"
+import { assetPaths } from "./Assets.ts"
 import type { Visitor } from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
-import { paths, sections } from "./Paths.ts"
-import { stylesheetPath } from "./Style.ts"
+import { Icon, type IconName, Mark } from "./Icon.tsx"
+import { importTitle } from "./Naming.tsx"
+import { pageOf, paths, sections, settings } from "./Paths.ts"
+import type { Theme } from "./Theme.ts"
 
 /** The CSRF token, which every form with an effect needs, and the id of the record that the form changes or creates. */
 export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
@@ -22,30 +25,187 @@ const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly re
   </form>
 )
 
-const Navigation = ({ current }: { readonly current: string | undefined }) => (
-  <nav aria-label="Sections">
-    <ul>
-      {sections.map(({ name, path }) => (
-        <li key={path}>
-          <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
-            {name}
-          </a>
-        </li>
-      ))}
-    </ul>
+const themes: ReadonlyArray<{ readonly theme: Theme; readonly name: string; readonly icon: IconName }> = [
+  { theme: "system", name: "Colours of the system", icon: "monitor" },
+  { theme: "light", name: "Light colours", icon: "sun" },
+  { theme: "dark", name: "Dark colours", icon: "moon" }
+]
+
+const ThemeSwitch = ({ visitor }: { readonly visitor: Visitor }) => (
+  <form method="post" action={paths.theme} class="themes">
+    <HiddenFields csrf={visitor.csrf} />
+    {themes.map(({ icon, name, theme }) => (
+      <button
+        type="submit"
+        key={theme}
+        name="theme"
+        value={theme}
+        aria-label={name}
+        title={name}
+        aria-pressed={visitor.theme === theme ? "true" : "false"}
+      >
+        <Icon name={icon} />
+      </button>
+    ))}
+  </form>
+)
+
+type Section = (typeof sections)[number]
+
+const Links = ({ current, of }: { readonly of: ReadonlyArray<Section>; readonly current: string | undefined }) => (
+  <ul>
+    {of.map(({ icon, name, path }) => (
+      <li key={path}>
+        <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
+          <Icon name={icon} />
+          {name}
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+const Who = ({ children, visitor }: { readonly visitor: Visitor; readonly children: ComponentChildren }) => (
+  <div class="me">
+    <p>
+      {visitor.email}
+      <br />
+      <bdi class="quiet">{visitor.accountName}</bdi>
+    </p>
+    <div>{children}</div>
+  </div>
+)
+
+/** The navigation. On a narrow screen it is a popover that the menu button opens. */
+const Sidebar = ({
+  current,
+  returnTo,
+  visitor
+}: {
+  readonly visitor: Visitor | undefined
+  readonly current: string | undefined
+  readonly returnTo: string
+}) => (
+  <nav class="side" id="menu" popover="auto" aria-label="Sections">
+    <a class="brand" href={paths.home}>
+      <Mark />
+      Catalog
+    </a>
+    <Links of={sections} current={current} />
+    <h2 id="settings">Settings</h2>
+    <Links of={settings} current={current} />
+    {visitor !== undefined && (
+      <Who visitor={visitor}>
+        <ThemeSwitch visitor={visitor} />
+        <SignOut visitor={visitor} returnTo={returnTo} />
+      </Who>
+    )}
   </nav>
+)
+
+const shortcuts = [
+  { keys: ["/"], does: "Search products" },
+  { keys: ["Ctrl", "K"], does: "Go to a page or search (⌘ K on a Mac)" },
+  { keys: ["?"], does: "Show this help" },
+  { keys: ["Esc"], does: "Close what is open" }
+]
+
+const meanings = [
+  { tone: "good", name: "Live", means: "The store has what the catalog has." },
+  { tone: "wait", name: "Changed", means: "There is a draft that the store does not have yet." },
+  { tone: "busy", name: "Publishing", means: "The draft is on its way to the store." },
+  { tone: "bad", name: "Failed", means: "The store did not take the last publish." },
+  { tone: "idle", name: "Not published", means: "The store has never had it." },
+  { tone: "idle", name: "Not on this store", means: "It was not added to the store." }
+]
+
+const Help = () => (
+  <div class="panel" id="help" popover="auto">
+    <h2>Keyboard</h2>
+    <dl class="keys">
+      {shortcuts.flatMap(({ does, keys }) => [
+        <dt key={does}>
+          {keys.map((key, index) => (
+            <span key={key}>
+              {index > 0 && " "}
+              <kbd>{key}</kbd>
+            </span>
+          ))}
+        </dt>,
+        <dd key={`${does} what`}>{does}</dd>
+      ])}
+    </dl>
+    <h2>States</h2>
+    <dl class="keys">
+      {meanings.flatMap(({ means, name, tone }) => [
+        <dt key={name}>
+          <span class={`state ${tone}`}>{name}</span>
+        </dt>,
+        <dd key={`${name} means`}>{means}</dd>
+      ])}
+    </dl>
+  </div>
+)
+
+const Top = () => (
+  <header class="top">
+    <button type="button" class="bare icon-only show-menu" popovertarget="menu" aria-label="Menu">
+      <Icon name="menu" />
+    </button>
+    <search>
+      <form method="get" action={paths.products} class="find">
+        <Icon name="search" />
+        <input
+          type="search"
+          name="search"
+          aria-label="Search products"
+          placeholder="Search products"
+          maxLength={200}
+          data-find
+        />
+        <kbd>/</kbd>
+      </form>
+    </search>
+    <div class="end">
+      <button type="button" class="bare icon-only" data-palette hidden aria-label="Go to a page" title="Go to (Ctrl K)">
+        <Icon name="command" />
+      </button>
+      <button type="button" class="bare icon-only" popovertarget="help" aria-label="Help" title="Help (?)">
+        <Icon name="circle-question-mark" />
+      </button>
+    </div>
+    <Help />
+  </header>
+)
+
+/** Says that an import locks the account, on every page but the import's own. */
+const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) => (
+  <div class="banner" role="status">
+    <Icon name="lock" />
+    <p>
+      <a href={pageOf(paths.import, lock.id)}>{importTitle(lock)}</a>{" "}
+      {lock.phase === "applying"
+        ? "is being applied. Until it ends nothing else can be changed."
+        : "waits for your review. Until you accept or discard it nothing else can be changed."}
+    </p>
+  </div>
 )
 
 /**
  * The frame of all pages. `current`: the section of the page; `returnTo`: the page to show after the next sign-in; `narrow`: the
- * page has a single form; `withSections`: whether to show the navigation.
+ * page has a single form; `withSections`: whether to show the navigation; `total`: the number beside the title; `actions`: buttons
+ * and links beside it; `isLockShown`: the page itself tells that an import locks the account; `theme`: the colours, if there is no visitor.
  */
 export const Frame = ({
+  actions,
   children,
   current,
+  isLockShown = false,
   narrow = false,
   returnTo = paths.home,
+  theme,
   title,
+  total,
   visitor,
   withSections = visitor !== undefined && current !== undefined
 }: {
@@ -55,44 +215,71 @@ export const Frame = ({
   readonly returnTo?: string
   readonly narrow?: boolean
   readonly withSections?: boolean
+  readonly isLockShown?: boolean
+  readonly theme?: Theme
+  readonly total?: string | undefined
+  readonly actions?: ComponentChildren
   readonly children: ComponentChildren
-}): VNode => (
-  <html lang="en">
-    <head>
-      <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
-      <meta name="robots" content="noindex" />
-      <title>{`${title} - Catalog`}</title>
-      <link rel="stylesheet" href={stylesheetPath} />
-    </head>
-    <body>
-      <a class="skip" href="#content">
-        Skip to the content
-      </a>
-      <header class="site">
-        <div>
-          <span class="brand">Catalog</span>
-          {withSections && <Navigation current={current} />}
-          {visitor !== undefined && (
-            <div class="who">
-              <span>
-                {visitor.email}{" "}
-                <span class="quiet">
-                  (<bdi>{visitor.accountName}</bdi>)
-                </span>
-              </span>
-              <SignOut visitor={visitor} returnTo={returnTo} />
-            </div>
-          )}
+}): VNode => {
+  const heading = <h1>{title}</h1>
+  const content = (
+    <main id="content" class={narrow ? "narrow" : undefined}>
+      {actions === undefined && total === undefined ? (
+        heading
+      ) : (
+        <div class="head">
+          {heading}
+          {total !== undefined && <span class="total number">{total}</span>}
+          <div class="actions">{actions}</div>
         </div>
-      </header>
-      <main id="content" class={narrow ? "narrow" : undefined}>
-        <h1>{title}</h1>
-        {children}
-      </main>
-    </body>
-  </html>
-)
+      )}
+      {children}
+    </main>
+  )
+  const chosen = visitor?.theme ?? theme ?? "system"
+  return (
+    <html lang="en" {...(chosen === "system" ? {} : { "data-theme": chosen })}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <title>{`${title} - Catalog`}</title>
+        <link rel="stylesheet" href={assetPaths.stylesheet} />
+        {withSections && <script type="module" src={assetPaths.script} />}
+      </head>
+      <body class={withSections ? "framed" : "bare"}>
+        <a class="skip" href="#content">
+          Skip to the content
+        </a>
+        {withSections ? (
+          <>
+            <Sidebar visitor={visitor} current={current} returnTo={returnTo} />
+            <div class="column">
+              <Top />
+              {!isLockShown && visitor?.lock !== undefined && <LockBanner lock={visitor.lock} />}
+              {content}
+            </div>
+          </>
+        ) : (
+          <>
+            <header>
+              <span class="brand">
+                <Mark />
+                Catalog
+              </span>
+              {visitor !== undefined && (
+                <Who visitor={visitor}>
+                  <SignOut visitor={visitor} returnTo={returnTo} />
+                </Who>
+              )}
+            </header>
+            {content}
+          </>
+        )}
+      </body>
+    </html>
+  )
+}
 
 /** An error message, at the top of a page or of a form. */
 export const Alert = ({ children }: { readonly children: ComponentChildren }) => (

@@ -7,7 +7,8 @@ import { renderToString } from "preact-render-to-string"
  * redirect after a consent. With the referrer policy `no-referrer`, browsers would send our own forms with `Origin: null`.
  */
 export const pageHeaders = {
-  "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
   "x-frame-options": "DENY",
   "x-content-type-options": "nosniff",
   "referrer-policy": "same-origin",

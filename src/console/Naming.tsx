@@ -59,14 +59,32 @@ export const actorName = ({ kind, name }: HistoryActor): string => {
   }
 }
 
-const statusWords: Readonly<Record<PublishStatus, { readonly name: string; readonly tone: string }>> = {
-  never_published: { name: "Never published", tone: "idle" },
-  pending: { name: "Being published", tone: "wait" },
-  published: { name: "Published", tone: "good" },
-  failed: { name: "Failed to publish", tone: "bad" }
+/** The states of an entity on a store, or of its worst store, in merchants' words. */
+export const publishStates = {
+  live: { name: "Live", tone: "good" },
+  changed: { name: "Changed", tone: "wait" },
+  publishing: { name: "Publishing", tone: "busy" },
+  failed: { name: "Failed", tone: "bad" },
+  unpublished: { name: "Not published", tone: "idle" }
+} as const
+
+export type PublishStateName = keyof typeof publishStates
+
+/** `pendingPublish`: there is a draft that is not published. */
+export const publishStateOf = (status: PublishStatus, pendingPublish: boolean): PublishStateName => {
+  switch (status) {
+    case "never_published":
+      return "unpublished"
+    case "pending":
+      return "publishing"
+    case "failed":
+      return "failed"
+    case "published":
+      return pendingPublish ? "changed" : "live"
+  }
 }
 
-/** A state, as a coloured word. */
+/** A state: a dot and a word. */
 export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
   <span class={`state ${tone}`}>{name}</span>
 )
@@ -78,12 +96,7 @@ export const PublishStateOf = ({
 }: {
   readonly status: PublishStatus
   readonly pendingPublish: boolean
-}) => (
-  <>
-    <State {...statusWords[status]} />
-    {pendingPublish && status !== "never_published" && <span class="quiet"> Waiting to be published</span>}
-  </>
-)
+}) => <State {...publishStates[publishStateOf(status, pendingPublish)]} />
 
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`

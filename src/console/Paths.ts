@@ -1,7 +1,7 @@
 import type { HealthSection } from "../health/Health.ts"
 import { pagePaths } from "../http/PagePaths.ts"
 import type { StoreId } from "../model/Ids.ts"
-import { stylesheetPath } from "./Style.ts"
+import type { IconName } from "./Icon.tsx"
 
 export { pageOf } from "../http/PagePaths.ts"
 
@@ -9,6 +9,9 @@ export { pageOf } from "../http/PagePaths.ts"
 export const paths = {
   ...pagePaths,
   home: "/",
+  variants: "/variants",
+  collections: "/collections",
+  media: "/media",
   health: "/data-health",
   scanHealth: "/data-health/scan",
   healthIssues: "/data-health/issues",
@@ -38,19 +41,32 @@ export const paths = {
   disconnectAll: "/settings/connections/disconnect-all",
   connection: "/settings/connections/:id",
   undoConnection: "/settings/connections/undo",
-  stylesheet: stylesheetPath
+  theme: "/settings/theme"
 } as const
 
+export interface Section {
+  readonly name: string
+  readonly path: string
+  readonly icon: IconName
+}
+
 /** The navigation of every page, in this order. A new section is added here, and its routes in Console.ts. */
-export const sections: ReadonlyArray<{ readonly name: string; readonly path: string }> = [
-  { name: "Stores", path: paths.stores },
-  { name: "Imports", path: paths.imports },
-  { name: "Entities", path: paths.entities },
-  { name: "Data health", path: paths.health },
-  { name: "Drops", path: paths.drops },
-  { name: "Jobs", path: paths.jobs },
-  { name: "Connections", path: paths.connections },
-  { name: "API keys", path: paths.keys }
+export const sections: ReadonlyArray<Section> = [
+  { name: "Home", path: paths.home, icon: "house" },
+  { name: "Products", path: paths.products, icon: "package" },
+  { name: "Collections", path: paths.collections, icon: "layers" },
+  { name: "Media", path: paths.media, icon: "image" },
+  { name: "Imports", path: paths.imports, icon: "import" },
+  { name: "Data health", path: paths.health, icon: "heart-pulse" },
+  { name: "Drops", path: paths.drops, icon: "calendar-clock" },
+  { name: "Jobs", path: paths.jobs, icon: "list-checks" }
+]
+
+export const settings: ReadonlyArray<Section> = [
+  { name: "Stores", path: paths.stores, icon: "store" },
+  { name: "Agents", path: paths.connections, icon: "bot" },
+  { name: "API keys", path: paths.keys, icon: "key-round" },
+  { name: "Docs", path: "/docs", icon: "book-open" }
 ]
 
 /** The page of one drop. */

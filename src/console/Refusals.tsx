@@ -1,11 +1,18 @@
+import type { HttpServerRequest } from "@effect/platform"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { headersOf } from "../http/Envelope.ts"
 import type { Refuse } from "../http/Passage.ts"
-import type { PageRefused } from "./Browser.ts"
+import { mayBeSignedIn, type PageRefused, themeIn } from "./Browser.ts"
 import { ErrorPage } from "./ErrorPage.tsx"
 import { html } from "./Html.ts"
 import { paths } from "./Paths.ts"
+
+/** A refusal knows no visitor, so the cookies tell whether to show the navigation, and in which colours. */
+const frameFor = (request: HttpServerRequest.HttpServerRequest) => ({
+  withSections: mayBeSignedIn(request),
+  theme: themeIn(request)
+})
 
 const titleOf = (error: ApiError): string => {
   switch (error._tag) {
@@ -42,10 +49,11 @@ const messageOf = (error: ApiError): string => {
 }
 
 /** The error page of a failed request. */
-export const refuseOnPage: Refuse = (error, requestId) => {
+export const refuseOnPage: Refuse = (error, requestId, request) => {
   const { status } = errorCodes[error._tag]
   const page = (
     <ErrorPage
+      {...frameFor(request)}
       title={titleOf(error)}
       message={messageOf(error)}
       requestId={error._tag === "InternalError" ? requestId : undefined}
@@ -56,18 +64,21 @@ export const refuseOnPage: Refuse = (error, requestId) => {
 }
 
 /** The error page of a URL that has no page. */
-export const refuseAddress: Refuse = (error, requestId) =>
+export const refuseAddress: Refuse = (error, requestId, request) =>
   error._tag === "NotFound"
     ? html(
         <ErrorPage
+          {...frameFor(request)}
           title="Page not found"
           message="There is no page at this address. It may be mistyped or outdated."
           withSections
         />,
         { status: errorCodes.NotFound.status }
       )
-    : refuseOnPage(error, requestId)
+    : refuseOnPage(error, requestId, request)
 
 /** The response for a PageRefused. */
-export const refusedPage = ({ message, next, status, title }: PageRefused) =>
-  html(<ErrorPage title={title} message={message} next={next} />, { status })
+export const refusedPage = (
+  { message, next, status, title }: PageRefused,
+  request: HttpServerRequest.HttpServerRequest
+) => html(<ErrorPage {...frameFor(request)} title={title} message={message} next={next} />, { status })

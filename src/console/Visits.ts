@@ -8,6 +8,7 @@ import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import type { Handler } from "../http/Surface.ts"
+import { Imports } from "../imports/Imports.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
 import {
@@ -77,7 +78,7 @@ export const decoded = <A, I>(
 }
 
 /** The page from which a form was sent, by the Referer header. The start page, if it is missing or of another site. */
-const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
+export const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
   const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
   const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
   return (isOwn ? localPath(`${page.pathname}${page.search}`, baseUrl) : undefined) ?? paths.home
@@ -125,15 +126,19 @@ export const page =
   (answer: (request: Request) => Page): Handler =>
   (request) =>
     Effect.catchAll(answer(request), (error) =>
-      error instanceof PageRefused ? Effect.succeed(refusedPage(error)) : Effect.fail(error)
+      error instanceof PageRefused ? Effect.succeed(refusedPage(error, request)) : Effect.fail(error)
     )
 
 /** Maximum number of uploads that are read at the same time. It is small, because each upload is held in memory. */
 const maxUploads = 2
 
+/** What every page needs: to find its visitor, and to say whether an import locks the account. */
+export type Visits = BaseUrl | Imports | Sessions
+
 /** Makes handlers for pages and forms. They find the signed-in visitor, and services run with the visitor as actor. */
 export const makeVisits = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
+  const imports = yield* Imports
   const sessions = yield* Sessions
   const uploads = yield* Effect.makeSemaphore(maxUploads)
 
@@ -145,7 +150,9 @@ export const makeVisits = Effect.gen(function* () {
           onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
           onSome: (visitor) => {
             chargeTo(toIncomingMessage(request), visitor.userId)
-            const answered = actingAs(visitor)(answer(visitor, request))
+            const answered = Effect.flatMap(imports.holder, (holder) =>
+              answer({ ...visitor, lock: Option.getOrUndefined(holder) }, request)
+            ).pipe(actingAs(visitor))
             return request.method === "GET"
               ? showingNoteOnce(request, baseUrl, answered)
               : Effect.map(answered, (response) => leavingNote(response, baseUrl))
@@ -159,9 +166,9 @@ export const makeVisits = Effect.gen(function* () {
     /** A page for signed-in visitors. Other visitors sign in first and are then sent back to the page. */
     asVisitor,
     /** A form for signed-in visitors. It must contain the CSRF token of the visitor's session. */
-    withForm: (answer: (visitor: Visitor, form: Parameters) => Page<CurrentActor>): Handler =>
+    withForm: (answer: (visitor: Visitor, form: Parameters, request: Request) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
-        Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form))
+        Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form, request))
       ),
     /** As `withForm`, for a form with a file. */
     withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>

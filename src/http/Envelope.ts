@@ -5,7 +5,7 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
-import type { Refuse } from "./Passage.ts"
+import type { Passage, Refuse } from "./Passage.ts"
 
 /** The response headers that an error adds to the usual ones. */
 export const headersOf = (error: ApiError): Record<string, string> => {
@@ -106,11 +106,16 @@ const noteUnavailable = (requestId: string, { message }: Unavailable) =>
  * `isProbe`: the request asks for readiness, which logs its own changes.
  */
 export const answerFailure =
-  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits, isProbe = false) =>
+  (
+    { id: requestId, request }: Pick<Passage, "id" | "request">,
+    refuse: Refuse = errorResponse,
+    misfits = noMisfits,
+    isProbe = false
+  ) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause, misfits)
-    const answer = Effect.succeed(refuse(error, requestId))
+    const answer = Effect.succeed(refuse(error, requestId, request))
     switch (error._tag) {
       case "InternalError":
         return Effect.zipRight(

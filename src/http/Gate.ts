@@ -218,7 +218,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
           Effect.suspend(() => pass(passage)),
           (cause) =>
             answerFailure(
-              passage.id,
+              passage,
               passage.refuse,
               () => misfitsOf(passage),
               passage.route?.path === readinessPath

@@ -2,7 +2,7 @@
 export const pagePaths = {
   stores: "/stores",
   import: "/import",
-  entities: "/entities",
+  products: "/products",
   entity: "/entity",
   connections: "/settings/connections"
 } as const

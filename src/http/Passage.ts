@@ -10,7 +10,11 @@ import type { RequestBounds } from "./RequestDeadlines.ts"
 import type { Route } from "./RouteTable.ts"
 
 /** Renders an error as the response of a surface. */
-export type Refuse = (error: ApiError, requestId: string) => HttpServerResponse.HttpServerResponse
+export type Refuse = (
+  error: ApiError,
+  requestId: string,
+  request: HttpServerRequest.HttpServerRequest
+) => HttpServerResponse.HttpServerResponse
 
 /** The state of a request on its way from the gate to its handler and back. */
 export interface Passage {

@@ -30,7 +30,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         const refused =
           passage.refuse === undefined
             ? refuseLate(passage, late)
-            : HttpServerResponse.setHeader(passage.refuse(late, id), "x-request-id", id)
+            : HttpServerResponse.setHeader(passage.refuse(late, id, request), "x-request-id", id)
         response.writeHead(refused.status, refused.headers)
         response.end(bytesOf(refused))
         fiber.unsafeInterruptAsFork(FiberId.none)

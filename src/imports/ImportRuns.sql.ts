@@ -24,6 +24,8 @@ export interface ImportRunStatements {
   readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
   /** Newest first. */
   readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ImportRun>>
+  /** The import that locks the account. */
+  readonly findHolder: (accountId: AccountId) => Effect.Effect<Option.Option<ImportRun>>
   /** Moves an import to a phase. Fields that are left out do not change. If `leased` is false, the lease ends. */
   readonly move: (
     accountId: AccountId,
@@ -77,6 +79,16 @@ export const makeImportRunStatements = Effect.gen(function* () {
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId}
       ORDER BY i.created_at DESC, i.id`
+  })
+  const findHolder = SqlSchema.findOne({
+    Request: AccountId,
+    Result: ImportRun,
+    execute: (accountId) => sql`
+      SELECT ${runColumns}
+      FROM import_lock l
+      JOIN import_run i ON i.account_id = ${accountId} AND i.id = l.run_id
+      JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
+      WHERE l.account_id = ${accountId}`
   })
   const takeOver = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
@@ -141,6 +153,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
                 ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
     find: (accountId, id) => orDie(find({ accountId, id })),
     list: (accountId) => orDie(list(accountId)),
+    findHolder: (accountId) => orDie(findHolder(accountId)),
     move: (accountId, id, { actor, error, leased, phase, summary }) =>
       sql`
         UPDATE import_run

@@ -76,6 +76,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
     readonly startRefresh: (storeDomain: string) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
     /** Newest first. */
     readonly list: Effect.Effect<ReadonlyArray<ImportRun>, never, CurrentActor>
+    /** The import that locks the account: it is under review or being applied. */
+    readonly holder: Effect.Effect<Option.Option<ImportRun>, never, CurrentActor>
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
     /**
@@ -189,6 +191,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           return run
         }),
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+        holder: Effect.flatMap(CurrentActor, ({ accountId }) => repo.findHolder(accountId)),
         get: Effect.fn("Imports.get")(function* (id) {
           const { accountId } = yield* CurrentActor
           return yield* getRun(accountId, id)

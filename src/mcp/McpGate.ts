@@ -240,11 +240,11 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     }
 
     const answer: Handler = (request) => {
-      const { id: requestId } = passageOf(request)
-      return Effect.suspend(() => pass(request, requestId)).pipe(
+      const passage = passageOf(request)
+      return Effect.suspend(() => pass(request, passage.id)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.map(
-            answerFailure(requestId, envelopeOf)(cause),
+            answerFailure(passage, envelopeOf)(cause),
             (response): Passed => ({ response, standing: budget.untouched })
           )
         ),

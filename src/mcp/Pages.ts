@@ -9,7 +9,7 @@ import { shown } from "./Vocabulary.ts"
 /** URLs of the pages on which a person does what an agent cannot. */
 export const pagesOf = (baseUrl: string) => ({
   stores: `${baseUrl}${pagePaths.stores}`,
-  entities: `${baseUrl}${pagePaths.entities}`,
+  entities: `${baseUrl}${pagePaths.products}`,
   connections: `${baseUrl}${pagePaths.connections}`,
   entity: (id: string) => `${baseUrl}${pageOf(pagePaths.entity, id)}`,
   import: (id: string) => `${baseUrl}${pageOf(pagePaths.import, id)}`

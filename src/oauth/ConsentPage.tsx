@@ -127,7 +127,7 @@ export const ConsentPage = ({
           </button>
         </div>
       </form>
-      <p class="quiet">You can end the connection at any time under Connections.</p>
+      <p class="quiet">You can end the connection at any time under Agents.</p>
     </Frame>
   )
 }

@@ -43,7 +43,7 @@ const assertGood = async (page: Page, name: string) => {
 
 /** What the browser has to complain about, beside the icon that it asks for by itself and axe, which the policy stops. */
 const unexpected = (complaints: ReadonlyArray<string>) =>
-  complaints.filter((text) => !/favicon|status of 40[04]|img-src|default-src/.test(text))
+  complaints.filter((text) => !/favicon|status of 40[04]/.test(text))
 
 describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {

@@ -1,6 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { sections } from "../../src/console/Paths.ts"
+import { sections, settings } from "../../src/console/Paths.ts"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { sectionsOf } from "../oauth/Html.ts"
 import { ask, assertErrorPage, aUser, bodyOf, PagesServer } from "../oauth/PagesServer.ts"
 
 const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
@@ -13,9 +15,33 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
         for (const cookies of [undefined, cookie]) {
           const answer = yield* ask(path, { headers: browser, ...(cookies !== undefined && { cookie: cookies }) })
           assertErrorPage(answer, 404, /<h1>Page not found<\/h1>/)
-          for (const { name, path } of sections) assert.include(answer.text, `<a href="${path}">${name}</a>`)
+          for (const { name, path } of [...sections, ...settings])
+            assert.match(answer.text, new RegExp(`<a href="${path}"><svg[^>]*>.*?</svg>${name}</a>`))
           assert.match(String(answer.headers.get("x-request-id")), /^req_/)
         }
+    })
+  )
+
+  it.effect("has the colours that the browser has chosen", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const page = yield* ask("/stores", { cookie })
+      assert.include(page.text, '<html lang="en">')
+      const { hidden } = sectionsOf(page.text, "/settings/theme")
+      for (const [theme, opening] of [
+        ["dark", '<html lang="en" data-theme="dark">'],
+        ["light", '<html lang="en" data-theme="light">'],
+        ["system", '<html lang="en">'],
+        ["<b>", '<html lang="en">']
+      ] as const) {
+        const headers = { referer: `${yield* BaseUrl}/drops?x=1` }
+        const changed = yield* ask("/settings/theme", { cookie, form: { ...hidden, theme }, headers })
+        assert.deepStrictEqual([changed.status, changed.headers.get("location")], [303, "/drops?x=1"])
+        const kept = /catalog_theme=[^;]*/.exec(String(changed.headers.get("set-cookie")))?.[0]
+        for (const path of ["/stores", "/nowhere", "/entity?id=x"])
+          assert.include((yield* ask(path, { headers: browser, cookie: `${cookie}; ${kept}` })).text, opening)
+      }
+      assertErrorPage(yield* ask("/settings/theme", { cookie, form: { theme: "dark" } }), 403, /did not come from/)
     })
   )
 

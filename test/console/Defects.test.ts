@@ -39,7 +39,7 @@ layer(pages, { excludeTestServices: true })("a page that died", (it) => {
   it.effect("because the database is unreachable says so and is no defect", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
-      const answer = yield* ask("/entities", { cookie })
+      const answer = yield* ask("/products", { cookie })
       assertErrorPage(answer, 503, /cannot reach its database/)
       assert.lengthOf(log.of(answer.headers.get("x-request-id")), 0)
     })

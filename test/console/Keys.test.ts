@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
-import { stylesheet, stylesheetPath } from "../../src/console/Style.ts"
+import { assetPaths } from "../../src/console/Assets.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, assertErrorPage, aUser, PagesServer, withNote } from "../oauth/PagesServer.ts"
 
@@ -148,15 +148,22 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     })
   )
 
-  it.effect("the stylesheet is cached forever, and pages load nothing else", () =>
+  it.effect("the stylesheet and the script are cached forever, and pages load nothing else", () =>
     Effect.gen(function* () {
       const { page } = yield* opened
-      assert.include(page.text, `<link rel="stylesheet" href="${stylesheetPath}"/>`)
-      assert.notMatch(page.text, /<script|<img|style="|https?:/)
-      const style = yield* ask(stylesheetPath)
-      assert.deepStrictEqual([style.status, style.text], [200, stylesheet])
-      assert.strictEqual(style.headers.get("content-type"), "text/css; charset=utf-8")
-      assert.strictEqual(style.headers.get("cache-control"), "public, max-age=31536000, immutable")
+      const loaded = [...page.text.matchAll(/<(?:link|script|img)[^>]*(?:href|src)="([^"]*)"/g)].map(([, path]) => path)
+      assert.deepStrictEqual(loaded, [assetPaths.stylesheet, assetPaths.script])
+      assert.notMatch(page.text, /<script(?![^>]* src="\/assets\/[^"]*"><\/script>)| style="|https?:/)
+      for (const [path, type] of [
+        [assetPaths.stylesheet, "text/css; charset=utf-8"],
+        [assetPaths.script, "text/javascript; charset=utf-8"]
+      ] as const) {
+        const asset = yield* ask(path)
+        assert.strictEqual(asset.status, 200)
+        assert.strictEqual(asset.headers.get("content-type"), type)
+        assert.strictEqual(asset.headers.get("cache-control"), "public, max-age=31536000, immutable")
+        assert.include(asset.text, path.endsWith(".css") ? "light-dark(" : "addEventListener")
+      }
     })
   )
 })

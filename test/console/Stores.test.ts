@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 2 waiting to be published 1 failed to publish 1 never published Publish all changes Refresh Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Publish all changes Refresh Failed to publish/
       )
       assert.match(
         text,
@@ -48,15 +48,15 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.
       for (const [path, count, name] of [
-        [`/stores/publish?id=${merchant.shop.id}`, 2, "waiting to be published"],
-        [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "never published"],
-        ["#failures", 1, "failed to publish"]
+        [`/stores/publish?id=${merchant.shop.id}`, 2, "changed"],
+        [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "not published"],
+        ["#failures", 1, "failed"]
       ] as const)
         assert.include(
           page.text,
           `<strong>${count}</strong> <a href="${path}" aria-label="${name}: ${escaped(merchant.shop.name)}">${name}</a>`
         )
-      assert.include(page.text, "<strong>0</strong> being published</li>")
+      assert.include(page.text, "<strong>0</strong> publishing</li>")
       assert.notInclude(page.text, `store_id=${merchant.files.id}`)
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
@@ -88,8 +88,8 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       yield* ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), dimension: "sync" } })
       const health = yield* ask(`/data-health/issues?section=sync-failed&store_id=${shop.id}`, { cookie })
       assert.lengthOf([...health.text.matchAll(/<th scope="row">/g)], 3)
-      const entities = yield* ask("/entities?search=lamp", { cookie })
-      assert.include(entities.text, "Failed to publish")
+      const entities = yield* ask("/products?search=lamp", { cookie })
+      assert.include(textOf(entities), "Lamp 1 store Failed")
     })
   )
 
@@ -164,7 +164,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const page = yield* ask("/stores", { cookie })
       assert.include(
         page.text,
-        `<a href="/import?id=${id}">Refresh of tarn.demo.example</a> waits for your review. Accept or discard it before you refresh a store.`
+        `<a href="/import?id=${id}">Refresh of tarn.demo.example</a> waits for your review. Until you accept or discard it nothing else can be changed.`
       )
       assert.notInclude(page.text, 'action="/stores/refresh"')
     })

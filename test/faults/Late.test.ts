@@ -35,7 +35,7 @@ describe.skipIf(!serverAnswers)("a request whose work does not end in time", () 
           [
             send(port, { method: "GET", path: "/api/v1/products", token }),
             send(port, { token: agent.token, body, headers }),
-            send(port, { method: "GET", path: "/entities", headers: { cookie, accept: "text/html" } })
+            send(port, { method: "GET", path: "/products", headers: { cookie, accept: "text/html" } })
           ],
           { concurrency: "unbounded" }
         )

@@ -66,6 +66,10 @@ export const layerMemoryImports = Layer.effect(
           yield* Ref.update(runs, (all) => [...all, { accountId, run, conflicts: [], items: [] }])
         }),
       find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
+      findHolder: (accountId) =>
+        Effect.map(ofAccount(accountId), (all) =>
+          Option.fromNullable(all.map(shown).find(({ phase }) => phase === "reviewing" || phase === "applying"))
+        ),
       list: (accountId) =>
         Effect.map(ofAccount(accountId), (all) =>
           all

@@ -92,10 +92,10 @@ describe("requests", () => {
           connection: agent.connectionId
         })
 
-        const page = yield* send(port, { method: "GET", path: "/entities", headers: { cookie, accept: "text/html" } })
+        const page = yield* send(port, { method: "GET", path: "/products", headers: { cookie, accept: "text/html" } })
         assert.strictEqual(page.status, 200)
         const pageLine = yield* lineOf(page.headers["x-request-id"])
-        assert.include(pageLine, { ...common, route: "/entities", status: 200 })
+        assert.include(pageLine, { ...common, route: "/products", status: 200 })
         assert.match(String(pageLine.user), /^[0-9a-f-]{36}$/)
 
         const refused = yield* send(port, { method: "GET", path: "/api/v1/products/nothing", token: `${token}x` })

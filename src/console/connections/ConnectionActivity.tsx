@@ -1,12 +1,10 @@
 import { Effect, Either, Schema } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { Activity } from "../../connections/Activity.ts"
 import { ChangePlace } from "../../connections/ActivityRecord.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Connections } from "../../connections/Connections.ts"
 import { firstPart, Undo } from "../../connections/Undo.ts"
 import { parseSince, UndoWindow } from "../../connections/UndoRules.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
@@ -16,7 +14,7 @@ import { PageRefused } from "../Browser.ts"
 import { html } from "../Html.ts"
 import { connectionPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idInPath, idOf, makeVisits, queryOf } from "../Visits.ts"
+import { decoded, idInPath, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { ConnectionPage } from "./ConnectionPage.tsx"
 import { atTime, UndonePage, UndoReviewPage } from "./UndoPages.tsx"
 
@@ -50,7 +48,7 @@ const noStart = (id: ConnectionId) =>
   })
 
 /** The page of a connection: its changes, and the forms that undo its writes. */
-export const connectionActivity: Surface<Activity | BaseUrl | Connections | Imports | Sessions | Undo> = surfaceOf(
+export const connectionActivity: Surface<Activity | Connections | Undo | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const activity = yield* Activity

@@ -1,15 +1,13 @@
 import { Effect } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { resourceOf } from "../../connections/AuthorizationRequest.ts"
 import { Connections } from "../../connections/Connections.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { ConnectionId } from "../../model/Ids.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { ConnectionsPage } from "./ConnectionsPage.tsx"
 
 const routes = {
@@ -26,7 +24,7 @@ const notes: Readonly<Record<string, string>> = {
 }
 
 /** The connections of an account: the list, and the forms that end one or all of them. */
-export const connectionList: Surface<BaseUrl | Sessions | Connections> = surfaceOf(
+export const connectionList: Surface<Connections | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const connections = yield* Connections

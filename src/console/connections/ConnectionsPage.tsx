@@ -70,7 +70,7 @@ export const ConnectionsPage = ({
   const living = connections.filter(({ endedAt }) => endedAt === null)
   const ended = connections.filter(({ endedAt }) => endedAt !== null)
   return (
-    <Frame title="Connections" visitor={visitor} current={paths.connections}>
+    <Frame title="Agents" visitor={visitor} current={paths.connections}>
       {note !== undefined && <Note>{note}</Note>}
       <p>
         Agents that can use this account. To connect an agent, add <code>{resource}</code> to the agent as an MCP
@@ -79,7 +79,7 @@ export const ConnectionsPage = ({
       <section aria-labelledby="living">
         <h2 id="living">Connected</h2>
         {living.length === 0 ? (
-          <p class="quiet">There are no connections.</p>
+          <p class="quiet">No agent is connected.</p>
         ) : (
           <ul class="records">
             {living.map((connection) => (

@@ -1,9 +1,7 @@
 import { Effect, Either, Option } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { Drop } from "../../drops/Drop.ts"
 import { Drops } from "../../drops/Drops.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { DropId, type EntityId } from "../../model/Ids.ts"
@@ -12,7 +10,7 @@ import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { dropPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idInPath, idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { DropPage } from "./DropPage.tsx"
 import { DropsPage } from "./DropsPage.tsx"
 import { makeNewDropForm } from "./NewDrop.tsx"
@@ -31,7 +29,7 @@ const notes: Readonly<Record<string, string>> = {
 }
 
 /** The drops of an account: the list, the page of one drop, and the form for a new drop. */
-export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = surfaceOf(
+export const drops: Surface<Catalog | Drops | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const drops = yield* Drops

@@ -1,12 +1,11 @@
 import { Effect, Either, Option, Schema } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { errorCodes } from "../../api/ErrorCodes.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, inAnyCase, StoreId } from "../../model/Ids.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
@@ -15,12 +14,15 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idOf, makeVisits, queryOf } from "../Visits.ts"
-import { EntitiesPage } from "./EntitiesPage.tsx"
+import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
+import { EntitiesPage, listPages } from "./EntitiesPage.tsx"
 import { againField, EntityPage, type PublishResult } from "./EntityPage.tsx"
 
 const routes = {
-  list: ["GET", paths.entities, refuseOnPage],
+  products: ["GET", paths.products, refuseOnPage],
+  variants: ["GET", paths.variants, refuseOnPage],
+  collections: ["GET", paths.collections, refuseOnPage],
+  media: ["GET", paths.media, refuseOnPage],
   show: ["GET", paths.entity, refuseOnPage],
   publish: ["POST", paths.publishEntity, refuseOnPage]
 } as const
@@ -42,19 +44,16 @@ const readRelated = Schema.decode(
 )
 const readId = Schema.decodeOption(inAnyCase(EntityId))
 
-const foreignCursor = new PageRefused({
-  status: 400,
-  title: "Not found",
-  message: "This page does not belong to this search. Start again at its first page.",
-  next: { path: paths.entities, name: "To the entities" }
-})
+const refusedOn = (kind: EntityKind, message: string) => {
+  const { name, path } = listPages[kind]
+  const next = { path, name: `To ${name.toLowerCase()}` }
+  return new PageRefused({ status: 400, title: "Not understood", message, next })
+}
 
-const tooLong = new PageRefused({
-  status: 400,
-  title: "Not understood",
-  message: `A search has at most ${maxSearch} characters.`,
-  next: { path: paths.entities, name: "To the entities" }
-})
+const foreignCursor = (kind: EntityKind) =>
+  refusedOn(kind, "This page does not belong to this search. Start again at its first page.")
+
+const tooLong = (kind: EntityKind) => refusedOn(kind, `A search has at most ${maxSearch} characters.`)
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { asked: "Requested", nothing: "Nothing" }
@@ -69,7 +68,7 @@ const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishRes
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
 /** The entities of an account: the search, and the page of one entity with a form that publishes it. */
-export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishing | Stores> = surfaceOf(
+export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const catalog = yield* Catalog
@@ -77,6 +76,26 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
     const publishing = yield* Publishing
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
+
+    const list = (kind: EntityKind) =>
+      asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const search = query.get("search")?.trim() ?? ""
+          const id = readId(search)
+          if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
+          if (search.length > maxSearch) return yield* tooLong(kind)
+          const { text } = yield* Effect.catchTag(
+            catalog.list(kind, { limit: pageSize, search, cursor: query.get("cursor") }),
+            "ValidationFailed",
+            () => foreignCursor(kind)
+          )
+          const { data, next_cursor } = yield* Effect.orDie(readPage(text))
+          return html(
+            <EntitiesPage visitor={visitor} kind={kind} rows={data} search={search} nextCursor={next_cursor} />
+          )
+        })
+      )
 
     const showEntity = (
       visitor: Visitor,
@@ -136,22 +155,10 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
       })
 
     return {
-      list: asVisitor((visitor, request) =>
-        Effect.gen(function* () {
-          const query = queryOf(request)
-          const search = query.get("search")?.trim() ?? ""
-          const id = readId(search)
-          if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
-          if (search.length > maxSearch) return yield* tooLong
-          const { text } = yield* Effect.catchTag(
-            catalog.list(null, { limit: pageSize, search, cursor: query.get("cursor") }),
-            "ValidationFailed",
-            () => foreignCursor
-          )
-          const { data, next_cursor } = yield* Effect.orDie(readPage(text))
-          return html(<EntitiesPage visitor={visitor} rows={data} search={search} nextCursor={next_cursor} />)
-        })
-      ),
+      products: list("product"),
+      variants: list("variant"),
+      collections: list("collection"),
+      media: list("media"),
       show: asVisitor((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)

@@ -9,6 +9,7 @@ import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Namin
 import { newDropOf, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { readable, Value } from "../Values.tsx"
+import { sectionOf } from "./EntitiesPage.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
@@ -277,7 +278,7 @@ export const EntityPage = ({
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
 }) => (
-  <Frame title={titleOr(kind, record.title)} visitor={visitor} current={paths.entities}>
+  <Frame title={titleOr(kind, record.title)} visitor={visitor} current={sectionOf(kind)}>
     {result !== undefined && <ResultNote id={record.id} result={result} />}
     <Facts kind={kind} record={record} />
     <OnStores record={record} linked={linked} csrf={visitor.csrf} />

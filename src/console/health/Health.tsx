@@ -1,17 +1,15 @@
 import { Effect, Schema } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { HealthParams, IssuesParams, ScanRequest } from "../../api/DataHealth.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
 import { HealthDimension, HealthOverview, type HealthSnapshot } from "../../health/Health.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, makeVisits, queryOf } from "../Visits.ts"
+import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { everyDimension, HealthPage, type Scanned } from "./HealthPage.tsx"
 import { IssuesPage } from "./IssuesPage.tsx"
 
@@ -45,7 +43,7 @@ const localesOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<stri
   )
 
 /** Data health of an account: the results of scans, the form that starts a scan, and the lists of issues. */
-export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surfaceOf(
+export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth

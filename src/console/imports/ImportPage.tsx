@@ -294,7 +294,7 @@ export const ImportPage = ({
   const { phase } = run
   const shown = { run, conflicts, after, atOnce }
   return (
-    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports}>
+    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports} isLockShown>
       {note !== undefined && (
         <Note>
           <p>{note}</p>

@@ -1,6 +1,4 @@
 import { Effect } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
@@ -11,7 +9,7 @@ import { PageRefused } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, numberOf, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
 import { ImportPage, maxRemovals } from "./ImportPage.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
 import { makeReviewForms } from "./ReviewForms.tsx"
@@ -46,7 +44,7 @@ const unsent = (message: string) =>
   })
 
 /** The imports of an account: the list, the upload of a file, and the review of one import. */
-export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = surfaceOf(
+export const importReviews: Surface<Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const imports = yield* Imports

@@ -1,6 +1,4 @@
 import { Effect, Either, Schema } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { JobState } from "../../jobs/Job.ts"
 import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
@@ -8,7 +6,7 @@ import { JobId } from "../../model/Ids.ts"
 import { html, seeOther } from "../Html.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { JobPage } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
@@ -34,7 +32,7 @@ const results: Readonly<Record<JobCommand, ReadonlyArray<JobState>>> = {
 }
 
 /** The jobs of an account: the list, and the page of one, which pauses, resumes and cancels it. */
-export const jobList: Surface<BaseUrl | Jobs | Sessions> = surfaceOf(
+export const jobList: Surface<Jobs | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const jobs = yield* Jobs

@@ -1,8 +1,6 @@
 import { Clock, Effect, Either, Redacted } from "effect"
 import { ApiKeys } from "../../access/ApiKeys.ts"
-import type { Sessions } from "../../access/Sessions.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { ApiKeyId } from "../../model/Ids.ts"
@@ -13,7 +11,7 @@ import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
 
 const routes = {
@@ -52,7 +50,7 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
 })
 
 /** The API keys of an account: the list, and the forms that create and revoke keys. */
-export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
+export const keys: Surface<ApiKeys | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const apiKeys = yield* ApiKeys

@@ -2,7 +2,6 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either, Option } from "effect"
 import { Sessions } from "../../access/Sessions.ts"
 import { LinkUsedUp, SignIns } from "../../access/SignIns.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import {
@@ -19,7 +18,7 @@ import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, page, queryOf } from "../Visits.ts"
+import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
 import { SetPasswordPage } from "./SetPasswordPage.tsx"
 import { SignInPage } from "./SignInPage.tsx"
 
@@ -41,11 +40,7 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
 })
 
 /** Sign-in, sign-out, and the page of the one-time link that sets a password. */
-export const signIn = ({
-  trustedProxies
-}: {
-  readonly trustedProxies: number
-}): Surface<BaseUrl | Sessions | SignIns> =>
+export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }): Surface<SignIns | Visits> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {

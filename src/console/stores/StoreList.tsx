@@ -1,7 +1,5 @@
 import { Effect, Option, Schema } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
 import type { Job } from "../../jobs/Job.ts"
@@ -16,7 +14,7 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
 import { StoresPage } from "./StoresPage.tsx"
 
@@ -60,7 +58,7 @@ const cannotPublish = (domain: string) =>
   })
 
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
-export const storeList: Surface<BaseUrl | Imports | Jobs | Publishing | PublishJobs | Sessions | Stores> = surfaceOf(
+export const storeList: Surface<Jobs | PublishJobs | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const publishJobs = yield* PublishJobs

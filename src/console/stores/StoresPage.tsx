@@ -4,8 +4,8 @@ import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import type { Platform, Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
-import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import { Domain, EntityLink, importTitle } from "../Naming.tsx"
+import { Frame, HiddenFields, Time } from "../Frame.tsx"
+import { Domain, EntityLink } from "../Naming.tsx"
 import { issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 
@@ -27,12 +27,12 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     ? // Nothing can be published to a store without a platform.
       [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
     : [
-        { name: "published", count: counts.published },
-        { name: "being published", count: counts.pending },
-        { name: "waiting to be published", count: counts.pendingPublish, path: publishStoreOf(store.id) },
-        { name: "failed to publish", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
+        { name: "live", count: counts.published },
+        { name: "publishing", count: counts.pending },
+        { name: "changed", count: counts.pendingPublish, path: publishStoreOf(store.id) },
+        { name: "failed", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
         {
-          name: "never published",
+          name: "not published",
           count: counts.neverPublished,
           path: issuesPath("sync-never-published", { storeId: store.id })
         }
@@ -157,16 +157,6 @@ export const StoresPage = ({
   const holder = holderOf(runs)
   return (
     <Frame title="Stores" visitor={visitor} current={paths.stores}>
-      {holder !== undefined && (
-        <Note>
-          <p>
-            <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
-            {holder.phase === "applying"
-              ? "is being applied. Stores can be refreshed afterwards."
-              : "waits for your review. Accept or discard it before you refresh a store."}
-          </p>
-        </Note>
-      )}
       <section aria-labelledby="linked">
         <h2 id="linked">Linked stores</h2>
         {stores.length === 0 ? (

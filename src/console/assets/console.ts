@@ -1,0 +1,35 @@
+/** The script of all pages: shortcuts and the command palette. Every page works without it. */
+import { openPalette } from "./palette.ts"
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || target.matches("input, select, textarea"))
+
+const focusSearch = (): void => {
+  const search = document.querySelector<HTMLInputElement>("main [data-search]") ?? document.querySelector("[data-find]")
+  if (!(search instanceof HTMLInputElement)) return
+  search.focus()
+  search.select()
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.defaultPrevented) return
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+    event.preventDefault()
+    openPalette()
+    return
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+  if (event.key === "/") {
+    event.preventDefault()
+    focusSearch()
+  }
+  if (event.key === "?") {
+    event.preventDefault()
+    document.getElementById("help")?.togglePopover()
+  }
+})
+
+for (const button of document.querySelectorAll<HTMLElement>("[data-palette]")) {
+  button.hidden = false
+  button.addEventListener("click", openPalette)
+}

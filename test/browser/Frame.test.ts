@@ -1,0 +1,101 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { BrowserContextOptions } from "playwright-core"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+
+/** A window of a signed-in user, and what the browser complains about in it. */
+const aWindow = (options: BrowserContextOptions = {}) =>
+  Effect.gen(function* () {
+    const { cookie } = yield* aUser()
+    const window = yield* openWindow(yield* aBrowserProgram, options)
+    const base = yield* BaseUrl
+    const [name = "", value = ""] = cookie.split("=")
+    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
+    return { ...window, base }
+  })
+
+const ground = "getComputedStyle(document.body).backgroundColor"
+const focused = "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName"
+
+describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("shortcuts search, help and go to a page by the keyboard alone", () =>
+      Effect.gen(function* () {
+        const { base, complaints, page } = yield* aWindow()
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/stores`)
+          await page.keyboard.press("?")
+          assert.isTrue(await page.getByText("The store has what the catalog has.").isVisible())
+          await assertAccessible(page, "help")
+          await page.keyboard.press("Escape")
+          assert.isFalse(await page.getByText("The store has what the catalog has.").isVisible())
+          await page.keyboard.press("/")
+          assert.strictEqual(await page.evaluate(focused), "Search products")
+          // A slash in the field is a letter of the search.
+          await page.keyboard.type("a/?")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${base}/products?search=a%2F%3F`)
+          await page.getByRole("heading", { level: 1 }).click()
+          await page.keyboard.press("Control+k")
+          const palette = page.getByRole("dialog", { name: "Go to" })
+          assert.isTrue(await palette.isVisible())
+          await assertAccessible(page, "palette")
+          await page.keyboard.type("dat hea")
+          assert.deepStrictEqual(await palette.getByRole("option").allTextContents(), [
+            "Data health",
+            "Search products for “dat hea”"
+          ])
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${base}/data-health`)
+          await page.getByRole("button", { name: "Go to a page" }).click()
+          await page.keyboard.type("tent <b>")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${base}/products?search=tent+%3Cb%3E`)
+        })
+        assert.deepStrictEqual(complaints, [])
+      })
+    )
+
+    it.scoped("colours are chosen by a form, and kept over pages and refusals", () =>
+      Effect.gen(function* () {
+        const { base, page } = yield* aWindow({ javaScriptEnabled: false, colorScheme: "light" })
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/drops`)
+          const light = await page.evaluate(ground)
+          await page.getByRole("button", { name: "Dark colours" }).click()
+          assert.strictEqual(page.url(), `${base}/drops`)
+          const dark = await page.evaluate(ground)
+          assert.notStrictEqual(dark, light)
+          for (const path of ["/stores", "/nowhere", "/entity?id=x"]) {
+            await page.goto(base + path)
+            assert.strictEqual(await page.evaluate(ground), dark, path)
+          }
+          await page.goto(`${base}/stores`)
+          await page.getByRole("button", { name: "Colours of the system" }).click()
+          assert.strictEqual(await page.evaluate(ground), light)
+        })
+      })
+    )
+
+    it.scoped("on a phone the navigation folds, without JavaScript too", () =>
+      Effect.gen(function* () {
+        const { base, page } = yield* aWindow({ javaScriptEnabled: false, viewport: { width: 390, height: 800 } })
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/stores`)
+          const link = page.getByRole("link", { name: "Data health" })
+          assert.isFalse(await link.isVisible())
+          await page.getByRole("button", { name: "Menu" }).click()
+          assert.isTrue(await link.isVisible())
+          await link.click()
+          assert.strictEqual(page.url(), `${base}/data-health`)
+          assert.isFalse(await link.isVisible())
+          await page.getByRole("button", { name: "Help" }).click()
+          assert.isTrue(await page.getByText("The store has what the catalog has.").isVisible())
+        })
+      })
+    )
+  })
+})
