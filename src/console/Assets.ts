@@ -1,7 +1,9 @@
+import { hash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { HttpServerResponse } from "@effect/platform"
 import { packageRoot } from "../PackageRoot.ts"
+import { markShape } from "./Icon.tsx"
 
 /** Where `npm run build` puts the files that browsers load. */
 const folder = join(packageRoot, "dist", "browser")
@@ -10,19 +12,24 @@ const names = JSON.parse(readFileSync(join(folder, "names.json"), "utf8")) as Re
   Record<"console.css" | "console.ts", string>
 >
 
+/** The icon of the pages in a browser's tab. */
+const mark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20" fill="#2f5bd7"><path d="${markShape}"/><circle cx="14" cy="14" r="3"/></svg>`
+
 /** The paths of the files. Each contains a hash of the content. */
 export const assetPaths = {
   stylesheet: `/assets/${names["console.css"]}`,
-  script: `/assets/${names["console.ts"]}`
+  script: `/assets/${names["console.ts"]}`,
+  icon: `/assets/icon-${hash("sha256", mark, "hex").slice(0, 8)}.svg`
 } as const
 
-const contentTypes = { css: "text/css; charset=utf-8", js: "text/javascript; charset=utf-8" }
-
-const assetOf = (name: string) =>
-  HttpServerResponse.text(readFileSync(join(folder, name), "utf8"), {
-    contentType: contentTypes[name.endsWith(".css") ? "css" : "js"],
+const immutable = (content: string, contentType: string) =>
+  HttpServerResponse.text(content, {
+    contentType,
     headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
   })
 
-export const stylesheet = assetOf(names["console.css"])
-export const script = assetOf(names["console.ts"])
+const built = (name: string) => readFileSync(join(folder, name), "utf8")
+
+export const stylesheet = immutable(built(names["console.css"]), "text/css; charset=utf-8")
+export const script = immutable(built(names["console.ts"]), "text/javascript; charset=utf-8")
+export const icon = immutable(mark, "image/svg+xml")

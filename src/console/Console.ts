@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
-import { assetPaths, script, stylesheet } from "./Assets.ts"
+import { assetPaths, icon, script, stylesheet } from "./Assets.ts"
 import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
@@ -27,12 +27,14 @@ const common: Surface<Visits> = {
       home: ["GET", paths.home, refuseOnPage],
       stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage],
       script: ["GET", assetPaths.script, refuseOnPage],
+      icon: ["GET", assetPaths.icon, refuseOnPage],
       theme: ["POST", paths.theme, refuseOnPage]
     },
     Effect.map(makeVisits, ({ asVisitor, baseUrl, withForm }) => ({
       home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
       stylesheet: () => Effect.succeed(stylesheet),
       script: () => Effect.succeed(script),
+      icon: () => Effect.succeed(icon),
       theme: withForm((_, form, request) =>
         Effect.sync(() => keepTheme(seeOther(sentFrom(request, baseUrl)), baseUrl, themeOf(form.get("theme"))))
       )

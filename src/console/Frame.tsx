@@ -244,6 +244,7 @@ export const Frame = ({
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         <title>{`${title} - Catalog`}</title>
+        <link rel="icon" href={assetPaths.icon} />
         <link rel="stylesheet" href={assetPaths.stylesheet} />
         {withSections && <script type="module" src={assetPaths.script} />}
       </head>

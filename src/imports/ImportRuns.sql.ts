@@ -54,10 +54,8 @@ export interface ImportRunStatements {
   readonly accountVersion: (accountId: AccountId) => Effect.Effect<number>
 }
 
-export const makeImportRunStatements = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const { name: holder } = yield* LeaseHolder
-
+/** Reads import runs. */
+const makeFinders = (sql: SqlClient.SqlClient): Pick<ImportRunStatements, "find" | "findHolder" | "list"> => {
   const runColumns = sql`
     i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
     i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
@@ -90,6 +88,17 @@ export const makeImportRunStatements = Effect.gen(function* () {
       JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE l.account_id = ${accountId}`
   })
+  return {
+    find: (accountId, id) => orDie(find({ accountId, id })),
+    findHolder: (accountId) => orDie(findHolder(accountId)),
+    list: (accountId) => orDie(list(accountId))
+  }
+}
+
+export const makeImportRunStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { name: holder } = yield* LeaseHolder
+
   const takeOver = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
     Result: Schema.Struct({
@@ -151,9 +160,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
         VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
                 app_now() + interval '60 seconds', ${holder}, ${JSON.stringify(nothingPlanned)}::jsonb,
                 ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
-    find: (accountId, id) => orDie(find({ accountId, id })),
-    list: (accountId) => orDie(list(accountId)),
-    findHolder: (accountId) => orDie(findHolder(accountId)),
+    ...makeFinders(sql),
     move: (accountId, id, { actor, error, leased, phase, summary }) =>
       sql`
         UPDATE import_run

@@ -152,17 +152,18 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     Effect.gen(function* () {
       const { page } = yield* opened
       const loaded = [...page.text.matchAll(/<(?:link|script|img)[^>]*(?:href|src)="([^"]*)"/g)].map(([, path]) => path)
-      assert.deepStrictEqual(loaded, [assetPaths.stylesheet, assetPaths.script])
+      assert.deepStrictEqual(loaded, [assetPaths.icon, assetPaths.stylesheet, assetPaths.script])
       assert.notMatch(page.text, /<script(?![^>]* src="\/assets\/[^"]*"><\/script>)| style="|https?:/)
-      for (const [path, type] of [
-        [assetPaths.stylesheet, "text/css; charset=utf-8"],
-        [assetPaths.script, "text/javascript; charset=utf-8"]
+      for (const [path, type, part] of [
+        [assetPaths.icon, "image/svg+xml", "<svg "],
+        [assetPaths.stylesheet, "text/css; charset=utf-8", "light-dark("],
+        [assetPaths.script, "text/javascript; charset=utf-8", "addEventListener"]
       ] as const) {
         const asset = yield* ask(path)
         assert.strictEqual(asset.status, 200)
         assert.strictEqual(asset.headers.get("content-type"), type)
         assert.strictEqual(asset.headers.get("cache-control"), "public, max-age=31536000, immutable")
-        assert.include(asset.text, path.endsWith(".css") ? "light-dark(" : "addEventListener")
+        assert.include(asset.text, part)
       }
     })
   )

@@ -1,15 +1,13 @@
 import { HttpServerResponse } from "@effect/platform"
 import { Effect, Stream } from "effect"
-import type { Sessions } from "../../access/Sessions.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
-import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
 import { pageHeaders } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits } from "../Visits.ts"
+import { makeVisits, type Visits } from "../Visits.ts"
 
 const routes = {
   jsonl: ["GET", paths.exportJsonl, refuseOnPage]
@@ -31,7 +29,7 @@ const download = (parts: Stream.Stream<ExportPart, never, CurrentActor>, name: s
   )
 
 /** Downloads of the catalog as files. */
-export const exportDownloads: Surface<BaseUrl | Exports | Sessions> = surfaceOf(
+export const exportDownloads: Surface<Exports | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const exports = yield* Exports
