@@ -200,9 +200,9 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await assertAccessible(page, "store-to-publish")
           await tabTo(page, "Publish all")
           await page.keyboard.press("Enter")
-          await page.getByRole("status").waitFor()
-          assert.include(String(await page.getByRole("status").textContent()), "1 publish requested.")
-          await assertAccessible(page, "store-asked")
+          await page.waitForURL(/jobs/)
+          assert.strictEqual(await heading(page), "Publish all changes to tarn.demo.example")
+          await assertAccessible(page, "job")
         })
         assert.deepStrictEqual(
           complaints.filter((text) => !/favicon|404|409/.test(text)),
