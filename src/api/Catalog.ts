@@ -1,15 +1,33 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Collection, Media, Product, StoreVersion, Variant } from "../catalog/Entity.ts"
+import {
+  Collection,
+  IncludedCollection,
+  IncludedMedia,
+  IncludedProduct,
+  IncludedVariant,
+  Media,
+  Product,
+  StoreVersion,
+  Variant
+} from "../catalog/Entity.ts"
 import { CollectionRow, MediaRow, ProductRow, VariantRow } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
-import { bounded, page } from "./Page.ts"
-import { CollectionIdParam, EntityIdInPath, listParams, StoreIdInPath } from "./Params.ts"
+import { bounded, entityPage, page } from "./Page.ts"
+import {
+  CollectionIdParam,
+  EntityIdInPath,
+  handleParam,
+  listParams,
+  mirrorParams,
+  StoreIdInPath,
+  skuParams
+} from "./Params.ts"
 import { readOnly, Tool } from "./Tool.ts"
 
 const walk =
-  "One page, oldest canonical change first. Page until `next_cursor` is null. An entity that matches during the whole walk is returned at least once. An entity that changes during the walk is returned again at the end, with a higher `draft_revision`."
+  "One page of at most 4 MiB, oldest canonical change first. Page until `next_cursor` is null. An entity that matches during the whole walk is returned at least once. An entity that changes during the walk is returned again at the end, with a higher `draft_revision`."
 
 const entityPath = Schema.Struct({ id: EntityIdInPath })
 const versionPath = Schema.Struct({ id: EntityIdInPath, store_id: StoreIdInPath })
@@ -59,10 +77,13 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .setUrlParams(
         Schema.Struct({
           ...listParams("the product's name, vendor or tags, on any store, or in a variant's SKU"),
+          ...mirrorParams,
+          ...handleParam,
+          ...skuParams,
           collection_id: CollectionIdParam
         })
       )
-      .addSuccess(page(ProductRow))
+      .addSuccess(entityPage(ProductRow, IncludedProduct))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List products")
       .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` or \`collection_id\` is 404.`)
@@ -79,7 +100,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1", collection_id: "list_collections_v1" },
-        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(ProductRow) }
       })
   )
   .add(detail("getProduct", "/products/:id", Product, "a product"))
@@ -87,8 +108,14 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
   .add(version("getProductVersion", "/products/:id/stores/:store_id", "a product"))
   .add(
     HttpApiEndpoint.get("listVariants", "/variants")
-      .setUrlParams(Schema.Struct(listParams("the variant's title, SKU or barcode, or in the product's name")))
-      .addSuccess(page(VariantRow))
+      .setUrlParams(
+        Schema.Struct({
+          ...listParams("the variant's title, SKU or barcode, or in the product's name"),
+          ...mirrorParams,
+          ...skuParams
+        })
+      )
+      .addSuccess(entityPage(VariantRow, IncludedVariant))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List variants")
       .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)
@@ -106,7 +133,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
             "It never changes anything and never gives prices or other attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
-        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(VariantRow) }
       })
   )
   .add(detail("getVariant", "/variants/:id", Variant, "a variant"))
@@ -114,8 +141,14 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
   .add(version("getVariantVersion", "/variants/:id/stores/:store_id", "a variant"))
   .add(
     HttpApiEndpoint.get("listCollections", "/collections")
-      .setUrlParams(Schema.Struct(listParams("the collection's name, on any store, or its handle")))
-      .addSuccess(page(CollectionRow))
+      .setUrlParams(
+        Schema.Struct({
+          ...listParams("the collection's name, on any store, or its handle"),
+          ...mirrorParams,
+          ...handleParam
+        })
+      )
+      .addSuccess(entityPage(CollectionRow, IncludedCollection))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List collections")
       .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)
@@ -132,7 +165,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           never: "It never changes anything and never lists members. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
-        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(CollectionRow) }
       })
   )
   .add(detail("getCollection", "/collections/:id", Collection, "a collection"))
@@ -140,8 +173,8 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
   .add(version("getCollectionVersion", "/collections/:id/stores/:store_id", "a collection"))
   .add(
     HttpApiEndpoint.get("listMedia", "/media")
-      .setUrlParams(Schema.Struct(listParams("the file's name or alternative text")))
-      .addSuccess(page(MediaRow))
+      .setUrlParams(Schema.Struct({ ...listParams("the file's name or alternative text"), ...mirrorParams }))
+      .addSuccess(entityPage(MediaRow, IncludedMedia))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List media")
       .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)

@@ -114,7 +114,7 @@ export const UnauthorizedWire = refusal(
 )
 export const ForbiddenWire = refusal("Forbidden", "The API key does not have the scope that the message names.")
 export const RequestTimeoutWire = refusal("RequestTimeout", "The request was not received in time.")
-export const UriTooLongWire = refusal("UriTooLong", "The request target is longer than 8,192 bytes.")
+export const UriTooLongWire = refusal("UriTooLong", "The request target is longer than 12,288 bytes.")
 export const PayloadTooLargeWire = refusal("PayloadTooLarge", "The body is larger than the endpoint accepts.")
 export const UnsupportedMediaTypeWire = refusal("UnsupportedMediaType", "The body is not declared as JSON.")
 export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` is not 100-continue.")

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { EntityId } from "../model/Ids.ts"
 
 /** A page of a cursor list. */
 export const page = <A, I>(row: Schema.Schema<A, I>) =>
@@ -7,6 +8,19 @@ export const page = <A, I>(row: Schema.Schema<A, I>) =>
     next_cursor: Schema.NullOr(Schema.String).annotations({
       description: "Send it back as `cursor` for the next page; null on the last one."
     })
+  }).annotations({ description: "One page of the list." })
+
+/** A page of entities: list rows, or with `include` rows of details. */
+export const entityPage = <A, I, B, J>(row: Schema.Schema<A, I>, included: Schema.Schema<B, J>) =>
+  Schema.Struct({
+    ...page(Schema.Union(row, included)).fields,
+    remaining_ids: Schema.optionalWith(
+      Schema.Array(EntityId).annotations({
+        description:
+          "Only after `ids`, if the page would be too long: the entities that are not on it. Ask for these next."
+      }),
+      { exact: true }
+    )
   }).annotations({ description: "One page of the list." })
 
 /** A whole list, without paging. */

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Include } from "../catalog/Entity.ts"
 import { OwnerType } from "../model/Definition.ts"
 import { DropId, EntityId, nilUuid, RecordId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
@@ -108,24 +109,24 @@ const booleanArgument = (description: string) =>
     encode: (text) => text === "true"
   })
 
-const Pending = Schema.transform(
+const TrueOrFalse = Schema.transform(
   Schema.Literal("true", "false").annotations({ message: ruleMessage("must be true or false") }),
   Schema.typeSchema(Schema.Boolean),
   { strict: true, decode: (text) => text === "true", encode: (value) => (value ? "true" : "false") }
 )
-  .annotations(
-    described(
-      "true: only entities with a draft that is not yet published to some store; false: only entities without one. With `store_id`, only that store counts.",
-      { type: "boolean" }
+
+const Pending = TrueOrFalse.annotations(
+  described(
+    "true: only entities with a draft that is not yet published to some store; false: only entities without one. With `store_id`, only that store counts.",
+    { type: "boolean" }
+  )
+).pipe(
+  inConnector({
+    schema: booleanArgument(
+      "True: only masters with a draft not yet published, on channel_id if given; false: only masters without one."
     )
-  )
-  .pipe(
-    inConnector({
-      schema: booleanArgument(
-        "True: only masters with a draft not yet published, on channel_id if given; false: only masters without one."
-      )
-    })
-  )
+  })
+)
 
 /** The parameters of endpoints that page by a cursor. */
 export const cursorParams = {
@@ -144,6 +145,91 @@ export const listParams = (searched: string) => ({
     search(`Every term (split on white space) must occur in ${searched}. Case and accents do not matter.`)
   )
 })
+
+/** Maximum number of values in one parameter. */
+const maxValues = 250
+
+/** Splits a text at its commas. `\\,` is a comma in a value, and `\\\\` a backslash. Values that are empty or repeated are dropped. */
+const splitValues = (text: string): ReadonlyArray<string> => [
+  ...new Set(
+    Array.from(text.matchAll(/(?:\\[\\,]|[^,])+/g), ([value]) => value.replaceAll(/\\([\\,])/g, "$1")).filter(
+      (value) => value !== ""
+    )
+  )
+]
+
+const joinValues = (values: ReadonlyArray<string>) =>
+  values.map((value) => value.replaceAll(/[\\,]/g, "\\$&")).join(",")
+
+/** Several values in one parameter, separated by commas. `rule`: for values that do not fit. Tools do not have it. */
+const severalParam = <A extends string, I extends string>(
+  value: Schema.Schema<A, I>,
+  rule: string,
+  description: string,
+  items: Readonly<Record<string, unknown>>
+) => {
+  const several = Schema.Array(value)
+    .pipe(Schema.maxItems(maxValues, { message: () => `must have at most ${maxValues} values` }))
+    .annotations({
+      message: ({ actual }) =>
+        Array.isArray(actual) && actual.length > maxValues
+          ? { message: `must have at most ${maxValues} values`, override: true }
+          : { message: rule, override: true }
+    })
+  return optional(
+    Schema.transform(Once, several, { strict: false, decode: splitValues, encode: joinValues })
+      .annotations(
+        described(`${description} Separate several by commas (at most ${maxValues}).`, {
+          type: "array",
+          items,
+          maxItems: maxValues
+        })
+      )
+      .pipe(inConnector({ omit: true }))
+  )
+}
+
+const includes = Include.literals.join(", ")
+
+const IncludeParam = severalParam(
+  Include,
+  `must be one or more of ${includes}, separated by commas`,
+  `Gives each row the members of the single read: always id, type, title, revision, publish state and times, and these groups: ${includes}.`,
+  { type: "string", enum: Include.literals }
+)
+
+const IdsParam = severalParam(
+  Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, EntityId)),
+  "must be ids (UUIDs), separated by commas",
+  "Only these entities, all on one page whatever `limit` is; unknown ids are left out. Cannot be combined with `cursor`. A page that would be over 4 MiB names the ids of the other entities in `remaining_ids`.",
+  uuidFormat
+)
+
+const textParam = (description: string) =>
+  severalParam(
+    Schema.String.pipe(Schema.filter((text) => !text.includes("\u0000"))),
+    "must not contain U+0000",
+    `${description} Exact. Write a comma in a value as \`\\,\` and a backslash as \`\\\\\`.`,
+    { type: "string" }
+  )
+
+/** The parameters of the lists of one kind, for a reader that keeps a copy of the catalog. Tools do not have them. */
+export const mirrorParams = {
+  include: IncludeParam,
+  ids: IdsParam,
+  pending_publish: optional(
+    TrueOrFalse.annotations(described("Another name of `pending`.", { type: "boolean" })).pipe(
+      inConnector({ omit: true })
+    )
+  )
+}
+
+export const skuParams = {
+  sku: textParam("Only variants with one of these canonical SKUs; on products, products with such a variant."),
+  barcode: textParam("Only variants with one of these canonical barcodes; on products, products with such a variant.")
+}
+
+export const handleParam = { handle: textParam("Only entities with one of these canonical handles.") }
 
 /**
  * An id in a path. A malformed id becomes the nil UUID, which no record has, so it is handled exactly like an unknown one.

@@ -64,6 +64,8 @@ export interface ToolAnswer {
   readonly keys?: ReadonlyArray<string>
   /** Only for `bounded`: whether the tool has the argument `limit`. If not, a page has as many rows as fit. */
   readonly limited?: boolean
+  /** The schema of results, if the endpoint also has forms that only other parameters than the tool's ask for. */
+  readonly success?: Schema.Schema.AnyNoContext
   /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
   /** What agents can select: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
@@ -103,7 +105,7 @@ export interface InConnector {
   readonly name?: string
   /** The schema of the argument. Absent: unchanged. */
   readonly schema?: Schema.Schema.AnyNoContext
-  /** Whether results leave the member out. */
+  /** Whether arguments and results leave the member out. */
   readonly omit?: boolean
   /** Maximum number of items of the list in results. */
   readonly most?: number

@@ -7,9 +7,9 @@ import { JsonText } from "../model/JsonText.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
-import { type RelatedList, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
-import { makeCursorCodec } from "./CursorCodec.ts"
-import type { EntityRecord, StoreVersion } from "./Entity.ts"
+import { type RelatedList, type RowPage, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
+import { type CursorBinding, makeCursorCodec } from "./CursorCodec.ts"
+import type { EntityRecord, Include, StoreVersion } from "./Entity.ts"
 import { terms } from "./SearchText.ts"
 
 export interface ListQuery {
@@ -24,8 +24,18 @@ export interface ListQuery {
   readonly pending?: boolean | undefined
   /** All terms, split on white space, must match. Blank text filters nothing. */
   readonly search?: string | undefined
+  /** Another name of `pending`. */
+  readonly pending_publish?: boolean | undefined
   /** Only members of this collection. Only for products. An unknown collection has no members. */
   readonly collection_id?: EntityId | undefined
+  /** Only these entities. All of them are on one page, whatever `limit` is, unless they are too long. */
+  readonly ids?: ReadonlyArray<EntityId> | undefined
+  /** Only entities with one of these canonical values. A product has the SKUs and barcodes of its variants. */
+  readonly handle?: ReadonlyArray<string> | undefined
+  readonly sku?: ReadonlyArray<string> | undefined
+  readonly barcode?: ReadonlyArray<string> | undefined
+  /** The groups of the details that rows have. Undefined: rows are list rows. Only for lists of one kind. */
+  readonly include?: ReadonlyArray<Include> | undefined
 }
 
 export interface Page<Row> {
@@ -42,7 +52,8 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
   {
     /**
      * A page of entities of one kind (null: of all kinds), as JSON text of the rows and the cursor. The entity whose canonical
-     * record changed longest ago comes first. ValidationFailed: the cursor belongs to another list or other filters.
+     * record changed longest ago comes first. With `ids`, a page that is too long names the ids of the other entities in
+     * `remaining_ids`. ValidationFailed: the cursor belongs to another list or other filters, or is combined with `ids`.
      */
     readonly list: (
       kind: EntityKind | null,
@@ -87,6 +98,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       const repo = yield* CatalogRepo
       const cursors = makeCursorCodec(yield* repo.cursorKey)
 
+      const toPage = ({ last, more, rows }: RowPage, binding: CursorBinding) =>
+        pageText(rows, more && last !== null ? `"${cursors.encode(binding, last)}"` : "null")
+
       const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
         Effect.flatMap(
           found,
@@ -96,7 +110,11 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       return {
         list: Effect.fnUntraced(function* (kind, query) {
           const { accountId } = yield* CurrentActor
+          if (query.ids !== undefined && query.cursor !== undefined) return yield* idsWithCursor
+          const pending = query.pending ?? query.pending_publish
+          if (query.pending_publish !== undefined && pending !== query.pending_publish) return yield* twoStates
           const needles = query.search === undefined ? [] : terms(query.search)
+          const oneOf = (values: ReadonlyArray<string> | undefined) => values && [...new Set(values)].sort().join("\n")
           const binding = {
             list: kind ?? "all",
             accountId,
@@ -104,9 +122,12 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
               updated_since: query.updated_since,
               store_id: query.store_id,
               status: query.status,
-              pending: query.pending === undefined ? undefined : String(query.pending),
+              pending: pending === undefined ? undefined : String(pending),
               search: needles.length === 0 ? undefined : needles.join("\n"),
-              collection_id: query.collection_id
+              collection_id: query.collection_id,
+              handle: oneOf(query.handle),
+              sku: oneOf(query.sku),
+              barcode: oneOf(query.barcode)
             }
           }
           const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
@@ -115,14 +136,25 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
             updatedSince: query.updated_since,
             storeId: query.store_id,
             status: query.status,
-            isPending: query.pending,
-            needles
+            isPending: pending,
+            needles,
+            ids: query.ids
           }
-          const page = yield* kind === null
-            ? repo.pageOfAll(accountId, filters, after.value, query.limit)
-            : repo.page(accountId, kind, { ...filters, collectionId: query.collection_id }, after.value, query.limit)
-          const next = page.more && page.last !== null ? `"${cursors.encode(binding, page.last)}"` : "null"
-          return new JsonText<Page<unknown>>(`{"data":[${page.rows}],"next_cursor":${next}}`)
+          const limit = query.ids?.length ?? query.limit
+          if (kind === null) return toPage(yield* repo.pageOfAll(accountId, filters, after.value, limit), binding)
+          const ofKind = {
+            ...filters,
+            collectionId: query.collection_id,
+            handles: query.handle,
+            skus: query.sku,
+            barcodes: query.barcode
+          }
+          if (query.include === undefined)
+            return toPage(yield* repo.page(accountId, kind, ofKind, after.value, limit), binding)
+          const page = yield* repo.includingPage(accountId, kind, query.include, ofKind, after.value, limit)
+          if (query.ids === undefined || !page.more) return toPage(page, binding)
+          const all = yield* repo.page(accountId, kind, ofKind, page.last ?? 0, limit)
+          return pageText(page.rows, "null", idsIn(all.rows))
         }),
         kindOf: Effect.fnUntraced(function* (id) {
           const { accountId } = yield* CurrentActor
@@ -166,6 +198,24 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
     })
   )
 }
+
+const pageText = (rows: string, next: string, remaining?: ReadonlyArray<string>) =>
+  new JsonText<Page<unknown>>(
+    `{"data":[${rows}],"next_cursor":${next}${remaining === undefined ? "" : `,"remaining_ids":${JSON.stringify(remaining)}`}}`
+  )
+
+const idsIn = (rows: string): ReadonlyArray<string> =>
+  (JSON.parse(`[${rows}]`) as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id)
+
+const idsWithCursor = ValidationFailed.at(
+  "cursor",
+  "cannot be combined with ids: entities that are named by their ids are on one page; send either of them"
+)
+
+const twoStates = ValidationFailed.at(
+  "pending_publish",
+  "contradicts pending, which is the same filter: send one of them"
+)
 
 const foreignCursor = new ValidationFailed({
   issues: [

@@ -4,10 +4,12 @@ import { type Context, Effect, Schema } from "effect"
 import type { DirectQuery } from "../database/DirectQuery.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import type { ListFilters, RowPage } from "./CatalogRows.ts"
-import { likePattern } from "./SearchText.ts"
+import { type ListFilters, maxPageBytes, type RowPage } from "./CatalogRows.ts"
+import { makeIncludedRows } from "./IncludedRows.sql.ts"
+import { makeListFilters } from "./ListFilters.sql.ts"
 
 /** Page sizes that get a prepared statement with the size in its text: the default, the maximum and common ones. */
 const preparedLimits: ReadonlySet<number> = new Set([10, 25, 50, 100, 200, 250])
@@ -15,53 +17,18 @@ const preparedLimits: ReadonlySet<number> = new Set([10, 25, 50, 100, 200, 250])
 /** Separates rows. Rows have no line break themselves, so the row after the page is cut off at the last separator. */
 const rowSeparator = ",\n"
 
-const PageRow = Schema.Struct({ rows: Schema.String, last: Schema.NullOr(Schema.Number), count: Schema.Number })
-const decodePage = Schema.decodeUnknown(Schema.Tuple(PageRow))
+const pageFields = { rows: Schema.String, last: Schema.NullOr(Schema.Number), count: Schema.Number }
+const decodePage = Schema.decodeUnknown(Schema.Tuple(Schema.Struct(pageFields)))
+const decodeCutPage = Schema.decodeUnknown(Schema.Tuple(Schema.Struct({ ...pageFields, found: Schema.Number })))
 
 /** Reads pages of lists. The entity whose canonical record changed longest ago comes first. */
 export const makeCatalogLists = (
   sql: SqlClient,
   direct: Context.Tag.Service<DirectQuery>
-): Pick<Context.Tag.Service<CatalogRepo>, "page" | "pageOfAll"> => {
-  /** Times of change rise with change_seq. So the first entity that changed since then gives a lower bound for the index. */
-  const changedSince = (accountId: AccountId, { updatedSince }: ListFilters) =>
-    updatedSince === undefined
-      ? sql``
-      : sql`AND e.change_seq >= (
-          SELECT f.change_seq FROM entity f
-          WHERE f.account_id = ${accountId} AND f.canonical_changed_at >= ${updatedSince}
-          ORDER BY f.canonical_changed_at LIMIT 1
-        )`
+): Pick<Context.Tag.Service<CatalogRepo>, "includingPage" | "page" | "pageOfAll"> => {
+  const includedRow = makeIncludedRows(sql)
 
-  const inState = (alias: Fragment, { isPending, status }: ListFilters) => sql`
-    ${status === undefined ? sql`` : sql`AND ${alias}.last_publish_status = ${status}`}
-    ${isPending === undefined ? sql`` : sql`AND ${alias}.pending_publish = ${sql.literal(String(isPending))}`}`
-
-  /** Planned at each call: for a store with few entities the index of its versions is best, else the change order. */
-  const onStore = (accountId: AccountId, { storeId, ...filters }: ListFilters) =>
-    storeId === undefined
-      ? inState(sql.literal("e"), filters)
-      : sql`AND ${sql.literal(planCustom)} ${storeId} = ANY (e.store_ids) AND EXISTS (
-          SELECT FROM store_version v
-          WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-          ${inState(sql.literal("v"), filters)}
-        )`
-
-  const inCollection = (accountId: AccountId, { collectionId }: ListFilters) =>
-    collectionId === undefined
-      ? sql``
-      : sql`AND EXISTS (
-          SELECT FROM collection_member m
-          WHERE m.account_id = ${accountId} AND m.collection_id = ${collectionId} AND m.product_id = e.id
-        )`
-
-  /** Planned at each call: for a rare term the trigram index is best, for a common term the change order. */
-  const matching = ({ needles }: ListFilters) =>
-    needles === undefined || needles.length === 0
-      ? sql``
-      : sql`AND ${sql.literal(planCustom)} ${sql.and(
-          needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`)
-        )}`
+  const { changedSince, chosen, inCollection, matching, onStore } = makeListFilters(sql)
 
   /**
    * Reads one row more than the page, to know whether more rows follow. A number in the SQL text lets PostgreSQL reuse its plan; a
@@ -71,10 +38,19 @@ export const makeCatalogLists = (
     preparedLimits.has(limit) ? sql.literal(String(limit + 1)) : sql`${limit} + 1 ${sql.literal(planCustom)}`
 
   /** `after` is in a subquery. Otherwise a plan for this one value would look cheaper than the reusable plan. */
-  const rowsOfKind = (accountId: AccountId, kind: Fragment, filters: ListFilters, after: number, limit: number) => sql`
-    SELECT e.change_seq, e.list_row
+  const rowsOfKind = (
+    accountId: AccountId,
+    kind: EntityKind | null,
+    filters: ListFilters,
+    after: number,
+    limit: number,
+    columns = "e.change_seq, e.list_row"
+  ) => sql`
+    SELECT ${sql.literal(columns)}
     FROM entity e
-    WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > (SELECT ${after}::bigint)
+    WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(kind === null ? "kinds.kind" : `'${kind}'`)}
+    AND e.change_seq > (SELECT ${after}::bigint)
+    ${chosen(accountId, kind, filters)}
     ${onStore(accountId, filters)}
     ${changedSince(accountId, filters)}
     ${inCollection(accountId, filters)}
@@ -92,21 +68,45 @@ export const makeCatalogLists = (
       Effect.flatMap(decodePage),
       Effect.map(([{ count, last, rows }]) => {
         const more = count > limit
-        return { rows: more ? rows.slice(0, rows.lastIndexOf(rowSeparator)) : rows, last, more }
+        return {
+          rows: more ? rows.slice(0, rows.lastIndexOf(rowSeparator)) : rows,
+          count: Math.min(count, limit),
+          last,
+          more
+        }
       }),
       orDie
     )
 
   return {
-    page: (accountId, kind, filters, after, limit) =>
-      pageOf(rowsOfKind(accountId, sql.literal(`'${kind}'`), filters, after, limit), limit),
+    page: (accountId, kind, filters, after, limit) => pageOf(rowsOfKind(accountId, kind, filters, after, limit), limit),
+    includingPage: (accountId, kind, include, filters, after, limit) =>
+      direct(sql`
+        SELECT coalesce(string_agg(page.list_row, ${rowSeparator} ORDER BY page.change_seq) FILTER (WHERE page.fits), '') AS rows,
+               max(page.change_seq) FILTER (WHERE page.fits) AS last, count(*) FILTER (WHERE page.fits) AS count,
+               count(*) AS found
+        FROM (
+          SELECT r.change_seq, r.list_row,
+                 r.place <= ${limit} AND (r.place = 1 OR sum(octet_length(r.list_row) + 2) OVER (
+                   ORDER BY r.change_seq ROWS UNBOUNDED PRECEDING
+                 ) <= ${maxPageBytes}) AS fits
+          FROM (
+            SELECT e.change_seq, row_number() OVER (ORDER BY e.change_seq) AS place,
+                   ${includedRow(accountId, kind, include)} AS list_row
+            FROM (${rowsOfKind(accountId, kind, filters, after, limit, "e.*")}) e
+          ) r
+        ) page`).pipe(
+        Effect.flatMap(decodeCutPage),
+        Effect.map(([{ count, found, last, rows }]) => ({ rows, count, last, more: found > count })),
+        orDie
+      ),
     // Reads each kind by the index of its list, and merges the four results.
     pageOfAll: (accountId, filters, after, limit) =>
       pageOf(
         sql`
           SELECT walk.change_seq, walk.list_row
           FROM (VALUES ('product'), ('variant'), ('collection'), ('media')) kinds (kind)
-          CROSS JOIN LATERAL (${rowsOfKind(accountId, sql.literal("kinds.kind"), filters, after, limit)}) walk
+          CROSS JOIN LATERAL (${rowsOfKind(accountId, null, filters, after, limit)}) walk
           ORDER BY walk.change_seq
           LIMIT ${rowsToRead(limit)}`,
         limit

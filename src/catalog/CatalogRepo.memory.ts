@@ -1,12 +1,19 @@
 import { Effect, Layer, Option, Ref } from "effect"
-import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
+import { type MemoryAccount, type MemoryState, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
-import { joinLists, type ListFilters, type ProjectionsRecord, type RelatedList, type RowPage } from "./CatalogRows.ts"
+import {
+  joinLists,
+  type ListFilters,
+  maxPageBytes,
+  type ProjectionsRecord,
+  type RelatedList,
+  type RowPage
+} from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
-import { type EntityRecord, type EntityRow, mediaTypeOf } from "./Entity.ts"
+import { type EntityRecord, type EntityRow, type Include, includedOf, mediaTypeOf } from "./Entity.ts"
 import { matches } from "./SearchText.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -20,39 +27,11 @@ export const layerCatalogRepoMemory = Layer.effect(
         const found = account?.entities.get(id)
         return account === undefined || found?.aggregate.kind !== kind ? Option.none() : Option.some({ account, found })
       })
-    const pageOf = (
-      accountId: AccountId,
-      kind: EntityKind | null,
-      filters: ListFilters,
-      after: number,
-      limit: number
-    ): Effect.Effect<RowPage> =>
-      Effect.map(Ref.get(store), (state) => {
-        const account = state.get(accountId)
-        const members =
-          filters.collectionId === undefined
-            ? undefined
-            : new Set(account?.entities.get(filters.collectionId)?.aggregate.members)
-        const found = [...(account?.entities.values() ?? [])]
-          .filter(
-            ({ aggregate, canonicalChangedAt, changeSeq }) =>
-              (kind === null || aggregate.kind === kind) &&
-              changeSeq > after &&
-              isInState(account, aggregate, filters) &&
-              (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
-              (members === undefined || members.has(aggregate.id)) &&
-              (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
-          )
-          .sort((left, right) => left.changeSeq - right.changeSeq)
-        const page = found.slice(0, limit)
-        return {
-          rows: page.map((row) => JSON.stringify(rowOf(row))).join(","),
-          last: page.at(-1)?.changeSeq ?? null,
-          more: found.length > limit
-        }
-      })
+    const pageOf = makePages(store)
     return {
       page: pageOf,
+      includingPage: (accountId, kind, include, filters, after, limit) =>
+        pageOf(accountId, kind, filters, after, limit, include),
       pageOfAll: (accountId, filters, after, limit) => pageOf(accountId, null, filters, after, limit),
       kindOf: (accountId, id) =>
         Effect.map(Ref.get(store), (state) =>
@@ -133,6 +112,77 @@ export const layerCatalogRepoMemory = Layer.effect(
     }
   })
 )
+
+/** Reads pages of list rows, or of details with included groups. */
+const makePages =
+  (store: Ref.Ref<MemoryState>) =>
+  (
+    accountId: AccountId,
+    kind: EntityKind | null,
+    filters: ListFilters,
+    after: number,
+    limit: number,
+    include?: ReadonlyArray<Include>
+  ): Effect.Effect<RowPage> =>
+    Effect.map(Ref.get(store), (state) => {
+      const account = state.get(accountId)
+      const members =
+        filters.collectionId === undefined
+          ? undefined
+          : new Set(account?.entities.get(filters.collectionId)?.aggregate.members)
+      const found = [...(account?.entities.values() ?? [])]
+        .filter(
+          ({ aggregate, canonicalChangedAt, changeSeq }) =>
+            (kind === null || aggregate.kind === kind) &&
+            changeSeq > after &&
+            isInState(account, aggregate, filters) &&
+            (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
+            (members === undefined || members.has(aggregate.id)) &&
+            isChosen(account, aggregate, filters) &&
+            (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
+        )
+        .sort((left, right) => left.changeSeq - right.changeSeq)
+      const rows: Array<string> = []
+      let bytes = 0
+      for (const entity of found.slice(0, limit)) {
+        const row = JSON.stringify(
+          include === undefined || account === undefined
+            ? rowOf(entity)
+            : includedOf(entity.aggregate.kind, recordOf(account, entity), include)
+        )
+        bytes += Buffer.byteLength(row) + 2
+        if (rows.length > 0 && bytes > maxPageBytes) break
+        rows.push(row)
+      }
+      return {
+        rows: rows.join(","),
+        count: rows.length,
+        last: found[rows.length - 1]?.changeSeq ?? null,
+        more: found.length > rows.length
+      }
+    })
+
+/** Whether the filters name an entity by its id or by one of its values. */
+const isChosen = (
+  account: MemoryAccount | undefined,
+  { attributes, id, kind }: MemoryEntity["aggregate"],
+  { barcodes, handles, ids, skus }: ListFilters
+) => {
+  const variants =
+    kind === "product"
+      ? [...(account?.entities.values() ?? [])].flatMap(({ aggregate }) =>
+          aggregate.parentId === id ? [aggregate.attributes] : []
+        )
+      : [attributes]
+  const hasOne = (layers: ReadonlyArray<typeof attributes>, key: string, values: ReadonlyArray<string> | undefined) =>
+    values === undefined || layers.some((layer) => values.includes(valueOf(layer, key)))
+  return (
+    (ids === undefined || ids.includes(id)) &&
+    hasOne([attributes], "handle", handles) &&
+    hasOne(variants, "sku", skus) &&
+    hasOne(variants, "barcode", barcodes)
+  )
+}
 
 /** Whether an entity has the state of the filters: on the store of the filters, or without a store on all stores together. */
 const isInState = (

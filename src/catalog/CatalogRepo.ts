@@ -9,7 +9,7 @@ import { makeCatalogLists } from "./CatalogLists.sql.ts"
 import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
 import { makeCatalogProjections } from "./CatalogProjections.sql.ts"
 import type { ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
-import type { EntityRecord } from "./Entity.ts"
+import type { EntityRecord, Include } from "./Entity.ts"
 
 /** Reads of products, variants, collections and media. */
 export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
@@ -19,6 +19,15 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
     readonly page: (
       accountId: AccountId,
       kind: EntityKind,
+      filters: ListFilters,
+      after: number,
+      limit: number
+    ) => Effect.Effect<RowPage>
+    /** As `page`, with these groups of the details in each row (`includedOf`), and at most `maxPageBytes`. */
+    readonly includingPage: (
+      accountId: AccountId,
+      kind: EntityKind,
+      include: ReadonlyArray<Include>,
       filters: ListFilters,
       after: number,
       limit: number

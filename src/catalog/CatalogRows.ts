@@ -19,12 +19,25 @@ export interface ListFilters {
   readonly needles?: ReadonlyArray<Needle> | undefined
   /** Only members of this collection. */
   readonly collectionId?: EntityId | undefined
+  /** Only these entities. */
+  readonly ids?: ReadonlyArray<EntityId> | undefined
+  /** Only entities with one of these canonical handles. Only for products and collections. */
+  readonly handles?: ReadonlyArray<string> | undefined
+  /** Only variants with one of these canonical SKUs, and products with such a variant. */
+  readonly skus?: ReadonlyArray<string> | undefined
+  /** As `skus`, with barcodes. */
+  readonly barcodes?: ReadonlyArray<string> | undefined
 }
+
+/** Maximum bytes of the rows on a page. A row that is longer is a page of its own. */
+export const maxPageBytes = 4 * 1024 * 1024 - 256
 
 /** A page of rows as JSON text, which is sent unchanged. */
 export interface RowPage {
   /** The rows, comma-separated, without brackets. */
   readonly rows: string
+  /** The number of rows. */
+  readonly count: number
   /** The change_seq of the last row. Null: the page is empty. */
   readonly last: number | null
   readonly more: boolean

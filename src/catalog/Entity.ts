@@ -118,6 +118,50 @@ export const Media = Schema.Struct({
   ...detailTail
 }).annotations({ identifier: "Media" })
 
+/** The groups of members that a list can include: `attributes`, publish states on `stores`, and relationships. */
+export const Include = Schema.Literal("attributes", "stores", "relationships")
+export type Include = typeof Include.Type
+
+/** The members of each group, in the details of all kinds. */
+const membersOfGroup: Readonly<Record<Include, ReadonlyArray<string>>> = {
+  attributes: ["attributes"],
+  stores: ["stores"],
+  relationships: ["product_id", "variant_ids", "media_ids", "collection_ids", "products_count", "product_ids"]
+}
+
+const groupOf = new Map(
+  Include.literals.flatMap((group) => membersOfGroup[group].map((name) => [name, group] as const))
+)
+
+/** Whether a list row with these groups has this member of the detail. */
+export const isIncluded = (include: ReadonlyArray<Include>, member: string): boolean => {
+  const group = groupOf.get(member)
+  return group === undefined || include.includes(group)
+}
+
+/** A list row with included groups: the detail without the members of other groups, in the same order. */
+export const includedOf = (kind: EntityKind, record: EntityRecord, include: ReadonlyArray<Include>): object =>
+  Object.fromEntries(Object.entries(details[kind](record)).filter(([member]) => isIncluded(include, member)))
+
+const included = <Fields extends Schema.Struct.Fields>(identifier: string, { fields }: Schema.Struct<Fields>) =>
+  Schema.Struct(
+    Object.fromEntries(
+      Object.entries(fields as unknown as Record<string, Schema.Schema.AnyNoContext>).map(([member, schema]) => [
+        member,
+        groupOf.has(member) ? Schema.optionalWith(schema, { exact: true }) : schema
+      ])
+    )
+  ).annotations({
+    identifier,
+    description:
+      "A row of a list with `include`: the single read's members, in its order, without the groups that were not named."
+  }) as unknown as Schema.Schema<Partial<Schema.Struct.Type<Fields>>, Partial<Schema.Struct.Encoded<Fields>>>
+
+export const IncludedProduct = included("IncludedProduct", Product)
+export const IncludedVariant = included("IncludedVariant", Variant)
+export const IncludedCollection = included("IncludedCollection", Collection)
+export const IncludedMedia = included("IncludedMedia", Media)
+
 export const StoreVersion = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,

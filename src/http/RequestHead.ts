@@ -4,8 +4,8 @@ import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 
-/** Maximum bytes of a request's target, and of its whole head. */
-export const targetLimit = 8_192
+/** Maximum bytes of a request's target, which may name 250 ids, and of its whole head. */
+export const targetLimit = 12_288
 export const headLimit = 16_384
 
 /** Whether all percent escapes of a text are complete and UTF-8. */

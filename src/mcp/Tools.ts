@@ -115,8 +115,16 @@ const partsOf = ({ pathSchema, payloadSchema, urlParamsSchema }: Reflected["endp
     ] as const
   ).flatMap(
     ([part, schema]): ReadonlyArray<readonly [Part, SchemaAST.AST]> =>
-      Option.isSome(schema) ? [[part, schema.value.ast]] : []
+      Option.isSome(schema) ? [[part, withoutOmitted(schema.value.ast)]] : []
   )
+
+/** The schema without the parameters that tools do not have. */
+const withoutOmitted = (ast: SchemaAST.AST): SchemaAST.AST => {
+  const omitted = membersOf(literalOf(ast)).filter(({ what }) => what.omit === true)
+  return omitted.length === 0
+    ? ast
+    : Schema.make<Record<string, unknown>>(ast).pipe(Schema.omit(...omitted.map(({ rest }) => rest))).ast
+}
 
 const literalOf = (ast: SchemaAST.AST): SchemaAST.TypeLiteral => {
   const inner = wire(ast)
@@ -387,7 +395,7 @@ export const toolsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<DerivedTool> =>
       if (Option.isNone(tool)) return
       const success = [...successes.values()].map(({ ast }) => ast).find(Option.isSome)
       if (success === undefined) throw new Error(`${tool.value.name} answers nothing`)
-      found.push(derive(endpoint, tool.value, success.value))
+      found.push(derive(endpoint, tool.value, tool.value.answer.success?.ast ?? success.value))
     }
   })
   return found

@@ -1,6 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 import { Catalog, type ListQuery, type Page } from "../catalog/Catalog.ts"
-import { type CollectionRow, details, type MediaRow, type ProductRow, type VariantRow } from "../catalog/Entity.ts"
+import {
+  type CollectionRow,
+  details,
+  type IncludedCollection,
+  type IncludedMedia,
+  type IncludedProduct,
+  type IncludedVariant,
+  type MediaRow,
+  type ProductRow,
+  type VariantRow
+} from "../catalog/Entity.ts"
 import { Drops } from "../drops/Drops.ts"
 import { DataHealth, type IssuesQuery } from "../health/DataHealth.ts"
 import type { HealthDimension } from "../health/Health.ts"
@@ -98,7 +108,7 @@ const make = Effect.gen(function* () {
   return {
     ping: () => Effect.succeed({ status: "ok", account_id_present: true }),
     listProducts: (request: List) => {
-      const page = list<typeof ProductRow>("product")(request)
+      const page = list<typeof ProductRow | typeof IncludedProduct>("product")(request)
       const collection = request.urlParams.collection_id
       // Lists before it checks the collection, so that an invalid cursor wins over an unknown collection.
       return collection === undefined ? page : Effect.zipLeft(page, catalog.get("collection", collection))
@@ -106,15 +116,15 @@ const make = Effect.gen(function* () {
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
     listProductVersions: versions("product"),
     getProductVersion: version("product"),
-    listVariants: list<typeof VariantRow>("variant"),
+    listVariants: list<typeof VariantRow | typeof IncludedVariant>("variant"),
     getVariant: ({ path }: OneEntity) => Effect.map(catalog.get("variant", path.id), details.variant),
     listVariantVersions: versions("variant"),
     getVariantVersion: version("variant"),
-    listCollections: list<typeof CollectionRow>("collection"),
+    listCollections: list<typeof CollectionRow | typeof IncludedCollection>("collection"),
     getCollection: ({ path }: OneEntity) => Effect.map(catalog.get("collection", path.id), details.collection),
     listCollectionVersions: versions("collection"),
     getCollectionVersion: version("collection"),
-    listMedia: list<typeof MediaRow>("media"),
+    listMedia: list<typeof MediaRow | typeof IncludedMedia>("media"),
     getMedia: ({ path }: OneEntity) => Effect.map(catalog.get("media", path.id), details.media),
     listMediaVersions: versions("media"),
     getMediaVersion: version("media"),

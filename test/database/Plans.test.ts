@@ -166,6 +166,14 @@ const read = (sample: Sample, withSearch: boolean) =>
         for (const limit of withSearch ? [50, 37] : [50]) yield* catalog.page(accountId, kind, filters, 0, limit)
       for (const filters of statesOf(sample)) yield* catalog.page(accountId, kind, filters, 0, 50)
       yield* catalog.page(accountId, kind, {}, products, 250)
+      const named = ["1", "2"]
+      // Not every kind has every value: no list asks for such a filter.
+      for (const chosen of [{ ids: [ids[kind]] }, { skus: named }, { barcodes: named }, { handles: named }])
+        if (!("handles" in chosen) || kind === "product" || kind === "collection")
+          if ("ids" in chosen || "handles" in chosen || kind === "product" || kind === "variant")
+            yield* catalog.page(accountId, kind, chosen, 0, 50)
+      for (const limit of [50, 250])
+        yield* catalog.includingPage(accountId, kind, ["attributes", "stores", "relationships"], {}, 0, limit)
       yield* catalog.find(accountId, kind, ids[kind])
       yield* catalog.versions(accountId, kind, ids[kind])
       yield* catalog.versions(accountId, kind, ids[kind], storeId)

@@ -32,7 +32,7 @@ layer(MemoryServer)("the document", (it) => {
       const { token: spent } = yield* aKey(accountId, ["pim:read"])
       const { token: second } = yield* aKey(accountId, ["pim:read", "pim:write"])
       heldAgainst.clear()
-      const x = "x".repeat(9_000)
+      const x = "x".repeat(13_000)
       for (const { method, path } of operations) {
         yield* TestClock.adjust("1 minute")
         const pattern = path.replaceAll(/\{(\w+)\}/g, ":$1")

@@ -281,11 +281,11 @@ layer(MemoryServer)("refusals", (it) => {
   })
 
   describe("414 and 431", () => {
-    it.effect("a target of 8,192 bytes is served, one more is not", () =>
+    it.effect("a target of 12,288 bytes is served, one more is not", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const start = "/api/v1/ping?x="
-        const longest = start + "x".repeat(8_192 - start.length)
+        const longest = start + "x".repeat(12_288 - start.length)
         assert.strictEqual((yield* ask(longest, { token })).status, 200)
         assertRefusal(yield* ask(`${longest}x`, { token }), refusals.longTarget)
       })

@@ -252,7 +252,7 @@ export const refusals = {
   onlyPost: { status: 405, code: "method_not_allowed", message: "This path supports only POST." },
   timeout: { status: 408, code: "request_timeout", message: "The request was not received in time." },
   tooLarge: { status: 413, code: "payload_too_large", message: "The body is larger than 1048576 bytes." },
-  longTarget: { status: 414, code: "uri_too_long", message: "The request target is longer than 8192 bytes." },
+  longTarget: { status: 414, code: "uri_too_long", message: "The request target is longer than 12288 bytes." },
   mediaType: {
     status: 415,
     code: "unsupported_media_type",

@@ -91,7 +91,7 @@ layer(MemoryServer)("heads", (it) => {
         noRoute("GET //evil.example/api/v1/ping")
       ],
       "an unforeseen expectation": ["GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n", refusals.expectation],
-      "a target of 9 KB": [`GET /${"x".repeat(9_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
+      "a target of 13 KB": [`GET /${"x".repeat(13_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
       "a target of 100 KB": [`GET /${"x".repeat(100_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
       "a query of 100 KB": [`GET /healthz?${"x".repeat(100_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
       "a header of 17 KB": [`GET /healthz HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, refusals.longHead],

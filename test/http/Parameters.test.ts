@@ -102,6 +102,9 @@ layer(MemoryServer)("parameters", (it) => {
         status: "failed",
         search: "boots",
         pending: "true",
+        pending_publish: "true",
+        include: "stores",
+        ids: ids.product,
         store_id: stores[0].id,
         updated_since: "2026-01-01T00:00:00Z"
       }
@@ -408,6 +411,75 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
+  it.effect("include, ids and pending_publish: what does not fit is refused with what is allowed", () =>
+    Effect.gen(function* () {
+      const { accountId, ids, token: first } = yield* aCatalog()
+      const { token: second } = yield* aKey(accountId, ["pim:read"])
+      const groups = "must be one or more of attributes, stores, relationships, separated by commas"
+      const manyIds = (count: number) => Array.from({ length: count }, () => crypto.randomUUID()).join(",")
+      for (const [index, list] of lists.entries()) {
+        const token = index % 2 === 0 ? first : second
+        const by = (query: string) => ask(`/api/v1/${list}?${query}`, { token })
+        for (const include of ["x", "Attributes", "attributes,values", "%00", "attributes;stores"])
+          assertRefusal(yield* by(`include=${include}`), misfit("include", groups))
+        const [row] = JSON.parse((yield* by("include=stores,attributes,stores,")).text).data
+        assert.containsAllKeys(row, ["attributes", "stores"])
+        assert.doesNotHaveAnyKeys(row, ["store_ids", "media_ids", "variant_ids"])
+        for (const wrong of ["1", `${ids.product},x`, "%00"])
+          assertRefusal(yield* by(`ids=${wrong}`), misfit("ids", "must be ids (UUIDs), separated by commas"))
+        assertRefusal(yield* by(`ids=${manyIds(251)}`), misfit("ids", "must have at most 250 values"))
+        const known =
+          ids[
+            ({ products: "product", variants: "variant", collections: "collection", media: "media" } as const)[list] ??
+              "product"
+          ]
+        // A target of 250 ids with the commas escaped fits into the limit of a target.
+        const most = `${known.toUpperCase()},${manyIds(249)}`.replaceAll(",", "%2C")
+        assert.strictEqual(rowsOf(yield* by(`include=attributes,stores,relationships&ids=${most}`)), 1)
+        assertRefusal(
+          yield* by(`ids=${known}&cursor=x`),
+          misfit(
+            "cursor",
+            "cannot be combined with ids: entities that are named by their ids are on one page; send either of them"
+          )
+        )
+        assertRefusal(yield* by("pending_publish=1"), misfit("pending_publish", "must be true or false"))
+        assertRefusal(
+          yield* by("pending_publish=true&pending=false"),
+          misfit("pending_publish", "contradicts pending, which is the same filter: send one of them")
+        )
+        for (const value of ["true", "false"])
+          assert.strictEqual((yield* by(`pending_publish=${value}`)).text, (yield* by(`pending=${value}`)).text)
+      }
+    })
+  )
+
+  it.effect("sku, barcode and handle: values with commas and backslashes are escaped", () =>
+    Effect.gen(function* () {
+      const { actor, token } = yield* anAccount()
+      yield* Effect.gen(function* () {
+        const product = yield* anEntity("product", { title: "Boots", handle: "boots" })
+        for (const sku of ["a,b", "a", "b\\", "b\\,c"]) yield* anEntity("variant", { title: sku, sku }, { of: product })
+      }).pipe(actingAs(actor), Effect.orDie)
+      const skus = (query: string) =>
+        Effect.map(ask(`/api/v1/variants?sku=${encodeURIComponent(query)}`, { token }), ({ status, text }) => {
+          assert.strictEqual(status, 200, text)
+          return JSON.parse(text).data.map((row: { readonly sku: string }) => row.sku)
+        })
+      assert.deepStrictEqual(yield* skus("a,b"), ["a"])
+      assert.deepStrictEqual(yield* skus("a\\,b"), ["a,b"])
+      assert.deepStrictEqual(yield* skus("a\\,b,a"), ["a,b", "a"])
+      assert.deepStrictEqual(yield* skus("b\\"), ["b\\"])
+      assert.deepStrictEqual(yield* skus("b\\\\,a"), ["a", "b\\"])
+      assert.deepStrictEqual(yield* skus("b\\\\\\,c"), ["b\\,c"])
+      assertRefusal(yield* ask("/api/v1/variants?sku=a,%00", { token }), misfit("sku", "must not contain U+0000"))
+      assertRefusal(
+        yield* ask(`/api/v1/variants?barcode=${Array.from({ length: 251 }, (_, index) => index).join(",")}`, { token }),
+        misfit("barcode", "must have at most 250 values")
+      )
+    })
+  )
+
   it.effect("blank is absent, whatever the parameter", () =>
     Effect.gen(function* () {
       const { accountId, ids, stores, token: first } = yield* aCatalog()
@@ -415,6 +487,7 @@ layer(MemoryServer)("parameters", (it) => {
       const { token: second } = yield* aKey(accountId, ["pim:read"])
       const answers: ReadonlyArray<readonly [path: string, names: ReadonlyArray<string>]> = [
         ["products", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search", "collection_id"]],
+        ["media", ["include", "ids", "pending_publish", "sku", "barcode", "handle"]],
         ["variants", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search"]],
         ["metafield-definitions", ["owner_type"]],
         ["data-health", ["store_id"]],
@@ -468,6 +541,10 @@ layer(MemoryServer)("parameters", (it) => {
         `updated_since=${marker}`,
         `updated_since=2026-01-31T09:30:00${marker}`,
         `collection_id=${marker}`,
+        `include=${marker}`,
+        `ids=${marker}`,
+        `sku=${marker},%00`,
+        `pending_publish=${marker}`,
         `limit=${marker}&limit=${marker}`,
         `search=${marker}&search=${marker}`,
         `search=${marker}%00`,

@@ -392,7 +392,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const answer = yield* ask("/oauth/authorize", { method: "POST", form: {} })
       assertErrorPage(answer, 405, /supports only GET and HEAD/)
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
-      assertErrorPage(yield* ask(`/oauth/authorize?state=${"x".repeat(8_192)}`), 414, /longer than 8192 bytes/)
+      assertErrorPage(yield* ask(`/oauth/authorize?state=${"x".repeat(12_288)}`), 414, /longer than 12288 bytes/)
       assertErrorPage(yield* ask("/oauth/authorize?state=%"), 400, /percent-encoded/)
     })
   )

@@ -450,7 +450,7 @@ export const errorExamples: { readonly [Tag in ErrorTag]: Extract<ApiError, { re
   RequestTimeout: new RequestTimeout(),
   RevisionConflict: new RevisionConflict({ entityId: EntityId.make(productId), currentRevision: 8 }),
   PayloadTooLarge: new PayloadTooLarge({ limitBytes: 1_048_576 }),
-  UriTooLong: new UriTooLong({ limitBytes: 8_192 }),
+  UriTooLong: new UriTooLong({ limitBytes: 12_288 }),
   UnsupportedMediaType: new UnsupportedMediaType(),
   ExpectationFailed: new ExpectationFailed(),
   PimLocked: new PimLocked(),
