@@ -1,4 +1,5 @@
--- The only clock of the schema. STABLE, so that index conditions can use it. Tests replace it to move time.
+-- The only source of the current time in the schema. STABLE, so that index conditions can use it. Tests replace it to
+-- move time.
 CREATE FUNCTION app_now() RETURNS timestamptz
   LANGUAGE sql STABLE
   AS $$ SELECT clock_timestamp() $$;

@@ -28,7 +28,7 @@ CREATE TABLE api_key (
 CREATE TABLE app_user (
   account_id  uuid NOT NULL REFERENCES account (id),
   id          uuid NOT NULL,
-  -- In lower case.
+  -- Stored in lower case.
   email       text NOT NULL UNIQUE CHECK (email <> ''),
   -- scrypt hash with its cost and salt. Null until the user sets a password.
   password    text,
@@ -37,7 +37,7 @@ CREATE TABLE app_user (
   PRIMARY KEY (account_id, id)
 );
 
--- The link with which a user sets a password. A user has at most one; a newer link replaces it.
+-- A link with which a user sets a password. Each user has at most one: a new link replaces the old one.
 CREATE TABLE password_link (
   account_id uuid NOT NULL,
   user_id    uuid NOT NULL,
@@ -64,8 +64,8 @@ CREATE INDEX session_of_user ON session (account_id, user_id);
 CREATE INDEX session_idle ON session (last_seen_at);
 CREATE INDEX session_begun ON session (created_at);
 
--- A browser in which a user has signed in before. Its cookie outlives the session; hash is the hash of that cookie. Failed
--- attempts in it are counted separately, so strangers who guess passwords do not lock the user out there.
+-- A browser in which a user has signed in before. Its cookie outlives the session; hash is the hash of that cookie.
+-- Failed attempts from it are counted separately, so that strangers who guess passwords cannot lock the user out there.
 CREATE TABLE sign_in_device (
   account_id   uuid NOT NULL,
   hash         bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
@@ -78,8 +78,8 @@ CREATE TABLE sign_in_device (
 CREATE INDEX sign_in_device_of_user ON sign_in_device (account_id, user_id, signed_in_at);
 CREATE INDEX sign_in_device_age ON sign_in_device (signed_in_at);
 
--- Counts attempts to sign in (by e-mail, by network address, by known browser) and to register an OAuth client (by network
--- address). subject is the SHA-256 of the e-mail, address or cookie. One row is one window of time.
+-- Counts attempts to sign in (by e-mail, by network address, by known browser) and to register an OAuth client (by
+-- network address). subject is the SHA-256 of the e-mail, address or cookie. Each row counts one window of time.
 CREATE TABLE attempt (
   kind     text NOT NULL CHECK (kind IN ('sign-in', 'sign-in-address', 'sign-in-device', 'registration')),
   subject  bytea NOT NULL CHECK (length(subject) = 32),

@@ -9,10 +9,10 @@ CREATE FUNCTION entity_title(kind text, attributes jsonb) RETURNS text
     ELSE coalesce(attributes #>> '{title,value}', '')
   END;
 
--- Computes entity.list_row. IMMUTABLE although to_json and to_char are declared STABLE: with these types and this pattern
--- they do not depend on settings. In plpgsql, because PostgreSQL cannot inline it as an SQL function, which would take 10 us
--- a call instead of 4. It calls no function of this schema, because a restored dump runs it with an empty search path; so it
--- repeats the format of rfc3339().
+-- Computes entity.list_row. Declared IMMUTABLE although to_json and to_char are STABLE: with these types and this
+-- pattern they do not depend on settings. Written in plpgsql, because PostgreSQL cannot inline it as an SQL function,
+-- and then a call takes 10 us instead of 4. It calls no function of this schema, because a dump is restored with an
+-- empty search path. It therefore repeats the format of rfc3339().
 CREATE FUNCTION entity_list_row(
   kind text, id uuid, parent_id uuid, title text, attributes jsonb, draft_revision integer, pending_publish boolean,
   last_publish_status text, store_ids uuid[], canonical_changed_at timestamptz
@@ -36,33 +36,33 @@ BEGIN
        END || '}';
 END $$;
 
--- Products, variants, collections and media. They share a table, so lists, drafts and scans are written once and a request for
--- the wrong kind is one predicate.
+-- Products, variants, collections and media. They share a table, so that lists, drafts and scans are written once for
+-- all kinds. A request for the wrong kind is refused by one condition.
 CREATE TABLE entity (
   account_id           uuid NOT NULL REFERENCES account (id),
   id                   uuid NOT NULL,
   kind                 text NOT NULL CHECK (kind IN ('product', 'variant', 'collection', 'media')),
-  -- The product of a variant.
+  -- The product that a variant belongs to.
   parent_id            uuid,
   position             integer,
   -- The canonical values: key -> {value, type}.
   attributes           jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(attributes) = 'object'),
   draft_revision       integer NOT NULL DEFAULT 0,
-  -- The stamp: place in the account's change order, and time. Null only between the insert of a row and the end of its
-  -- transaction. stamped_by is the transaction of the last stamp (0005_stamp_guards.sql reads it).
+  -- The stamp: the position in the account's change order, and the time. Null only inside the transaction that inserts
+  -- the row. stamped_by is the transaction of the last stamp (read by 0005_stamp_guards.sql).
   change_seq           bigint,
   canonical_changed_at timestamptz,
   stamped_by           xid8,
   created_at           timestamptz NOT NULL DEFAULT app_now(),
-  -- Derived values, so that filters use indexes. Every write that changes their sources updates them.
+  -- Derived values that filters find by index. Every write that changes their sources updates them.
   pending_publish      boolean NOT NULL DEFAULT false,
   last_publish_status  text NOT NULL DEFAULT 'never_published'
     CHECK (last_publish_status IN ('never_published', 'pending', 'published', 'failed')),
   store_ids            uuid[] NOT NULL DEFAULT '{}',
   search_text          text NOT NULL DEFAULT '',
   title                text NOT NULL GENERATED ALWAYS AS (entity_title(kind, attributes)) STORED,
-  -- The row of a list as the JSON text that is sent: to build it on every read took two thirds of PostgreSQL's time for a
-  -- page. Null until the row is stamped.
+  -- The row of a list, as the JSON text that is sent. Building it on every read took two thirds of PostgreSQL's time
+  -- for a page. Null until the row is stamped.
   list_row             text GENERATED ALWAYS AS (
     entity_list_row(
       kind, id, parent_id, entity_title(kind, attributes), attributes, draft_revision, pending_publish,
@@ -75,8 +75,9 @@ CREATE TABLE entity (
   CHECK ((kind = 'variant') = (position IS NOT NULL))
 );
 
--- Partial, so that no foreign key can reference change_seq. Thus a stamp does not conflict with the key-share locks that foreign
--- keys take on media and collection members, and no writer waits for a writer that only references its row.
+-- Partial, so that no foreign key can reference change_seq. A stamp then does not conflict with the key-share locks
+-- that foreign keys take on media and collection members, and writers do not wait for writers that only reference their
+-- rows.
 CREATE UNIQUE INDEX entity_change_seq ON entity (account_id, change_seq) WHERE change_seq IS NOT NULL;
 CREATE INDEX entity_walk ON entity (account_id, kind, change_seq);
 CREATE INDEX entity_walk_by_status ON entity (account_id, kind, last_publish_status, change_seq);
@@ -84,7 +85,7 @@ CREATE INDEX entity_changed_at ON entity (account_id, canonical_changed_at);
 CREATE INDEX entity_variants ON entity (account_id, parent_id, position) WHERE parent_id IS NOT NULL;
 CREATE INDEX entity_search ON entity USING gin (account_id, search_text gin_trgm_ops);
 
--- Imports match records by these. The address of a file is hashed because it may be longer than an index entry.
+-- Imports match records by these columns. The url of a file is hashed because it may be longer than an index entry.
 CREATE INDEX entity_sku ON entity (account_id, (attributes #>> '{sku,value}')) WHERE kind = 'variant';
 CREATE INDEX entity_handle ON entity (account_id, (attributes #>> '{handle,value}')) WHERE kind = 'product';
 CREATE INDEX entity_address ON entity (account_id, md5(split_part(attributes #>> '{url,value}', '?', 1))) WHERE kind = 'media';
@@ -110,16 +111,16 @@ CREATE TABLE store_version (
 );
 
 CREATE INDEX store_version_by_store ON store_version (account_id, store_id, entity_id);
--- Versions with a publish under way: a server looks them up when it starts.
+-- Versions with a pending publish. A server looks for them when it starts.
 CREATE INDEX store_version_pending ON store_version (account_id, store_id, entity_id) WHERE last_publish_status = 'pending';
 -- Finds the entity of a platform's record.
 CREATE INDEX store_version_platform ON store_version (account_id, store_id, platform_id) WHERE platform_id IS NOT NULL;
--- Few versions have overrides: scans that need only those do not read the others.
+-- Few versions have overrides. Scans that read only overrides skip the other versions.
 CREATE INDEX store_version_overridden ON store_version (account_id, entity_id, store_id) WHERE overrides <> '{}';
 -- The list of entities whose last publish on a store failed.
 CREATE INDEX store_version_failed ON store_version (account_id, store_id, entity_id) WHERE last_publish_status = 'failed';
 
--- A gallery entry: a media, its position, and the stores that show it.
+-- A gallery entry: a media item, its position, and the stores that show it.
 CREATE TABLE entity_media (
   account_id uuid NOT NULL,
   entity_id  uuid NOT NULL,
@@ -145,12 +146,13 @@ CREATE TABLE collection_member (
 
 CREATE INDEX collection_member_by_product ON collection_member (account_id, product_id, collection_id);
 
--- The changes of an entity's draft, its publish requests and their outcomes: who, when, what. A write inserts one row for each
--- layer that it changes: the canonical values (store_id null), or the values of one store. Rows are never updated.
+-- History: the changes of an entity's draft, its publish requests and their outcomes, each with actor and time. A write
+-- inserts one row for each layer that it changes: the canonical values (store_id null), or the values of one store.
+-- Rows are never updated.
 CREATE TABLE entity_history (
   account_id     uuid NOT NULL,
   entity_id      uuid NOT NULL,
-  -- Drawn under the entity's lock, so the rows of one entity have the order of its changes.
+  -- Assigned while the entity is locked, so the numbers follow the order of its changes.
   sequence       bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   draft_revision integer NOT NULL CHECK (draft_revision > 0),
   store_id       uuid,
@@ -162,8 +164,8 @@ CREATE TABLE entity_history (
   actor_kind     text NOT NULL CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
   actor_id       uuid,
   actor_name     text,
-  -- The import or drop that made the change. Without foreign keys: an import inserts a row for every entity, and checking the
-  -- same id for each of them would take a tenth of that time.
+  -- The import or drop that made the change. No foreign keys: an import inserts a row for every entity, and checking
+  -- the same id each time would take a tenth of the import.
   import_id      uuid,
   at             timestamptz NOT NULL DEFAULT app_now(),
   error          jsonb,

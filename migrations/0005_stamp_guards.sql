@@ -1,5 +1,5 @@
--- If a change of canonical values committed without a new stamp, every reader of a list would miss it. These triggers run at
--- commit, read the row that should have the stamp, and refuse the transaction if it has none.
+-- If a change of canonical values were committed without a new stamp, readers that walk a list would miss it. These
+-- triggers run at commit, read the row that must have the stamp, and refuse the transaction if it has none.
 
 CREATE FUNCTION refuse_unstamped(account uuid, owner uuid, why text) RETURNS void
   LANGUAGE plpgsql AS $$
@@ -8,7 +8,8 @@ BEGIN
     USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
--- Columns of the entity itself: the stamp comes after the change, so the committed change_seq differs from the old one.
+-- Changes of the entity's own columns: a write stamps the row after the change, so the committed change_seq must differ
+-- from the old one.
 CREATE FUNCTION guard_entity_stamp() RETURNS trigger
   LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,11 +1,12 @@
--- One row per account. Every draft write locks the row FOR SHARE first; an import locks it FOR UPDATE to enter or leave its
--- review. run_id is the import that keeps the account locked. A separate table, so that these locks do not touch the account row.
+-- One row per account. Every draft write first locks the row FOR SHARE. An import locks it FOR UPDATE to start or end
+-- its review. run_id is the import that keeps the account locked. It is a separate table, so that these locks do not
+-- affect the account row.
 CREATE TABLE import_lock (
   account_id uuid PRIMARY KEY REFERENCES account (id),
   run_id     uuid
 );
 
--- An import: a CSV file, or a refresh, which reads the store through its platform and has no file.
+-- An import of a CSV file, or a refresh, which reads the store through its platform and has no file.
 CREATE TABLE import_run (
   account_id   uuid NOT NULL REFERENCES account (id),
   id           uuid NOT NULL,
@@ -13,21 +14,21 @@ CREATE TABLE import_run (
   source       text NOT NULL CHECK (source IN ('csv', 'refresh')),
   file_name    text,
   phase        text NOT NULL CHECK (phase IN ('fetching', 'reviewing', 'applying', 'applied', 'discarded', 'failed')),
-  -- Until when the working process holds the import. Null while it waits for a person.
+  -- End of the lease of the process that works on the import. Null while the import waits for a person.
   lease_until  timestamptz,
   takeovers    integer NOT NULL DEFAULT 0,
   summary      jsonb NOT NULL DEFAULT '{}',
   error        text,
   created_at   timestamptz NOT NULL DEFAULT app_now(),
   updated_at   timestamptz NOT NULL DEFAULT app_now(),
-  -- Progress: the last ordinal of import_item that was applied, and the number of applied items. Items are applied in order.
-  -- To mark each item instead would rewrite its changes, and the search for the next one would read all marked items.
+  -- Progress: the ordinal of the last applied import_item, and the number of applied items. Items are applied in order.
+  -- Marking each item instead would rewrite its row, and finding the next one would read all marked items.
   done_through integer NOT NULL DEFAULT -1,
   applied      integer NOT NULL DEFAULT 0,
-  -- The process that holds the lease. Another process on its host can thus see that it is gone before the lease ends.
+  -- The process that holds the lease. Other processes on its host can see that it has ended before the lease expires.
   leased_by    text,
-  -- The person who started the import; after acceptance the person who accepted it, with the name of that time. Everything the
-  -- import writes is theirs, whichever process writes it.
+  -- The person who started the import; after acceptance, the person who accepted it, with the name at that time.
+  -- Everything that the import writes is attributed to this person.
   actor_kind   text NOT NULL DEFAULT 'cli' CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
   actor_id     uuid,
   actor_name   text,
@@ -49,8 +50,8 @@ CREATE TABLE import_item (
   FOREIGN KEY (account_id, run_id) REFERENCES import_run (account_id, id)
 );
 
--- A record that a refresh read from the store, with the entity that it matches. Deleted when the review begins. root is the
--- record's own ordinal, or for a variant that of its product, so that a product and its variants are adjacent.
+-- A record that a refresh read from the store, and the entity that it matches. Deleted when the review begins. root is
+-- the ordinal of the record or, for a variant, of its product, so that a product and its variants are adjacent.
 CREATE TABLE import_record (
   account_id  uuid NOT NULL,
   run_id      uuid NOT NULL,
@@ -58,7 +59,7 @@ CREATE TABLE import_record (
   ordinal     integer NOT NULL,
   kind        text NOT NULL CHECK (kind IN ('product', 'variant', 'collection', 'media')),
   platform_id text NOT NULL,
-  -- The entity that the store itself names.
+  -- The entity that the store's own record refers to.
   said_id     uuid,
   sku         text,
   handle      text,
@@ -74,7 +75,7 @@ CREATE UNIQUE INDEX import_record_platform ON import_record (account_id, run_id,
 CREATE UNIQUE INDEX import_record_entity ON import_record (account_id, run_id, entity_id) WHERE entity_id IS NOT NULL;
 CREATE INDEX import_record_sku ON import_record (account_id, run_id, sku) WHERE sku IS NOT NULL;
 
--- A field that was edited both here and in the store since the last publish, and the decision which value stays.
+-- A field that was edited both here and in the store since the last publish, and the decision which value to keep.
 CREATE TABLE import_conflict (
   account_id   uuid NOT NULL,
   run_id       uuid NOT NULL,

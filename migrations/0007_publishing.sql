@@ -1,21 +1,22 @@
--- A publish request for one entity on one store: the record of it, and the queue that workers take from. Its values are fixed
--- when it is made. One attempt of one process holds the claim until its lease ends.
+-- A publish request for one entity on one store. It is also the queue from which workers take requests. Its values are
+-- fixed when it is made. One attempt of one process holds the claim until its lease ends.
 CREATE TABLE publication (
   account_id      uuid NOT NULL,
-  -- Sent to the platform with every attempt, so the platform applies the publication once.
+  -- The idempotency key: sent with every attempt, so that the platform applies the publication once.
   id              uuid NOT NULL,
-  -- Drawn under the locks of all entities in brings, so publications of an entity have the order of their requests.
+  -- Assigned while all entities in brings are locked, so the numbers follow the order of the requests for an entity.
   sequence        bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   entity_id       uuid NOT NULL,
   store_id        uuid NOT NULL,
   draft_revision  integer NOT NULL CHECK (draft_revision > 0),
-  -- The entity, and the entities published with it. Publications that share an entity run one after the other.
+  -- All entities that the publication writes or depends on, including its own. Publications that share one run one
+  -- after the other.
   brings          uuid[] NOT NULL CHECK (entity_id = ANY (brings)),
   content         jsonb NOT NULL,
   actor           jsonb NOT NULL,
   state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'published', 'failed')),
-  -- Attempts that began. given_back of them ended because their process was stopped, lost because it died: neither says
-  -- anything about the store, so neither counts towards the limit.
+  -- Number of attempts that began. Of these, given_back ended because their process was stopped, and lost because it
+  -- died. Neither is a failure of the store, so neither counts towards the limit.
   attempts        integer NOT NULL DEFAULT 0,
   given_back      integer NOT NULL DEFAULT 0,
   next_attempt_at timestamptz NOT NULL DEFAULT app_now(),
@@ -24,10 +25,10 @@ CREATE TABLE publication (
   asked_at        timestamptz NOT NULL DEFAULT app_now(),
   finished_at     timestamptz,
   error           jsonb,
-  -- The drop that requested it. Without a foreign key, as in entity_history.
+  -- The drop that requested it. No foreign key, as in entity_history.
   drop_id         uuid,
   lost            integer NOT NULL DEFAULT 0,
-  -- The process that holds the lease. Another process on its host can thus see that it is gone before the lease ends.
+  -- The process that holds the lease. Other processes on its host can see that it has ended before the lease expires.
   claimed_by      text,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
@@ -43,7 +44,7 @@ CREATE INDEX publication_by_entity ON publication (account_id, entity_id, store_
 CREATE INDEX publication_finished ON publication (finished_at) WHERE state <> 'pending';
 CREATE INDEX publication_failed ON publication USING gin (account_id, store_id, brings) WHERE state = 'failed';
 
--- An attempt to carry out a publication. Without an end it is under way, or its process is gone.
+-- One attempt to publish. While its end is null, it is running, or its process has died.
 CREATE TABLE publish_attempt (
   account_id     uuid NOT NULL,
   publication_id uuid NOT NULL,

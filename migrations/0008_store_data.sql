@@ -1,8 +1,8 @@
--- What stores have beside their catalog: markets, definitions of metafields and metaobjects, translations. A market or
--- definition that several stores share is one row here and one row per store in the table *_store. The shared row stays when
--- no store has it any more, so it keeps its id if a store has it again.
+-- Data of stores other than their catalogs: markets, definitions of metafields and metaobjects, translations. A market
+-- or definition that several stores share is one row here and one row per store in the table *_store. The shared row
+-- stays when no store has it any more, so it keeps its id if a store adds it again.
 
--- Stores share a market if it has the same handle.
+-- Markets of several stores with the same handle are one shared market.
 CREATE TABLE market (
   account_id uuid NOT NULL REFERENCES account (id),
   id         uuid NOT NULL,
@@ -41,14 +41,14 @@ CREATE TABLE market_catalog (
   FOREIGN KEY (account_id, store_id, market_id) REFERENCES market_store (account_id, store_id, market_id) ON DELETE CASCADE
 );
 
--- Stores share a metafield definition if owner type, namespace and key are the same.
+-- Metafield definitions of several stores with the same owner type, namespace and key are one shared definition.
 CREATE TABLE metafield_definition (
   account_id uuid NOT NULL REFERENCES account (id),
   id         uuid NOT NULL,
   owner_type text NOT NULL CHECK (owner_type IN ('product', 'variant', 'collection', 'media', 'market', 'shop')),
   namespace  text NOT NULL,
   key        text NOT NULL,
-  -- The account's own definition: name, description, type, validations. Null if only stores define the key.
+  -- The account's own definition: name, description, type, validations. Null: only stores define the key.
   own        jsonb CHECK (jsonb_typeof(own) = 'object'),
   PRIMARY KEY (account_id, id),
   UNIQUE (account_id, owner_type, namespace, key)
@@ -58,7 +58,7 @@ CREATE TABLE metafield_definition_store (
   account_id       uuid NOT NULL,
   store_id         uuid NOT NULL,
   definition_id    uuid NOT NULL,
-  -- Empty if an imported file defines the key, not the platform.
+  -- Empty: an imported file defines the key, not the platform.
   platform_id      text NOT NULL,
   name             text NOT NULL,
   description      text,
@@ -70,7 +70,7 @@ CREATE TABLE metafield_definition_store (
   FOREIGN KEY (account_id, definition_id) REFERENCES metafield_definition (account_id, id)
 );
 
--- Stores share a metaobject definition if it has the same type.
+-- Metaobject definitions of several stores with the same type are one shared definition.
 CREATE TABLE metaobject_definition (
   account_id uuid NOT NULL REFERENCES account (id),
   id         uuid NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE metaobject_definition (
   UNIQUE (account_id, type)
 );
 
--- entries_count is the platform's count. At most 10,000 entries of a definition are stored.
+-- entries_count is the number on the platform. At most 10,000 entries of a definition are stored here.
 CREATE TABLE metaobject_definition_store (
   account_id       uuid NOT NULL,
   store_id         uuid NOT NULL,
@@ -116,8 +116,8 @@ CREATE TABLE metaobject_entry (
 
 CREATE INDEX metaobject_entry_by_definition ON metaobject_entry (account_id, definition_id);
 
--- Translations of products and collections, as the platform had them at the last refresh. Rows stay when the entity leaves the
--- store: readers join store_version, and store to skip unlinked ones.
+-- Translations of products and collections, as the platform had them at the last refresh. Rows stay when the entity is
+-- removed from the store; readers therefore join store_version, and store to skip unlinked stores.
 
 -- A translatable field with its text in the source language. key is the platform's (title, body_html, meta_title, ...). A field
 -- with an empty source has nothing to translate.
@@ -135,9 +135,9 @@ CREATE TABLE translatable_field (
   FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id)
 );
 
--- One text in one language. source_digest is the digest of the source text it was translated from; digest is that of the source
--- text now (translatable_field.digest, null if the platform gives none). The translation is outdated if they differ. If one is
--- unknown, the platform's statement (said_outdated) counts.
+-- One text in one language. source_digest: digest of the source text from which it was translated. digest: digest of
+-- the source text now (translatable_field.digest, null if the platform provides none). The translation is outdated if
+-- they differ. If one is unknown, said_outdated, the platform's own answer, decides.
 --
 -- Outdated fields of a store:     SELECT entity_id, locale, key FROM translation WHERE account_id = .. AND store_id = .. AND outdated
 -- Fields without a translation:   each translatable_field f with source_value <> '', for each language of store.locales except
@@ -161,9 +161,9 @@ CREATE TABLE translation (
   FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id)
 );
 
--- Data of these tables that an import read and has not applied yet. One row is a market, a definition, an entry, the
--- translatable fields of an entity, or its translations in one language. name identifies the row within its kind; if something
--- is read twice, the later reading replaces the earlier one. Every look-up uses the whole key, because the planner knows nothing
+-- Data of these tables that an import has read but not applied yet. One row is a market, a definition, an entry, the
+-- translatable fields of an entity, or its translations in one language. name identifies the row within its kind; a
+-- later row with the same name replaces it. Every look-up uses the whole key, because the planner has no statistics
 -- about a table that was just filled.
 CREATE TABLE mirror_item (
   account_id uuid NOT NULL REFERENCES account (id),
@@ -173,7 +173,7 @@ CREATE TABLE mirror_item (
       'market', 'metafield_definition', 'metaobject_definition', 'metaobject_entry', 'translatable_fields', 'translations'
     )),
   name       text NOT NULL COLLATE "C",
-  -- The id of the record that will be created, if none exists yet.
+  -- The id for the record to create, if none exists yet.
   id         uuid NOT NULL,
   content    jsonb NOT NULL,
   staged_at  timestamptz NOT NULL DEFAULT app_now(),

@@ -1,5 +1,5 @@
--- Field changes with a start and an optional end. next_step is the step that the next free process carries out: start and end
--- are due at their times, settle_start and settle_end when the stores have answered. Null: nothing is left to do.
+-- A drop: field changes with a start and an optional end. next_step is the step that the next free process runs: start
+-- and end are due at their times, settle_start and settle_end when the stores have answered. Null: no step is left.
 CREATE TABLE drop (
   account_id   uuid NOT NULL REFERENCES account (id),
   id           uuid NOT NULL,
@@ -25,7 +25,7 @@ CREATE INDEX drop_starts ON drop (starts_at) WHERE next_step = 'start';
 CREATE INDEX drop_ends ON drop (ends_at) WHERE next_step = 'end';
 CREATE INDEX drop_settles ON drop (account_id, id) WHERE next_step IN ('settle_start', 'settle_end');
 
--- store_id null: every store that has the entity when the drop starts.
+-- store_id null: the change applies to every store that has the entity when the drop starts.
 CREATE TABLE drop_change (
   account_id uuid NOT NULL,
   drop_id    uuid NOT NULL,
@@ -44,7 +44,8 @@ CREATE TABLE drop_change (
 
 CREATE INDEX drop_change_by_entity ON drop_change (account_id, entity_id, field);
 
--- The transaction that carries out a start or an end inserts its row here first. The primary key stops a second process.
+-- The transaction that runs a start or an end inserts its row here first. The primary key keeps a second process from
+-- running it.
 CREATE TABLE drop_claim (
   account_id uuid NOT NULL,
   drop_id    uuid NOT NULL,
@@ -54,7 +55,7 @@ CREATE TABLE drop_claim (
   FOREIGN KEY (account_id, drop_id) REFERENCES drop (account_id, id)
 );
 
--- The effect of a change on one store, with the values before it. publication_id is its latest publish request.
+-- The effect of a change on one store, and the values before it. publication_id is its latest publish request.
 CREATE TABLE drop_effect (
   account_id      uuid NOT NULL,
   drop_id         uuid NOT NULL,

@@ -1,22 +1,23 @@
--- Scans of data quality: their rules, their results, and the functions with which a scan checks values.
+-- Scans of data quality: their rules, their results, and the SQL functions that check values.
 
--- Which fields an account requires, if not the default ones (src/health/Health.ts: CompletenessRules).
+-- The fields that an account requires, if it has changed the defaults (src/health/Health.ts: CompletenessRules).
 CREATE TABLE completeness_rule (
   account_id uuid PRIMARY KEY REFERENCES account (id),
   rules      jsonb NOT NULL CHECK (jsonb_typeof(rules) = 'object')
 );
 
--- Numbers scans and the callers that wait for one. It is drawn outside of transactions, so a scan began after every caller with
--- a lower number arrived.
+-- Numbers scans, and callers that wait for a scan. Numbers are drawn outside of transactions, so a scan serves every
+-- waiting caller with a lower number: it began after the caller arrived.
 CREATE SEQUENCE health_run;
 
--- The last scan of a dimension, of the account (store_id null) or of one store. result is the response, in its order of keys.
+-- The last scan of a dimension, for the account (store_id null) or for one store. result is the response; the order of
+-- its keys is kept.
 CREATE TABLE health_snapshot (
   account_id    uuid NOT NULL REFERENCES account (id),
   dimension     text NOT NULL
     CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
   store_id      uuid,
-  -- store_id in a form that a primary key accepts: zeros for the account.
+  -- store_id without null, for the primary key: zeros stand for the account.
   scope         uuid NOT NULL GENERATED ALWAYS AS (coalesce(store_id, '00000000-0000-0000-0000-000000000000')) STORED,
   run           bigint NOT NULL,
   as_of_version bigint NOT NULL,
@@ -26,10 +27,10 @@ CREATE TABLE health_snapshot (
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
 
--- The rows of a scan. Each has its place in every list that includes it (section; section and store; section and locale; all
--- three), so the thousandth page costs as much as the first. Rows belong to the snapshots of their run and are deleted with
--- the last of them. Without foreign keys: a scan inserts hundreds of thousands of rows, and three look-ups for each row would
--- cost more than the scan.
+-- The issues that a scan found. A row has a position in every list that includes it (section; section and store;
+-- section and locale; all three), so that page 1,000 costs as much as page 1. Rows belong to the snapshots of their run
+-- and are deleted with the last of them. No foreign keys: a scan inserts hundreds of thousands of rows, and three
+-- look-ups for each would take longer than the scan.
 CREATE TABLE health_issue (
   account_id           uuid NOT NULL,
   run                  bigint NOT NULL,
@@ -54,7 +55,7 @@ CREATE INDEX health_issue_by_locale ON health_issue (account_id, run, section, l
 CREATE INDEX health_issue_by_store_locale ON health_issue (account_id, run, section, store_id, locale, store_locale_ordinal)
   WHERE locale IS NOT NULL;
 
--- The value on a store: its override, otherwise the canonical value, otherwise ''. PostgreSQL inlines it.
+-- The value on a store: its override, else the canonical value, else ''. PostgreSQL inlines this function.
 CREATE FUNCTION effective_value(attributes jsonb, overrides jsonb, key text) RETURNS text
   LANGUAGE sql IMMUTABLE
   RETURN coalesce(overrides -> key ->> 'value', attributes -> key ->> 'value', '');
@@ -76,7 +77,7 @@ CREATE FUNCTION is_empty_html(value text) RETURNS boolean
 
 -- The functions below agree with src/model/KeyRule.ts, except that they do not check hosts and patterns; a test checks it.
 
--- Whether JSON text is nested at most this deep. It counts nesting only if the text has more brackets than that.
+-- Whether JSON text is nested at most this deep. Depth is counted only if the text has more brackets than that.
 CREATE FUNCTION is_shallow_json(value text, deepest integer) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -97,7 +98,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- Whether a value that is not empty fits a type that is not a list. Of URLs it checks only the form.
+-- Whether a non-empty value fits a type that is not a list. For URLs, only the syntax is checked.
 CREATE FUNCTION item_fits(type text, value text) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -147,8 +148,8 @@ BEGIN
   END;
 END $$;
 
--- Whether a value that is not empty satisfies a rule that is not about a list, or an item of a list satisfies the rule of its
--- list. type is the type of the value or item.
+-- Whether a non-empty value satisfies a rule for single values, or an item of a list satisfies the rule of its list.
+-- type is the type of the value or item.
 CREATE FUNCTION item_keeps(rule jsonb, type text, value text) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -177,8 +178,8 @@ BEGIN
     AND NOT coalesce(length(split_part(value, '.', 2)) > (rule ->> 'precision')::integer, false);
 END $$;
 
--- Whether a value that is not empty satisfies a rule. A short list of plain strings needs no parsing if the rule bounds lengths
--- only.
+-- Whether a non-empty value satisfies a rule. A short list of plain strings is not parsed if the rule limits only
+-- lengths.
 CREATE FUNCTION value_keeps(rule jsonb, value text) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -218,8 +219,9 @@ BEGIN
     AND NOT coalesce(items < (rule ->> 'minItems')::integer, false);
 END $$;
 
--- Whether a stored value satisfies the rule of its key or, without a rule, the type that it was stored with. PostgreSQL
--- inlines it, because a scan calls it for every value; it decides nearly all of them without a call.
+-- Whether a stored value satisfies the rule of its key or, without a rule, the type with which it was stored. A scan
+-- calls it for every value, so PostgreSQL inlines it, and it decides nearly all values without calling another
+-- function.
 CREATE FUNCTION key_fits(rule jsonb, type text, value text) RETURNS boolean
   LANGUAGE sql IMMUTABLE
   RETURN CASE

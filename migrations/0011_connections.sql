@@ -1,4 +1,4 @@
--- OAuth clients that registered themselves. They belong to no account: the users of any account may connect one.
+-- OAuth clients that registered themselves. They belong to no account: users of any account may connect to one.
 CREATE TABLE oauth_client (
   id            uuid PRIMARY KEY,
   name          text NOT NULL CHECK (name <> ''),
@@ -8,14 +8,15 @@ CREATE TABLE oauth_client (
 
 CREATE INDEX oauth_client_created ON oauth_client (created_at);
 
--- An authorization request as the consent page showed it. The decision applies to this row, whatever the form sends.
+-- An authorization request, as the consent page showed it. The decision applies to this row, not to what the form
+-- sends.
 CREATE TABLE oauth_request (
   account_id     uuid NOT NULL,
   id             uuid NOT NULL,
   user_id        uuid NOT NULL,
-  -- The session of the browser that saw the page. No other browser can decide.
+  -- The session of the browser that showed the page. Other browsers cannot decide.
   session_hash   bytea NOT NULL CHECK (length(session_hash) = 32),
-  -- SHA-256 of the token in the page's form, which is valid for one decision.
+  -- SHA-256 of the token in the page's form. The token is valid for one decision.
   form_hash      bytea NOT NULL CHECK (length(form_hash) = 32),
   client_id      uuid NOT NULL REFERENCES oauth_client (id),
   redirect_uri   text NOT NULL,
@@ -32,7 +33,7 @@ CREATE TABLE oauth_request (
 CREATE INDEX oauth_request_client ON oauth_request (client_id);
 CREATE INDEX oauth_request_expiry ON oauth_request (expires_at);
 
--- A connection: what a user granted a client. The row stays after the connection ended.
+-- A connection: the access that a user granted to a client. The row stays after the connection ended.
 CREATE TABLE oauth_grant (
   account_id    uuid NOT NULL,
   id            uuid NOT NULL,
@@ -41,13 +42,13 @@ CREATE TABLE oauth_grant (
   client_name   text NOT NULL,
   redirect_host text NOT NULL,
   tier          text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
-  -- The address for which its tokens are valid.
+  -- The URL (OAuth resource) for which its tokens are valid.
   resource      text NOT NULL,
   created_at    timestamptz NOT NULL DEFAULT app_now(),
   last_used_at  timestamptz,
   ended_at      timestamptz,
   end_reason    text CHECK (end_reason IN ('disconnected', 'revoked', 'token_replayed', 'code_replayed', 'user_disabled')),
-  -- When its newest refresh token expires. The connection is then shown as ended.
+  -- Expiry of its newest refresh token. After that, the connection is shown as ended.
   lapses_at     timestamptz NOT NULL DEFAULT app_now(),
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, user_id) REFERENCES app_user (account_id, id),
@@ -56,7 +57,8 @@ CREATE TABLE oauth_grant (
 
 CREATE INDEX oauth_grant_client ON oauth_grant (client_id);
 
--- An authorization code. Its first use consumes it, successful or not. grant_id is the connection that a successful use made.
+-- An authorization code. Its first use consumes it, even if that use fails. grant_id is the connection that a
+-- successful use created.
 CREATE TABLE oauth_code (
   account_id     uuid NOT NULL,
   hash           bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
@@ -78,8 +80,8 @@ CREATE INDEX oauth_code_client ON oauth_code (client_id);
 CREATE INDEX oauth_code_grant ON oauth_code (account_id, grant_id);
 CREATE INDEX oauth_code_expiry ON oauth_code (expires_at);
 
--- Access and refresh tokens of a connection. A used refresh token stays until it expires, so that a second use is noticed.
--- parent_hash is the refresh token that was exchanged for this token.
+-- Access and refresh tokens of a connection. A used refresh token stays until it expires, so that a second use is
+-- detected. parent_hash is the refresh token that was exchanged for this token.
 CREATE TABLE oauth_token (
   account_id  uuid NOT NULL,
   hash        bytea NOT NULL UNIQUE CHECK (length(hash) = 32),

@@ -17,7 +17,7 @@ CREATE TABLE demo_shop_record (
   CHECK ((kind = 'variant') = (parent_id IS NOT NULL))
 );
 
--- A publication that took effect. key is the publication's id: a repeated request with the same key changes nothing.
+-- A publication that was applied. key is the publication's id: a repeated request with the same key changes nothing.
 CREATE TABLE demo_shop_effect (
   account_id   uuid NOT NULL,
   store_id     uuid NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE demo_shop_effect (
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
 
--- How a shop is told to fail: each kind in percent of its calls.
+-- The failures that a shop simulates: each kind, with the percentage of calls that it affects.
 CREATE TABLE demo_shop_failure (
   account_id   uuid NOT NULL,
   store_id     uuid NOT NULL,

@@ -1,5 +1,5 @@
--- The stores that a connection is limited to, and whether a person confirms each of its publishes. store_ids is null for a
--- connection to all stores of the account, also to those that are linked later. It keeps the ids of unlinked stores.
+-- The stores that a connection may use, and whether a person confirms each of its publishes. store_ids null: all stores
+-- of the account, including stores that are linked later. Ids of unlinked stores stay in it.
 ALTER TABLE oauth_code
   ADD COLUMN store_ids       uuid[] CHECK (cardinality(store_ids) > 0),
   ADD COLUMN confirm_publish boolean NOT NULL DEFAULT false;
@@ -8,6 +8,6 @@ ALTER TABLE oauth_grant
   ADD COLUMN store_ids       uuid[] CHECK (cardinality(store_ids) > 0),
   ADD COLUMN confirm_publish boolean NOT NULL DEFAULT false;
 
--- A client that is known by the address of a document about it, instead of by a registration. Its row is what the document
--- said when it was last read.
+-- A client that is identified by the URL of its metadata document, instead of by a registration. The row is a copy of
+-- the document as it was last read.
 ALTER TABLE oauth_client ADD COLUMN metadata_url text UNIQUE;

@@ -1,7 +1,7 @@
--- The counters of an account. They have a table of their own because every writing transaction raises them, while the row of
--- `account` names the account and rarely changes. On a cluster the counters are on the node of the account's rows, and `account` is
--- on every node. version rises with every visible change of the account. change_seq orders changes of canonical values, for stable
--- lists.
+-- The counters of an account. Every writing transaction raises them, while the other columns of `account` rarely
+-- change, so they have their own table. On a cluster, this table is on the node with the account's rows, and `account`
+-- is on every node. version rises with every visible change of the account. change_seq orders changes of canonical
+-- values, for stable lists.
 CREATE TABLE account_state (
   account_id      uuid PRIMARY KEY REFERENCES account (id),
   version         bigint NOT NULL DEFAULT 0,
@@ -14,7 +14,8 @@ SELECT id, version, change_seq, last_changed_at FROM account;
 
 ALTER TABLE account DROP COLUMN version, DROP COLUMN change_seq, DROP COLUMN last_changed_at;
 
--- The account that a Shopify store is linked to. The key holds over all accounts, which a key of `store` on a cluster cannot.
+-- The account that a Shopify store is linked to. The key is unique over all accounts; on a cluster, a key of `store`
+-- cannot be.
 CREATE TABLE shopify_shop (
   domain     text PRIMARY KEY,
   account_id uuid NOT NULL REFERENCES account (id)
@@ -25,22 +26,23 @@ SELECT domain, account_id FROM store WHERE platform = 'shopify' AND status = 'li
 
 DROP INDEX store_shopify_domain;
 
--- timestamptz + interval is only STABLE, because months and days depend on the time zone. Microseconds do not. A cluster
--- refuses functions that are not IMMUTABLE on the columns of an UPDATE. In plpgsql, because PostgreSQL does not inline it then.
+-- timestamptz + interval is only STABLE, because months and days depend on the time zone; microseconds do not. In an
+-- UPDATE, a cluster refuses functions that are not IMMUTABLE. Written in plpgsql, so that PostgreSQL does not inline
+-- it.
 CREATE FUNCTION plus_micros(instant timestamptz, micros bigint) RETURNS timestamptz
   LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN instant + micros * interval '1 microsecond'; END $$;
 
--- As rfc3339(), for RETURNING. It depends on no setting, because the time zone and the pattern are fixed.
+-- Like rfc3339(), for RETURNING. IMMUTABLE, because the fixed time zone and pattern make it independent of settings.
 CREATE FUNCTION stamp_text(instant timestamptz) RETURNS text
   LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'); END $$;
 
--- Identifies the transaction to the guards of 0005. A cluster has no guards, and its nodes do not share transaction ids, so
--- distribution replaces this function by one that returns null.
+-- Identifies the transaction for the guards of 0005. A cluster has no guards, and its nodes do not share transaction
+-- ids, so distributing the tables replaces this function by one that returns null.
 CREATE FUNCTION tx_stamp() RETURNS xid8 LANGUAGE sql STABLE AS $$ SELECT pg_current_xact_id() $$;
 
--- Sequences would give the nodes of a cluster numbers from different ranges. Statements number rows after the existing ones
--- instead, under the locks of the entities: history by entity, publications by store. Publications that share an entity thus
--- have the order of their requests; others can have the same number.
+-- On a cluster, each node would draw sequence numbers from its own range. Statements therefore use the next number
+-- after the existing rows, while the entities are locked: history is numbered per entity, publications per store.
+-- Publications that share an entity thus have the order of their requests; others can have the same number.
 ALTER TABLE entity_history ALTER COLUMN sequence DROP IDENTITY;
 ALTER TABLE publication ALTER COLUMN sequence DROP IDENTITY;
 

@@ -1,8 +1,9 @@
--- Scans of data health bring the result of the last scan up to date: they read what changed since, and keep the rest.
+-- Incremental scans of data health: a scan reads only what changed since the last one, and keeps its other rows.
 
--- What a transaction changed, by the version that it made. entities: changed entities. skus: SKUs that variants had before.
--- moved: entities that were created or whose stores changed, as a list of {kind, from, to, ids} (src/drafts/ChangeNote.ts).
--- A transaction inserts one row, whatever it changes. Notes are kept only for accounts that were scanned lately.
+-- The changes of one transaction, with the account version that it created. entities: ids of changed entities. skus:
+-- former SKUs of changed variants. moved: entities that were created or whose stores changed, as a list of {kind, from,
+-- to, ids} (src/drafts/ChangeNote.ts). Each transaction inserts one row. Only accounts that were scanned recently have
+-- notes.
 CREATE TABLE change_note (
   account_id uuid NOT NULL REFERENCES account (id),
   version    bigint NOT NULL,
@@ -12,42 +13,45 @@ CREATE TABLE change_note (
   PRIMARY KEY (account_id, version)
 );
 
--- Whether writers insert notes. It is in the row that every writer raises, so a scan that sets it waits for the writers that did
--- not see it.
+-- Whether writers insert notes. Every writer updates this row, so a scan that sets the flag waits for writers that have
+-- not seen it.
 ALTER TABLE account_state ADD COLUMN keeps_notes boolean NOT NULL DEFAULT false;
 
--- The rows of a scan and the numbers that they are counted with. A scan from nothing makes a new base, range by range of entity
--- ids; a scan after it changes the base in place. Snapshots show a base when it is complete.
+-- The stored state of a scan: the numbers from which its result is computed; its rows are in health_issue. A full scan
+-- creates a new base and extends it by ranges of entity ids. An incremental scan updates the base. Snapshots show a
+-- base once it is complete.
 CREATE TABLE health_base (
   account_id  uuid NOT NULL,
   base        bigint NOT NULL,
   dimension   text NOT NULL
     CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
-  -- The scan of one store; zeros: of the account.
+  -- The scanned store; zeros: the whole account.
   scope       uuid NOT NULL,
-  -- The account's version that the base is of.
+  -- The account version up to which changes are included.
   version     bigint NOT NULL,
-  -- Entities with smaller ids were scanned. Null: all, the base is complete.
+  -- Entities with smaller ids are scanned. Null: all are scanned, and the base is complete.
   reached     uuid,
-  -- The statement of the scan and the rules in it, as a hash. A base of other rules cannot be brought up to date.
+  -- Hash of the scan's statement and rules. A base with another fingerprint cannot be updated; the next scan is a full
+  -- one.
   fingerprint text NOT NULL,
-  -- The linked stores, as the scan reads them: [{id, domain, platform, language, currency, locales}].
+  -- The linked stores when the scan read them: [{id, domain, platform, language, currency, locales}].
   stores      json NOT NULL,
-  -- Entities by kind and stores: [{kind, storeIds, entities}].
+  -- Number of entities by kind and set of stores: [{kind, storeIds, entities}].
   population  json NOT NULL,
   -- Numbers of rows and entities: [{storeId, what, name, rows, entities}].
   counts      json NOT NULL,
-  -- Blocks of rows begin at these entity ids.
+  -- The first entity id of each block of rows.
   starts      uuid[] NOT NULL,
-  -- Progress of a scan from nothing: entities that were scanned, of all at its beginning.
+  -- Progress of a full scan: number of scanned entities, and number of all entities when it began.
   scanned     integer NOT NULL,
   entities    integer NOT NULL,
   begun_at    timestamptz NOT NULL,
   PRIMARY KEY (account_id, base)
 );
 
--- The lists of a base: all rows of a section (zeros and ''), those of one store, of one language, or of both. firsts has the
--- number of rows before each block. So the block of a page is found by bisection, and page 10,000 costs what page 1 costs.
+-- The lists of a base: all rows of a section (zeros and ''), those of one store, of one language, or of both. firsts
+-- has the number of rows before each block. The block of a page is found by binary search, so page 10,000 costs as much
+-- as page 1.
 CREATE TABLE health_list (
   account_id uuid NOT NULL,
   base       bigint NOT NULL,
@@ -59,14 +63,16 @@ CREATE TABLE health_list (
   PRIMARY KEY (account_id, base, section, store_id, locale)
 );
 
--- Arrays of ids and numbers do not get smaller. A table that refers to another on a cluster cannot change its storage any more.
+-- Arrays of ids and numbers do not compress. This is set here, because on a cluster it cannot be changed once the table
+-- refers to another.
 ALTER TABLE health_list ALTER COLUMN firsts SET STORAGE EXTERNAL;
 ALTER TABLE health_base ALTER COLUMN starts SET STORAGE EXTERNAL;
 
 ALTER TABLE health_base ADD FOREIGN KEY (account_id) REFERENCES account (id);
 ALTER TABLE health_list ADD FOREIGN KEY (account_id, base) REFERENCES health_base (account_id, base) ON DELETE CASCADE;
 
--- The scans so far become bases of one block. Their next scan is from nothing, because no statement has an empty fingerprint.
+-- Existing scans become bases with one block. Their empty fingerprint matches no statement, so the next scan is a full
+-- one.
 INSERT INTO health_base (account_id, base, dimension, scope, version, fingerprint, stores, population, counts, starts, scanned,
                          entities, begun_at)
 SELECT DISTINCT ON (s.account_id, s.run) s.account_id, s.run, s.dimension, s.scope, s.as_of_version, '', '[]'::json, '[]'::json,
@@ -74,7 +80,7 @@ SELECT DISTINCT ON (s.account_id, s.run) s.account_id, s.run, s.dimension, s.sco
 FROM health_snapshot s
 ORDER BY s.account_id, s.run, s.scope;
 
--- MATERIALIZED: a cluster refuses the lateral list on the rows of its nodes.
+-- MATERIALIZED, because a cluster refuses this lateral join on distributed rows.
 INSERT INTO health_list (account_id, base, section, store_id, locale, firsts, total)
 WITH i AS MATERIALIZED (SELECT h.account_id, h.run, h.section, h.store_id, h.locale FROM health_issue h)
 SELECT i.account_id, i.run, i.section, l.store_id, l.locale, '{0}', count(*)
@@ -90,7 +96,7 @@ ALTER TABLE health_snapshot ADD COLUMN base bigint;
 UPDATE health_snapshot SET base = run;
 ALTER TABLE health_snapshot ALTER COLUMN base SET NOT NULL;
 
--- Rows lose their numbers: a row that is added would change those of all later rows.
+-- Drops the numbers of rows: inserting one row would change the numbers of all later ones.
 ALTER TABLE health_issue DROP CONSTRAINT health_issue_pkey;
 DROP INDEX health_issue_by_store;
 DROP INDEX health_issue_by_locale;

@@ -69,7 +69,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
               // A store without a platform is skipped, unless it is the only target: then the command fails.
               store.platform === "none" && !isOnly
                 ? Effect.succeed(resultOn(store, "skipped"))
-                : publishing.ask(id, store.id, undefined, again).pipe(
+                : publishing.request(id, store.id, undefined, again).pipe(
                     Effect.catchTag("RevisionConflict", Effect.die),
                     Effect.map(
                       (answer): PublishResult => ({

@@ -6,7 +6,10 @@ const inMemory: ReadonlySet<number> = new Set([0x0102_1994, 0x8584_58f6])
 
 const existingAbove = (path: string): string => (existsSync(path) ? path : existingAbove(dirname(path)))
 
-/** Why files in this directory are lost with their container: undefined when it is on a mounted disk. `root` is of the container. */
+/**
+ * The reason why files in this directory are lost when the container is removed. Undefined: the directory is on a
+ * mounted disk. `root`: the container's root directory.
+ */
 export const whyLost = (directory: string, root = "/"): string | undefined => {
   const place = existingAbove(resolve(directory))
   if (inMemory.has(statfsSync(place).type)) return "is in memory"

@@ -21,27 +21,27 @@ import { ServerPools, WatchedClient } from "./ServerPools.ts"
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
   readonly message: string
-  /** Whether it may be about to start. */
+  /** Whether the server may be starting, so that another attempt can succeed. */
   readonly isStarting?: boolean
 }> {}
 
-/** The server speaks an older SQL than the statements here are written in. */
+/** The server is older than the oldest PostgreSQL version that the statements support. */
 export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonly version: string }> {
   override get message() {
     return `The database server is PostgreSQL ${this.version}; this service needs 15 or newer.`
   }
 }
 
-/** How a server is used. */
+/** How to connect to a server. */
 export interface ServerOptions {
   readonly url: Redacted.Redacted
   readonly deadlines?: Deadlines | undefined
   readonly poolSizes?: PoolSizes | undefined
   readonly shares?: Shares | undefined
   readonly pooler?: Pooler | undefined
-  /** How long a server that is starting is waited for. Not at all when absent. */
+  /** How long to wait for a server that is starting. Undefined: do not wait. */
   readonly startPatience?: Duration.Duration | undefined
-  /** One pool of so many connections for all work, instead of `poolSizes`: for tests and tools. */
+  /** For tests and tools: one pool with this many connections for all work, instead of `poolSizes`. */
   readonly maxConnections?: number | undefined
 }
 
@@ -56,7 +56,10 @@ export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
 const statementNames = new Map<string, string | undefined>()
 const maxStatementNames = 1_000
 
-/** A statement kept prepared costs memory on every connection: texts beyond the bound (lists of many lengths) are not. */
+/**
+ * Names the statements to prepare. A prepared statement costs memory on every connection, so texts beyond the limit
+ * (lists of many lengths) get no name.
+ */
 const statementName = (text: string): string | undefined => {
   if (statementNames.has(text)) {
     return statementNames.get(text)
@@ -69,7 +72,7 @@ const statementName = (text: string): string | undefined => {
   return name
 }
 
-/** Parses and plans a text with parameters once a connection instead of once a call. */
+/** Prepares statements, so that each is parsed and planned once per connection instead of once per call. */
 class PreparingClient extends WatchedClient {
   protected override nameOf(text: string): string | undefined {
     return statementName(text)
@@ -77,16 +80,17 @@ class PreparingClient extends WatchedClient {
 }
 
 /**
- * A statement interrupted inside a transaction would ask for a second connection to cancel itself, and there is none.
- * Without a process id @effect/sql-pg does not try.
+ * The embedded engine has one connection. To cancel an interrupted statement inside a transaction, @effect/sql-pg would
+ * need a second one. Without a process id it does not try to cancel.
  */
 class EmbeddedClient extends PreparingClient {
   readonly processID = undefined
 }
 
 /**
- * A client behind a pooler of transactions. It names no statements, because the next connection would not have them. It has no
- * process id, because the pooler's id may belong to another session on the server, whose statement would be cancelled.
+ * A client behind a pooler in transaction mode. It prepares no statements, because the next transaction may use another
+ * connection. It has no process id, because the pooler's id may belong to another session on the server, whose
+ * statement would be cancelled.
  */
 class PooledClient extends WatchedClient {
   readonly processID = undefined
@@ -94,11 +98,11 @@ class PooledClient extends WatchedClient {
 
 const int8 = 20
 const int8Array = 1016
-/** Its text is JSON but for three words. */
+/** The text of an array of bigints becomes JSON by three replacements. */
 const parseInt8Array = (text: string): unknown =>
   JSON.parse(text.replaceAll("{", "[").replaceAll("}", "]").replaceAll("NULL", "null"))
 
-/** Counts and versions stay below 2^53: bigint is a number. The rest as pg parses it. */
+/** Parses bigint as a number, because counts and versions stay below 2^53. Other types are parsed as pg does. */
 const types: pg.CustomTypesConfig = {
   // biome-ignore lint/suspicious/noExplicitAny: pg's own type of a parser.
   getTypeParser: (oid: number, format?: any): any =>
@@ -109,11 +113,11 @@ const closing = (pool: { readonly end: () => Promise<void> }) =>
   Effect.promise(() => pool.end()).pipe(
     Effect.interruptible,
     Effect.timeoutOption("2 seconds"),
-    // A test's clock must not keep it from ending.
+    // With the clock of a test, closing would never time out.
     Effect.withClock(Clock.make())
   )
 
-/** An idle connection that breaks leaves its pool by itself; without a listener it would end the process. */
+/** Logs an idle connection that broke. The pool removes it; without a listener the error would end the process. */
 const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error) => {
   Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
 })
@@ -136,7 +140,7 @@ const openPools = ({
             Client: pooler === "transaction" ? PooledClient : PreparingClient,
             types,
             application_name: "catalog",
-            // A timer set at every release would cost more than the connections that it closes.
+            // No idle timeout: setting a timer at every release would cost more than keeping the connections.
             idleTimeoutMillis: 0
           },
           deadlines,
@@ -149,10 +153,10 @@ const openPools = ({
     closing
   )
 
-/** The pool is open already: nothing can fail when the client is made. */
+/** The pool is open already, so creating the client cannot fail. */
 const layerFromPool = (pool: pg.Pool | ServerPools): Layer.Layer<Database> =>
   Layer.merge(
-    // `ServerPools` has what @effect/sql-pg uses of a pool.
+    // `ServerPools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, DirectQuery.onPool(pool))
   )
@@ -162,18 +166,18 @@ const reasonOf = (error: unknown): string => {
   return parts.map((part) => (part instanceof Error ? part.message : String(part))).join("; ")
 }
 
-/** Where a url leads, as pg reads it (environment and defaults included). */
+/** The host, port and database of a url, as pg parses it, including the environment and defaults. */
 const placeOf = (url: Redacted.Redacted) =>
   Effect.try({
     try: () => new pg.Client({ connectionString: Redacted.value(url) }),
-    // The reason may repeat the url, and with it the password.
+    // The original error is dropped, because its message may contain the url with the password.
     catch: () =>
       new DatabaseUnreachable({
         message: "The database url cannot be read: it should look like postgres://user:password@host:5432/database."
       })
   }).pipe(Effect.map(({ database, host, port }) => `the database ${database} at ${host}:${port}`))
 
-/** What a server says, or the way to it, that is about to start: it is worth another attempt. */
+/** Error codes of a server that is starting, or of a network that is not ready. Another attempt may succeed. */
 const startingCodes: ReadonlySet<string | undefined> = new Set([
   "25006", // a standby that is about to be promoted
   "53300", // too many connections: of the processes that are being replaced
@@ -195,11 +199,11 @@ const isStarting = (cause: unknown): boolean => {
   return startingCodes.has(code) || message?.startsWith("Connection terminated") === true
 }
 
-/** Whether a connection of its own, made afresh, answers. A standby does not count. */
+/** Whether a new connection can run a statement. False if the server is a standby. */
 export const connectsAfresh = (url: Redacted.Redacted): Effect.Effect<boolean> =>
   Effect.promise(async () => {
     const client = new WatchedClient({ connectionString: Redacted.value(url), newConnectionMillis: 3_000 })
-    // It is told by what the promises below come to.
+    // The promises below report the error; without a listener it would end the process.
     client.on("error", () => {})
     try {
       await client.connect()
@@ -222,7 +226,7 @@ const ServerRows = Schema.NonEmptyArray(
   })
 )
 
-/** What the database must set where sessions cannot; undefined: it does. */
+/** The settings that the database lacks and that sessions cannot set for themselves; undefined: none. */
 const missingSettings = ({ name, timeout, timezone }: (typeof ServerRows.Type)[0]): string | undefined => {
   const missing = [
     ...(timezone === "UTC" ? [] : ["timezone = 'UTC'"]),
@@ -289,7 +293,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
       (lite) => Effect.promise(() => lite.close())
     )
     yield* Effect.promise(() => lite.exec("SET timezone = 'UTC'"))
-    // One session: it is never dropped for idleness, and a statement waits for it as long as it takes.
+    // One connection. It is never closed for being idle, and a caller waits for it without a timeout.
     const pool = yield* Effect.acquireRelease(
       Effect.map(noteLost, (onLost) =>
         new pg.Pool({ ...createPgConfig(lite), types, Client: EmbeddedClient, max: 1, idleTimeoutMillis: 0 }).on(
@@ -303,37 +307,42 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
   })
 
 /**
- * A PostgreSQL server, through pools that survive its restarts; every wait is bounded (`Deadlines`). Answers within about 5 s
- * whether the server can be used.
+ * A PostgreSQL server. Its pools survive restarts of the server, and every wait has a timeout (`Deadlines`). Fails
+ * after about 5 s if the server cannot be used.
  */
 export const layerServer = (options: ServerOptions): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> =>
   Layer.unwrapScoped(openServer(options))
 
-/** The first start takes seconds: whoever waits is told why. */
+/** Logs that the first start takes a few seconds. */
 const announceCreation = (dataDirectory: string) =>
   Effect.flatMap(FileSystem.FileSystem, (files) =>
     Effect.unlessEffect(
-      Effect.logInfo(`Creating the embedded database in ${dataDirectory}: a few seconds, this once`),
+      Effect.logInfo(
+        `Creating the embedded database in ${dataDirectory}. This takes a few seconds, only at the first start.`
+      ),
       files.exists(`${dataDirectory}/pgdata`)
     )
   )
 
-/** Why no database can be kept in a directory, in words of its owner. */
+/** The reason why a directory cannot hold a database, for the person who chose it. */
 const unusable = (dataDirectory: string, error: SystemError): string => {
   switch (error.reason) {
     case "AlreadyExists":
     case "BadResource":
-      return `${dataDirectory} is, or lies in, a file that is no directory.`
+      return `${dataDirectory} is not a directory, or one of its parents is not.`
     case "NotFound":
-      return `${dataDirectory} cannot be made where it should lie.`
+      return `${dataDirectory} cannot be created: the parent directory is missing.`
     case "PermissionDenied":
-      return `${dataDirectory} may not be made or written by this user.`
+      return `${dataDirectory} cannot be created or written: permission denied.`
     default:
       return error.message
   }
 }
 
-/** PostgreSQL inside this process, its data under `dataDirectory`; one connection, one process at a time. */
+/**
+ * PostgreSQL inside this process, with its data in `dataDirectory`. It has one connection, and only one process can use
+ * the directory.
+ */
 export const layerEmbedded = (options: {
   readonly dataDirectory: string
 }): Layer.Layer<Database, DatabaseUnreachable | EmbeddedLock.DatabaseInUse> =>
@@ -350,16 +359,19 @@ export const layerEmbedded = (options: {
     )
   )
 
-/** The embedded engine without a directory: for tests. `image`: what PGlite's dumpDataDir wrote, quicker than afresh. */
+/**
+ * The embedded engine in memory, for tests. `image`: the result of PGlite's dumpDataDir, which loads faster than a new
+ * database.
+ */
 export const layerEmbeddedMemoryFrom = (image: Option.Option<Blob>): Layer.Layer<Database, DatabaseUnreachable> =>
   Layer.unwrapScoped(
     openEmbedded("memory", Option.match(image, { onNone: () => ({}), onSome: (loadDataDir) => ({ loadDataDir }) }))
   )
 
-/** The embedded engine without a directory, afresh. */
+/** A new, empty embedded engine in memory. */
 export const layerEmbeddedMemory: Layer.Layer<Database, DatabaseUnreachable> = layerEmbeddedMemoryFrom(Option.none())
 
-/** The server when a url is set, the embedded database when not. */
+/** The PostgreSQL server if a url is set, otherwise the embedded database. */
 export const layer = (
   settings: Settings
 ): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld | EmbeddedLock.DatabaseInUse> =>
@@ -368,10 +380,10 @@ export const layer = (
     onSome: (url) => layerServer({ ...settings, url })
   })
 
-/** A question that readiness asks: an answer within 2 s, or `Unavailable`. */
+/** Runs a query of the readiness check. Unavailable: it took longer than 2 s. */
 export const withinReadiness = <A, R>(question: Effect.Effect<A, SqlError, R>): Effect.Effect<A, Unavailable, R> =>
   question.pipe(
-    // The cancellation of a statement may take longer than we wait.
+    // Cancelling a statement may take longer than the timeout.
     Effect.disconnect,
     Effect.timeout("2 seconds"),
     Effect.catchAll((error) =>

@@ -15,7 +15,9 @@ export interface Deadlines {
   readonly background: number
   /** A statement of a scan, which reads a whole account. */
   readonly scan: number
-  /** The wait for a connection: the account's turn, a free connection and opening a new one, together. */
+  /**
+   * The wait for a connection: for the account's semaphore, for a free connection, and for opening a new one, in total.
+   */
   readonly connection: number
   /** The wait for a lock in a request. In background work, the deadline of the statement applies. */
   readonly lock: number
@@ -23,7 +25,10 @@ export interface Deadlines {
   readonly idleInTransaction: number
   /** The same for background work, which computes more between statements. */
   readonly idleInBackground: number
-  /** How long sent bytes may stay unacknowledged, and the silence before keepalive probes are sent. */
+  /**
+   * How long sent bytes may stay unacknowledged, and how long a connection may be silent before keepalive probes are
+   * sent.
+   */
   readonly network: number
 }
 
@@ -62,7 +67,7 @@ export class Workload extends Context.Reference<Workload>()("catalog/Workload", 
   defaultValue: (): WorkloadName => "background"
 }) {}
 
-/** Runs work of a request that may take longer than a request as background work. */
+/** Runs a slow part of a request as background work, with its longer deadline. */
 export const asBackground = Effect.provideService(Workload, "background")
 
 export const poolOf: Readonly<Record<WorkloadName, PoolName>> = {
@@ -90,7 +95,9 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
   migration: undefined
 })
 
-/** What is between this process and the server. `transaction`: a pooler that gives each transaction another connection. */
+/**
+ * The pooler between this process and the server. `transaction`: it may use another connection for each transaction.
+ */
 export const poolers = ["none", "transaction"] as const
 export type Pooler = (typeof poolers)[number]
 
@@ -107,8 +114,8 @@ const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
 }
 
 /**
- * Behind a pooler that gives each transaction another connection, sessions have no settings: transactions have the timeouts, set in the
- * message that begins them. A statement outside transactions has the timeout of the server's role.
+ * Settings behind a pooler in transaction mode, where sessions cannot keep settings. The message that begins a
+ * transaction sets its timeouts. A statement outside transactions has the timeout of the server's role.
  */
 export const pooledSessionOf = (deadlines: Deadlines, pool: PoolName) => ({
   ...keepAliveOf(deadlines),
@@ -125,19 +132,20 @@ export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
     ...keepAliveOf(deadlines),
     options: [
       "-c timezone=UTC",
-      // Statements are short; compiling one took 180 ms when an estimate without statistics was too high.
+      // JIT compilation is off: the statements are short, and compiling one took 180 ms when the planner overestimated
+      // its cost.
       "-c jit=off",
       `-c tcp_user_timeout=${deadlines.network}`,
       `-c tcp_keepalives_idle=${Math.ceil(deadlines.network / 1_000)}`,
       "-c tcp_keepalives_interval=2",
       "-c tcp_keepalives_count=5",
-      // A statement of a lost client ends, which releases its locks.
+      // The server ends the statement of a client that has gone, which releases its locks.
       "-c client_connection_check_interval=1000"
     ].join(" ")
   }
 }
 
-/** An operation that must end before its ticks run out. */
+/** A deadline of one operation, counted in ticks of the shared timer. */
 export interface Watch {
   ticks: number
   missed: () => void
@@ -179,8 +187,8 @@ export const rewatch = (each: Watch, millis: number): void => {
 }
 
 /**
- * V8 copies the set into a new table every few dozen changes, and what an old table names is kept until the next full
- * collection. An ended watch lets go of its request, or every third request would live that long.
+ * V8 rebuilds the set every few dozen changes, and the old copy keeps its entries alive until the next full collection.
+ * So an ended watch drops its reference to the request; otherwise every third request would stay in memory that long.
  */
 export const unwatch = (each: Watch): void => {
   watches.delete(each)

@@ -5,9 +5,9 @@ import type pg from "pg"
 import type { ServerPools } from "./ServerPools.ts"
 
 /**
- * Runs a statement directly on the pool, outside any transaction. For statements of nearly every request: the client takes
- * about twice the processor time (a span, a reserved connection and its cancellation). The statement is not cancelled when its
- * fiber is interrupted.
+ * Runs a statement directly on the pool, outside any transaction. For statements that nearly every request runs: the
+ * client of @effect/sql-pg needs about twice the processor time (it adds a span, reserves a connection and prepares a
+ * cancellation). Interrupting the fiber does not cancel the statement.
  */
 export class DirectQuery extends Context.Tag("catalog/DirectQuery")<
   DirectQuery,

@@ -7,8 +7,8 @@ import { inUse, lockPath, startTokenOf } from "./LockFile.ts"
 export { lockPath } from "./LockFile.ts"
 
 /**
- * The embedded database of this directory is already open, in another process or in this one. `socket`: where that process takes
- * commands, if it does already.
+ * The embedded database of this directory is already open, in this process or another one. `socket`: where that process
+ * accepts commands, once it does.
  */
 export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
   readonly pid: number
@@ -21,8 +21,9 @@ export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
 }
 
 /**
- * The process that holds a directory. `startToken` distinguishes a process from a later one with the same pid (null if the
- * system does not tell). `token` is unique for each holding. `socket` is where the holder takes commands, if it does.
+ * The process that holds a directory. `startToken` distinguishes it from a later process with the same pid (null: the
+ * system does not provide one). `token` is new each time the directory is locked. `socket`: where the process accepts
+ * commands, once it does.
  */
 const Holder = Schema.parseJson(
   Schema.Struct({
@@ -59,7 +60,10 @@ const newToken = Effect.map(
   (parts) => parts.join("")
 )
 
-/** Stands for a file without a readable record, after a disk lost its content. No process holds it. */
+/**
+ * Stands for a lock file without a readable record, which a crash of the disk can leave. No process holds the lock
+ * then.
+ */
 const unreadable = { token: "unreadable" } as const
 
 const read = (path: string) =>
@@ -118,7 +122,7 @@ const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, 
     return yield* claim(lock, own)
   })
 
-/** Where a record is written before it is linked or renamed. */
+/** The temporary file of a record, before it is linked or renamed. */
 const recordPath = (dataDirectory: string, token: string) => `${dataDirectory}/.${token}.lock`
 
 const write = (path: string, holder: Holder) =>
@@ -127,7 +131,7 @@ const write = (path: string, holder: Holder) =>
     yield* files.writeFileString(path, yield* Effect.orDie(Schema.encode(Holder)(holder)), { flag: "wx", mode: 0o600 })
   })
 
-/** Creates one directory after the other: under /proc, Node's recursive option never returns. */
+/** Creates missing parent directories one by one: Node's recursive option never returns under /proc. */
 const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -140,8 +144,8 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
   })
 
 /**
- * Fails with DatabaseInUse if the lock file names a process that lives. Says nothing certain otherwise: only `acquire` takes the
- * lock, and reports a directory that cannot be read.
+ * Fails with DatabaseInUse if the lock file names a living process. Success proves nothing: only `acquire` takes the
+ * lock and reports a directory that cannot be read.
  */
 export const vacant = (dataDirectory: string): Effect.Effect<void, DatabaseInUse, FileSystem.FileSystem> =>
   Effect.gen(function* () {
@@ -209,8 +213,8 @@ const rewrite = (dataDirectory: string, socket: Option.Option<string>) =>
   }).pipe(Effect.uninterruptible)
 
 /**
- * Writes into the lock file where this process takes commands, until the scope closes. For the process that holds `dataDirectory`,
- * in a scope inside that of `acquire`.
+ * Writes the socket on which this process accepts commands into the lock file, until the scope closes. The process must
+ * hold `dataDirectory`, and this scope must be inside the one of `acquire`.
  */
 export const announce = (
   dataDirectory: string,

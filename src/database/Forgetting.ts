@@ -3,7 +3,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
 
-/** Rows per statement. Short statements keep their progress when a later one fails. */
+/** Rows per statement. Small statements keep earlier deletions when a later one fails. */
 const maxDeleted = 1_000
 
 /** Repeats an effect that handles some rows and returns their number, until it returns 0. Returns the total. */
@@ -20,8 +20,8 @@ export const untilNone = <E, R>(some: Effect.Effect<number, E, R>): Effect.Effec
   )
 
 /**
- * Deletes rows of one account after the other. `accounts`: the accounts that have such rows. `some`: deletes some rows of an
- * account and returns them; it is repeated until it returns none. Returns the number of deleted rows.
+ * Deletes rows, account by account. `accounts`: the accounts that have such rows. `some`: deletes and returns some rows
+ * of an account; it is repeated until none are left. Returns the number of deleted rows.
  */
 export const forgetByAccount = <E, R>(
   accounts: Effect.Effect<ReadonlyArray<{ readonly accountId: string }>, E, R>,
@@ -34,8 +34,8 @@ export const forgetByAccount = <E, R>(
   )
 
 /**
- * Deletes rows, one table after the other, and returns their number. `conditions`: by table, which rows `t` to delete. Skips rows
- * that another process has locked, so that two sweepers do not wait for each other.
+ * Deletes rows, table by table, and returns their number. `conditions`: for each table, the condition on its rows `t`.
+ * Skips rows that another process has locked, so that two sweepers do not wait for each other.
  */
 export const makeForget =
   (sql: SqlClient.SqlClient) =>

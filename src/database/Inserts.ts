@@ -3,8 +3,8 @@ import type { Statement } from "@effect/sql/Statement"
 import { Effect, Predicate } from "effect"
 
 /**
- * Runs an INSERT that gets its account from `account_state` and must write `count` rows. It is a defect if it writes fewer: then
- * the account has no row there, and the statement would lose rows silently.
+ * Runs an INSERT that selects from `account_state` and must write `count` rows. Dies if it writes fewer: the account
+ * then has no row in `account_state`, and the INSERT would silently lose rows.
  */
 export const insertAll = (statement: Statement<object>, count: number): Effect.Effect<void, SqlError> =>
   Effect.flatMap(statement.raw, (result) => {

@@ -16,7 +16,7 @@ const pidNamespace = (): Option.Option<string> => Option.liftThrowable(() => rea
 const placeOf = (startToken: string) =>
   Option.map(pidNamespace(), (namespace) => `${namespace}:${startToken.split(":")[0]}`)
 
-/** The name of a process of this host on leases. None: the system does not tell when it started. */
+/** The name of a process of this host, for its leases. None: the system does not provide its start time. */
 export const holderNameOf = (pid: number): Option.Option<string> =>
   Option.flatMap(Option.fromNullable(startTokenOf(pid)), (start) =>
     Option.map(placeOf(start), (place) => `${place} ${pid} ${start}`)
@@ -40,7 +40,7 @@ export class LeaseHolder extends Context.Reference<LeaseHolder>()("catalog/Lease
   defaultValue: makeHolder
 }) {}
 
-/** The holder for a database that one process uses at a time: every other holder has ended. */
+/** For a database that only one process can use at a time: every other holder has ended. */
 export const onlyHolder = (): Holder => {
   const { name } = makeHolder()
   return { name, isGone: (other) => other !== name }

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Ref } from "effect"
 import type { AccountId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
-/** An account in memory. Each feature declares its own fields, with their empty values, in its folder. */
+/** The in-memory data of an account. Each feature declares its own fields and their empty values in its folder. */
 export interface MemoryAccount {
   readonly id: AccountId
   readonly name: string
@@ -12,7 +12,7 @@ export interface MemoryAccount {
   readonly lastChangedAt: Timestamp
 }
 
-/** The fields of all features. */
+/** The fields that features declare. */
 export type MemorySlices = Omit<MemoryAccount, "id" | "name" | "createdAt" | "version" | "changeSeq" | "lastChangedAt">
 
 export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>
@@ -22,7 +22,7 @@ export class MemoryStore extends Context.Tag("catalog/MemoryStore")<MemoryStore,
   static readonly layer = Layer.effect(MemoryStore, Ref.make<MemoryState>(new Map()))
 }
 
-/** Replaces an account. It is a defect if the account does not exist: callers have it from the store. */
+/** Replaces an account. Dies if the account does not exist, because callers have read it from the store. */
 export const updateAccount = (
   store: Ref.Ref<MemoryState>,
   id: AccountId,

@@ -11,7 +11,7 @@ import { distributeMissing, isDistributed, schemaLock } from "./Distribution.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 import { statementsOf } from "./SqlScript.ts"
 
-/** The migrations in their order. New ones are added at the end; these files are never changed. */
+/** The migrations in order. Add new ones at the end. Never change the statements of an existing file. */
 export const names: ReadonlyArray<string> = [
   "0001_time_and_installation",
   "0002_accounts_and_users",
@@ -37,7 +37,7 @@ export const names: ReadonlyArray<string> = [
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
 
-/** The migrations of earlier versions. Together they made the schema that the first twelve of `names` make now. */
+/** The migrations of earlier versions. Together they created the same schema as the first twelve of `names`. */
 const replacedNames: ReadonlyArray<string> = `
   time installation accounts stores entities store_versions relationships stamp_guards imports list_rows unlinked_stores
   import_progress entity_history demo_shops publishing markets definitions translations mirror_items store_credentials drops
@@ -58,13 +58,16 @@ const table = "catalog_migration"
 
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
 
-/** Where the tables are distributed, so are those of the file at its end. Fails with a defect, which the Migrator passes on unchanged. */
+/**
+ * Runs one file. If the tables are distributed, it then distributes the new ones. Failures are defects, because the
+ * Migrator passes only those on unchanged.
+ */
 const runFile = (folder: string, name: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const files = yield* FileSystem.FileSystem
     const script = yield* files.readFileString(`${folder}${name}.sql`)
-    // On a cluster a statement is sent on to the workers, and cannot be one of several.
+    // A cluster forwards statements to its workers, and refuses several statements in one query.
     const isCluster = (yield* sql`SELECT FROM pg_extension WHERE extname = 'citus'`).length > 0
     yield* Effect.forEach(isCluster ? statementsOf(script) : [script], (text) => sql.unsafe(text), { discard: true })
     if (yield* isDistributed) yield* distributeMissing
@@ -73,7 +76,7 @@ const runFile = (folder: string, name: string) =>
     Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
   )
 
-/** The migrations that the database has. */
+/** The migrations that were already run on the database. */
 const recorded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`
@@ -82,8 +85,8 @@ const recorded = Effect.gen(function* () {
 })
 
 /**
- * A database that ran all replaced migrations has the schema already: only its records change. One that ran some of them is
- * refused, because the files that it lacks are gone.
+ * A database that ran all replaced migrations already has the schema, so only its records change. A database that ran
+ * only some of them is refused, because the files of the others no longer exist.
  */
 const adopt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -103,18 +106,19 @@ const adopt = Effect.gen(function* () {
   )}`
 })
 
-/** As `run`, for the files `<name>.sql` of a folder (which ends with a slash). */
+/** Like `run`, for the files `<name>.sql` of a folder. The folder's name must end with a slash. */
 export const runFrom = (
   folder: string,
   names: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    // A migration has no deadline, nor has the wait for another process that runs it.
+    // A migration has no timeout. Neither has the wait for another process that runs migrations.
     yield* sql`SET LOCAL statement_timeout = 0`
     yield* sql`SET LOCAL lock_timeout = 0`
     yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
-    // The Migrator's table. It would check for the table by a statement that fails, which aborts the transaction.
+    // Creates the table of the Migrator. The Migrator would look for it by a statement that fails, which aborts the
+    // transaction.
     yield* sql`
       CREATE TABLE IF NOT EXISTS ${sql(table)} (
         migration_id integer PRIMARY KEY,
@@ -131,7 +135,7 @@ export const runFrom = (
   }).pipe(
     (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
     Effect.provideService(Workload, "migration"),
-    // A failed commit is a defect too.
+    // A commit that fails is a defect of the library; it is a failure here.
     Effect.catchSomeDefect((defect) =>
       defect instanceof MigrationFailed || isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none()
     ),
@@ -143,12 +147,15 @@ export const runFrom = (
   )
 
 /**
- * Runs the missing migrations in one transaction and returns their names. Of processes that start together, the first runs them,
- * and the others wait and find nothing to do.
+ * Runs the missing migrations in one transaction and returns their names. If several processes start together, the
+ * first one runs them; the others wait, and then find none missing.
  */
 export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
 
-/** The migrations that the database has, none before the first run. Waits for a process that is running them. */
+/**
+ * The migrations that were already run on the database; none before the first run. Waits for a process that is running
+ * them.
+ */
 const applied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables =
@@ -162,7 +169,7 @@ export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.S
   (existing) => names.filter((name) => !existing.includes(name))
 )
 
-/** Why the schema is not the one that this code expects; undefined: it is. */
+/** The difference between the schema and the one that this code expects; undefined: none. */
 const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {
   const missing = names.filter((name) => !existing.includes(name))
   const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))

@@ -1,12 +1,12 @@
-/** Maximum connections of a pool that one account, and one of its credentials, may use at once. */
+/** Maximum number of connections of a pool that one account, and one of its credentials, may use at once. */
 export interface SemaphoreLimits {
   readonly perAccount: number
   readonly perCredential: number
-  /** Maximum waiters of one account. */
+  /** Maximum number of waiting callers of one account. */
   readonly queue: number
 }
 
-/** Maximum share of each pool, in percent, of one account and of one credential. */
+/** Maximum share of each pool, in percent, for one account and for one credential. */
 export interface Shares {
   readonly perAccount: number
   readonly perCredential: number
@@ -15,7 +15,7 @@ export interface Shares {
 
 export const defaultShares: Shares = { perAccount: 50, perCredential: 50, queue: 256 }
 
-/** At least one connection each. */
+/** Turns shares into numbers of connections, at least one each. */
 export const limitsOf = ({ perAccount, perCredential, queue }: Shares, connections: number): SemaphoreLimits => ({
   perAccount: Math.max(1, Math.floor((connections * perAccount) / 100)),
   perCredential: Math.max(1, Math.floor((connections * perCredential) / 100)),
@@ -40,8 +40,8 @@ interface Account {
 }
 
 /**
- * Limits how many connections of a pool one account can use at a moment. (The request budgets limit requests per minute.)
- * Waiters of an account are served in order; a waiter whose credential has used up its share lets later ones pass.
+ * Limits how many connections of a pool one account uses at once. (The request budgets limit requests per minute.) The
+ * callers of an account wait in order, but a caller whose credential has used up its share lets later ones pass.
  */
 export class RateLimitSemaphores {
   private readonly accounts = new Map<string, Account>()
@@ -52,8 +52,8 @@ export class RateLimitSemaphores {
   }
 
   /**
-   * Calls `begin` when the holder may take a connection, at once if possible. Returns a function that withdraws a waiting
-   * holder. Undefined: the queue is full.
+   * Calls `begin` when the caller may take a connection, immediately if possible. Returns a function that cancels the
+   * wait. Undefined: the queue is full.
    */
   take({ accountId, credentialId }: Holder, begin: () => void): (() => void) | undefined {
     const account = this.accountOf(accountId)
@@ -72,7 +72,7 @@ export class RateLimitSemaphores {
     }
   }
 
-  /** Gives back a connection of `take`. */
+  /** Returns a connection that `take` granted. */
   release({ accountId, credentialId }: Holder): void {
     const account = this.accounts.get(accountId)
     if (account === undefined) return
@@ -91,7 +91,7 @@ export class RateLimitSemaphores {
     return this.accounts.size
   }
 
-  /** Number of those that wait. */
+  /** Number of accounts with waiting callers. */
   get waiting(): number {
     let count = 0
     for (const { waiting } of this.accounts.values()) count += waiting.length

@@ -19,7 +19,10 @@ import {
 } from "./Deadlines.ts"
 import { type Holder, limitsOf, RateLimitSemaphores, type Shares } from "./RateLimitSemaphores.ts"
 
-/** A connection that was not answered in time. It has the code of a socket that timed out, as it means the same. */
+/**
+ * A statement was not answered before its deadline. It has the code of a socket timeout, which means the same to
+ * callers.
+ */
 export class DeadlineMissed extends Error {
   readonly code = "ETIMEDOUT"
 }
@@ -27,8 +30,8 @@ export class DeadlineMissed extends Error {
 const readOnlyCode = "25006"
 
 /**
- * The server is a standby: it refuses writes, and what it reads may be older than what was acknowledged. It has the code with
- * which such a server refuses a write.
+ * The server is a standby: it refuses writes, and its data may be older than acknowledged writes. It has the SQLSTATE
+ * with which such a server refuses a write.
  */
 class ServerIsStandby extends Error {
   readonly code = readOnlyCode
@@ -37,23 +40,23 @@ class ServerIsStandby extends Error {
 type Query = (error: Error | undefined, result: pg.QueryResult) => void
 
 /**
- * What a pool of `WatchedClient`s is given. A pool that knows `connectionTimeoutMillis` sets a timer for each use of a
- * connection: here only new connections are bounded by one.
+ * The configuration of a pool of `WatchedClient`s. It has no `connectionTimeoutMillis`, for which pg would set a timer
+ * at every use of a connection; `newConnectionMillis` applies only to opening one.
  */
 export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
   readonly newConnectionMillis?: number
-  /** What begins a transaction, in place of BEGIN. */
+  /** The statement that begins a transaction, instead of BEGIN. */
   readonly begin?: string
 }
 
-/** A client whose statements are answered in time, or whose connection is closed. */
+/** A client with deadlines: if a statement is not answered in time, the connection is closed. */
 export class WatchedClient extends pg.Client {
   constructor(config: WatchedConfig = {}) {
     const { begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
     this.begin = begin
-    // Sent when the connection begins, and again when it changes. A balancer may send connections to a server that is about
-    // to be promoted.
+    // The server reports this setting at connect and when it changes. A balancer may send connections to a standby that
+    // is about to be promoted.
     this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
       if (parameterName === "in_hot_standby" && parameterValue === "on")
         this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
@@ -62,15 +65,19 @@ export class WatchedClient extends pg.Client {
 
   private readonly begin: string
 
-  /** For each statement from now on; undefined: without a bound. */
+  /** Deadline of each statement from now on; undefined: none. */
   deadlineMillis: number | undefined
-  /** Called when this connection must not be used any more: others of its pool probably lead to the same server. */
+  /**
+   * Called when this connection has become unusable. Other connections of its pool probably lead to the same server.
+   */
   onUnusable: () => void = () => {}
-  /** The server refused a write as read-only. After a change of its settings or of the primary, only a new connection helps. */
+  /**
+   * The server refused a write as read-only. Only a new connection helps if its settings or the primary have changed.
+   */
   isReadOnly = false
-  /** Whose semaphore this connection counts in, while it is out of the pool. */
+  /** The account and credential that use this connection, while it is out of the pool. Its semaphore counts it. */
   holder: Holder | undefined
-  /** Measures statements; undefined: they are not measured. */
+  /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
 
@@ -82,12 +89,12 @@ export class WatchedClient extends pg.Client {
     return (this as unknown as { readonly connection: pg.Connection }).connection
   }
 
-  /** Closes the connection at once: what is under way fails with this error. */
+  /** Closes the connection immediately. Running statements fail with this error. */
   abandon(reason: Error): void {
     this.wire.stream.destroy(reason)
   }
 
-  /** The name that a statement is prepared under on this connection; undefined: it is not prepared. */
+  /** The name under which to prepare a statement on this connection; undefined: do not prepare it. */
   protected nameOf(_text: string): string | undefined {
     return undefined
   }
@@ -101,12 +108,12 @@ export class WatchedClient extends pg.Client {
     const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)
     return super.query.apply(
       this,
-      // A cursor, which has no callback, is not used here.
+      // Cursors have no callback; they are not used here.
       (typeof last === "function" ? [...others, this.watched(last)] : args) as never
     )
   }
 
-  /** Starts the deadline of a statement; the callback that is answered ends it. */
+  /** Starts the deadline of a statement. The returned callback ends it. */
   private watched(callback: Query): Query {
     const { deadlineMillis } = this
     const seconds = measuring.isOn ? this.seconds : undefined
@@ -136,7 +143,7 @@ export class WatchedClient extends pg.Client {
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
 
-/** One pool, and the semaphores over its connections. */
+/** A pool and the semaphores that limit its connections. */
 interface Lane {
   readonly name: PoolName
   readonly pool: pg.Pool
@@ -145,11 +152,11 @@ interface Lane {
 }
 
 export interface ServerPoolOptions {
-  /** What every session has in common; `Client` must be a `WatchedClient`. */
+  /** Options of all sessions; `Client` must be a `WatchedClient`. */
   readonly session: WatchedConfig
   readonly deadlines: Deadlines
   readonly pooler: Pooler
-  /** Connections of each kind of work, or of all kinds together in one pool. */
+  /** Number of connections for each kind of work, or of one pool for all work. */
   readonly sizes: PoolSizes | number
   readonly shares: Shares
   readonly onLost: (error: Error) => void
@@ -187,9 +194,9 @@ const demandOf = (): Demand => {
 }
 
 /**
- * The connections to a server, as the one pool that @effect/sql-pg expects: requests, writes and background work have pools
- * of their own, so none can use up another's. Which one is asked follows from what the calling fiber does (`Workload`), and
- * whose semaphores count from who acts (`CurrentActor`).
+ * The connections to a server. @effect/sql-pg sees one pool, but requests, writes and background work have separate
+ * pools, so none can use up another's connections. The calling fiber's `Workload` selects the pool, and its
+ * `CurrentActor` the semaphores.
  */
 export class ServerPools {
   readonly options: pg.PoolConfig
@@ -218,7 +225,8 @@ export class ServerPools {
         waitSeconds: metrics.connectionWaitSeconds.of(name)
       }
       pool.on("connect", (client) => {
-        // What breaks while it is in use fails its statement, which is how its user hears of it.
+        // A connection that breaks while in use makes its statement fail, so its user learns of it there. Without a
+        // listener the error would end the process.
         client.on("error", () => {})
         if (!(client instanceof WatchedClient)) return
         client.onUnusable = () => this.forgetIdle(lane)
@@ -252,8 +260,9 @@ export class ServerPools {
   }
 
   /**
-   * One statement on a connection of its own, without listeners of its own: as `pg.Pool`'s, but cheaper. Without values it is
-   * what @effect/sql-pg cancels a statement with: that waits for no semaphore, as the statement may hold what it waits for.
+   * Runs one statement on a free connection. Like `query` of `pg.Pool`, but without extra listeners, so it is cheaper.
+   * Without values it is a cancellation of @effect/sql-pg. A cancellation must not wait for a semaphore, because the
+   * statement to cancel may hold it.
    */
   query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
     const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
@@ -330,12 +339,12 @@ export class ServerPools {
       client.holder = undefined
     }
     const status = given.getTransactionStatus()
-    // A rollback that was itself cancelled leaves its transaction open, and a statement may still be under way: such a
+    // If a rollback was cancelled, the transaction is still open and a statement may still be running. Such a
     // connection must not be used again.
     if (client.isBusy || client.isReadOnly || status === "T" || status === "E") void client.end()
   }
 
-  /** All connections of that age may be dead or lead to the wrong server: those that nobody uses are not tried one by one. */
+  /** Closes all idle connections of a pool: after one was unusable, the others are probably too. */
   private forgetIdle({ pool }: Lane): void {
     for (let left = pool.idleCount; left > 0; left--)
       pool.connect((_, client, release) => {

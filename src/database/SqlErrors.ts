@@ -58,7 +58,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
   XX: "defect" // internal error
 }
 
-/** Codes whose meaning differs from that of their class. */
+/** Codes that mean something else than their class. */
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
@@ -97,7 +97,7 @@ const networkCodes: ReadonlySet<string> = new Set([
   "ETIMEDOUT"
 ])
 
-/** Connection errors of pg and its pool that have only a message. */
+/** Messages of connection errors that pg and its pool raise without a code. */
 const connectionMessages: ReadonlyArray<string> = [
   "Connection terminated",
   "timeout exceeded when trying to connect",
@@ -108,8 +108,8 @@ const connectionMessages: ReadonlyArray<string> = [
 ]
 
 /**
- * Errors of a Citus cluster that have the SQLSTATE of an internal error although a node is down. After the first one, the outcome of
- * the transaction is unknown, as after a lost COMMIT.
+ * Messages of a Citus cluster with a node that is down. Their SQLSTATE is that of an internal error. After the first of
+ * them, the outcome of the transaction is unknown, as after a lost COMMIT.
  */
 const clusterMessages: ReadonlyArray<string> = [
   "could not commit transaction for shard",
@@ -132,7 +132,7 @@ export const classify = (error: SqlError): SqlErrorClass => {
   if (code === undefined) {
     return connectionMessages.some((prefix) => message.startsWith(prefix)) ? "unavailable" : "defect"
   }
-  // Node's codes come first: EPIPE has the form of a SQLSTATE.
+  // Node's codes are tested first, because EPIPE looks like a SQLSTATE.
   return networkCodes.has(code)
     ? "unavailable"
     : (classBySqlState[code] ?? classBySqlStateClass[code.slice(0, 2)] ?? "defect")
@@ -153,7 +153,7 @@ const failureByCode: Readonly<Record<string, string>> = {
   "57014": "statement_timeout"
 }
 
-/** Why the database could not serve a statement, in the words of the metric. */
+/** The reason of a failure, as a label of the metric. */
 const failureOf = (error: SqlError): string => {
   const message = causeMessageOf(error)
   if (message.startsWith("no connection was free")) return "no_connection"
@@ -164,7 +164,7 @@ const failureOf = (error: SqlError): string => {
   return failureByCode[code] ?? "other"
 }
 
-/** Dies with `Unavailable` and logs the cause, which the answer does not show. */
+/** Dies with `Unavailable` and logs the cause, which the response does not contain. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
   Effect.logWarning(`The database is unavailable: ${describe(error)}`).pipe(
     Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failureOf(error)).add(1))),

@@ -1,6 +1,9 @@
-/** Comments, texts, quoted names and bodies of functions, in which a semicolon ends no statement; or any other character. */
+/**
+ * Matches comments, strings, quoted names and function bodies, in which a semicolon does not end a statement; or any
+ * other character.
+ */
 const statement = /(?:--[^\n]*|\$(\w*)\$[\s\S]*?\$\1\$|'(?:[^']|'')*'|"[^"]*"|[^;])+/g
 
-/** The statements of a script. A text with a backslash escape of its own quote is not understood. */
+/** Splits a script into statements. Strings that escape a quote with a backslash are not supported. */
 export const statementsOf = (script: string): ReadonlyArray<string> =>
   (script.match(statement) ?? []).filter((text) => text.replaceAll(/--[^\n]*/g, "").trim() !== "")

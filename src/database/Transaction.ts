@@ -14,7 +14,7 @@ const sqlErrorIn = (cause: Cause.Cause<unknown>): Option.Option<SqlError> =>
 const mayRepeat = (cause: Cause.Cause<unknown>): boolean =>
   Option.exists(sqlErrorIn(cause), (error) => classify(error) === "retry")
 
-/** Three more attempts after about 10, 20 and 40 ms, with jitter so that two transactions do not meet again. */
+/** Three more attempts, after about 10, 20 and 40 ms. Jitter keeps two transactions from conflicting again. */
 const repeats = Schedule.jittered(Schedule.exponential("10 millis")).pipe(Schedule.intersect(Schedule.recurs(3)))
 
 const settle = (cause: Cause.Cause<unknown>): Effect.Effect<never> =>

@@ -75,7 +75,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
                   }
                 )
             }
-            yield* Effect.forEach(awaited(aggregates), ({ entityId, storeId }) => publishing.ask(entityId, storeId), {
+            yield* Effect.forEach(awaited(aggregates), ({ entityId, storeId }) => publishing.request(entityId, storeId), {
               discard: true
             })
             yield* fillMirror(account.id, linked)

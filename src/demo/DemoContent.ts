@@ -71,7 +71,7 @@ export const Stories = Schema.Struct({
   withoutVariants: Texts,
   withoutGallery: Texts,
   withoutAlt: Texts,
-  /** Media besides the main picture of each product. `product` null: in no gallery. `stores`: if not all stores of the product. */
+  /** Media in addition to the main picture of each product. `product` null: in no gallery. `stores`: if not all stores of the product. */
   moreMedia: recordOf(
     Schema.Struct({
       mimeType: Schema.String,

@@ -40,7 +40,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   /** Requests a publish. Right: the publication, null if the store has these values already. */
   const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish) =>
     Effect.map(
-      Effect.either(publishing.askValues(entityId, storeId, values, dropId)),
+      Effect.either(publishing.requestValues(entityId, storeId, values, dropId)),
       Either.mapBoth({
         onLeft: ({ message }): PublishError => ({ code: "REFUSED", message }),
         onRight: (answer) => (answer.outcome === "nothing_to_publish" ? null : answer.publicationId)

@@ -33,8 +33,8 @@ const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 const Api = HttpApiBuilder.api(RestApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))
 
 /** The gate as middleware of the whole API. A group's middleware would not see unknown routes and defects. */
-const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined, tracing: Tracing | undefined) =>
-  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress, tracing))
+const gateOf = (otherRoutes: ReadonlyArray<Route>, refuseAddress: Refuse | undefined, tracing: Tracing | undefined) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...otherRoutes]), refuseAddress, tracing))
 
 /** Services that the gate and the open routes need when they are built, but not for each request. */
 type GateServices = ApiKeys | RateBudget | Readiness

@@ -29,7 +29,7 @@ export const refreshSource: SourceName = { origin: "refresh", fileName: null }
 
 type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1, Scope.Scope>
 
-/** Creates imports and brings them to the review. */
+/** Creates imports and runs them until their review begins. */
 export const makeImportStart = (
   { fail, getRun, keepLease, refuseLocked, runInBackground, runTransaction }: ImportLeases,
   review: ImportReview,

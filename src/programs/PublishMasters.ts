@@ -64,13 +64,13 @@ const makeAsk = Effect.gen(function* () {
   const publishing = yield* Publishing
 
   const request = (id: EntityId, storeId: StoreId, revision: number) =>
-    Effect.map(publishing.ask(id, storeId, revision), (answer): Asked => {
+    Effect.map(publishing.request(id, storeId, revision), (answer): Asked => {
       switch (answer.outcome) {
         case "nothing_to_publish":
           return { ...answer, outcome: upToDate, publicationId: null }
         case "joined":
           return { ...answer, outcome: requestedAlready }
-        case "asked":
+        case "requested":
           return { ...answer, outcome: { outcome: "pending" } }
       }
     })

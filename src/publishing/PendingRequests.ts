@@ -22,8 +22,8 @@ export const kindsOfPart: Readonly<Record<PendingPlace["part"], ReadonlyArray<En
 }
 
 /** The answer to a request that publishes one batch of drafts. `next`: the position of the next batch; null: no more. */
-export interface AskedPending {
-  readonly asked: number
+export interface RequestedBatch {
+  readonly requested: number
   readonly refused: ReadonlyArray<PendingEntity & { readonly message: string }>
   readonly next: PendingPlace | null
 }
@@ -46,18 +46,18 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
 
     const requestAll = (batch: ReadonlyArray<PendingEntity>, storeId: StoreId) =>
       Effect.gen(function* () {
-        const refused: Array<AskedPending["refused"][number]> = []
-        let asked = 0
+        const refused: Array<RequestedBatch["refused"][number]> = []
+        let requested = 0
         for (const entity of batch) {
           const answer = yield* Effect.either(requestDraft(entity.id, storeId))
           if (Either.isRight(answer)) {
-            if (answer.right.outcome !== "nothing_to_publish") asked++
+            if (answer.right.outcome !== "nothing_to_publish") requested++
           } else if (answer.left._tag === "ValidationFailed")
             refused.push({ ...entity, message: answer.left.issues.map(({ message }) => message).join("; ") })
           else if (answer.left._tag === "PimLocked") return yield* answer.left
           // NotFound: the entity was removed from the store meanwhile, so it is no longer pending.
         }
-        return { asked, refused }
+        return { requested, refused }
       })
 
     const findPublishable = (storeId: StoreId) =>
@@ -85,7 +85,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         yield* findPublishable(storeId)
-        return yield* requestAll(yield* repo.named(accountId, ids), storeId)
+        return yield* requestAll(yield* repo.entities(accountId, ids), storeId)
       })
 
     const countPending = (storeId: StoreId) =>

@@ -11,7 +11,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Pending = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+  "entities" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
 >
 
 /** Finds store versions whose draft is not published. */
@@ -55,7 +55,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       LIMIT ${limit}`
   })
 
-  const named = SqlSchema.findAll({
+  const entities = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
     Result: PendingEntity,
     execute: ({ accountId, ids }) => sql`
@@ -101,7 +101,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingCounts: (accountId, storeId) => orDie(pendingCounts({ accountId, storeId })),
     pendingAfter: (accountId, storeId, kinds, after, limit) =>
       orDie(pendingAfter({ accountId, storeId, kinds, after, limit })),
-    named: (accountId, ids) => orDie(named({ accountId, ids })),
+    entities: (accountId, ids) => orDie(entities({ accountId, ids })),
     pendingUntil: (accountId, storeId, until) => Effect.orDie(pendingUntil({ accountId, storeId, until })),
     orphans: (kind) => orDie(orphans(kind))
   }

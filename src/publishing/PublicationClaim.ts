@@ -8,7 +8,7 @@ import type { AttemptOutcome } from "./PublicationRecord.ts"
 /** The limits of one claim. */
 export interface ClaimRequest {
   /** Maximum number of publications to claim. */
-  readonly most: number
+  readonly limit: number
   /** Maximum number of claimed publications of one store, in all processes together. */
   readonly maxPerStore: number
   readonly leaseSeconds: number

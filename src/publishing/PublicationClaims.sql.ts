@@ -13,7 +13,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 type Repo = Context.Tag.Service<PublicationsRepo>
 
 const Limits = Schema.Struct({
-  most: Schema.Int,
+  limit: Schema.Int,
   maxPerStore: Schema.Int,
   only: Schema.NullOr(Schema.Array(PublicationId))
 })
@@ -63,7 +63,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   return SqlSchema.findAll({
     Request: Limits,
     Result: Schema.Struct({ accountId: AccountId, id: PublicationId }),
-    execute: ({ most, maxPerStore, only }) => sql`
+    execute: ({ limit, maxPerStore, only }) => sql`
       WITH ${sql.literal(isDistributed ? "" : "RECURSIVE")} ${waitingStores}
       SELECT c.account_id AS "accountId", c.id
       FROM (
@@ -86,7 +86,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
           LIMIT greatest(${maxPerStore}::bigint - busy.count, 0)
         ) c
       ) c
-      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${most} ${sql.literal(allAccounts)}`
+      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${limit} ${sql.literal(allAccounts)}`
   })
 }
 
@@ -100,7 +100,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       claims: Schema.Array(Schema.String),
       leaseSeconds: Schema.Number
     }),
-    Result: Schema.Struct({ ...ClaimedPublication.fields, askedAt: Timestamp }),
+    Result: Schema.Struct({ ...ClaimedPublication.fields, requestedAt: Timestamp }),
     execute: ({ accountId, claims, ids, leaseSeconds }) => sql`
       UPDATE publication t
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
@@ -116,7 +116,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       ))
       RETURNING t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
-                t.attempts, t.given_back AS "givenBack", t.lost, t.error, stamp_text(t.asked_at) AS "askedAt"`
+                t.attempts, t.given_back AS "givenBack", t.lost, t.error, stamp_text(t.asked_at) AS "requestedAt"`
   })
 
   /** Attempts of processes that ended without an outcome are lost. */
@@ -149,7 +149,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
 
 const byRequest = Order.mapInput(
   Order.string,
-  ({ askedAt, id }: { readonly askedAt: Timestamp; readonly id: string }) => `${askedAt} ${id}`
+  ({ requestedAt, id }: { readonly requestedAt: Timestamp; readonly id: string }) => `${requestedAt} ${id}`
 )
 
 /** Claims due publications for the process `holder`, in one transaction per account. */
@@ -166,7 +166,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, isDistribu
           leaseSeconds
         )
       )
-      return Arr.sort(claimed.flat(), byRequest).map(({ askedAt: _, ...publication }) => publication)
+      return Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
     }).pipe(orDie)
 }
 

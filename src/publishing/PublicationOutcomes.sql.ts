@@ -23,7 +23,7 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
     Result: PublicationRecord,
     execute: ({ accountId, ids }) => sql`
       SELECT p.id, p.entity_id AS "entityId", p.store_id AS "storeId", s.domain AS "storeDomain",
-             p.draft_revision AS "draftRevision", p.state, p.attempts, rfc3339(p.asked_at) AS "askedAt",
+             p.draft_revision AS "draftRevision", p.state, p.attempts, rfc3339(p.asked_at) AS "requestedAt",
              rfc3339(p.finished_at) AS "finishedAt", p.error
       FROM publication p
       JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id

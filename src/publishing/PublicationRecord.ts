@@ -52,7 +52,7 @@ export const PublicationRecord = Schema.Struct({
   state: PublicationState,
   /** Attempts started so far. */
   attempts: Schema.Int,
-  askedAt: Timestamp,
+  requestedAt: Timestamp,
   finishedAt: Schema.NullOr(Timestamp),
   /** The error of a failed publication, or of the last attempt of a pending publication. */
   error: Schema.NullOr(PublishError)

@@ -8,7 +8,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Requests = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "ahead" | "askedAgain" | "besides" | "insert" | "known" | "newest"
+  "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "newest"
 >
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
@@ -24,7 +24,7 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
       LIMIT 1`
   })
 
-  const askedAgain = SqlSchema.findAll({
+  const requestedAgain = SqlSchema.findAll({
     Request: Schema.Struct({
       accountId: AccountId,
       storeId: StoreId,
@@ -57,7 +57,7 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
       SELECT id FROM line`
   })
 
-  const besides = SqlSchema.findAll({
+  const related = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
     Result: Schema.Struct({ id: EntityId }),
     execute: ({ accountId, entityId, storeId }) => sql`
@@ -74,7 +74,7 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
         AND v.platform_id IS NULL AND v.accepted IS NOT NULL`
   })
 
-  const known = SqlSchema.findAll({
+  const storeVersions = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, ids: Schema.Array(EntityId) }),
     Result: Schema.Struct({ id: EntityId, ...KnownVersion.fields }),
     execute: ({ accountId, ids, storeId }) => sql`
@@ -87,12 +87,12 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
   })
 
   return {
-    insert: (accountId, { actor, brings, content, draftRevision, dropId, entityId, id, storeId }) =>
+    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, id, storeId }) =>
       sql`
         INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
                                  sequence)
         SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
-               ${brings}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
+               ${entityIds}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
                1 + (
                  SELECT coalesce(max(p.sequence), 0) FROM publication p
                  WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
@@ -100,14 +100,14 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
         FROM account_state own
         WHERE own.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
     newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
-    askedAgain: (accountId, storeId, ids, id) =>
-      Effect.map(orDie(askedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
+    requestedAgain: (accountId, storeId, ids, id) =>
+      Effect.map(orDie(requestedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
     ahead: (accountId, ids) => Effect.map(orDie(ahead({ accountId, ids })), (rows) => rows.map(({ id }) => id)),
-    besides: (accountId, entityId, storeId) =>
-      Effect.map(orDie(besides({ accountId, entityId, storeId })), (rows) => rows.map(({ id }) => id)),
-    known: (accountId, storeId, ids) =>
+    related: (accountId, entityId, storeId) =>
+      Effect.map(orDie(related({ accountId, entityId, storeId })), (rows) => rows.map(({ id }) => id)),
+    storeVersions: (accountId, storeId, ids) =>
       Effect.map(
-        orDie(known({ accountId, storeId, ids })),
+        orDie(storeVersions({ accountId, storeId, ids })),
         (rows) => new Map(rows.map(({ id, ...version }) => [id, version]))
       )
   }

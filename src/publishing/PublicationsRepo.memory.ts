@@ -16,7 +16,7 @@ export interface MemoryPublication extends NewPublication {
   readonly nextAttemptAt: number
   readonly claim: string | null
   readonly leaseUntil: number
-  readonly askedAt: number
+  readonly requestedAt: number
   readonly finishedAt: number | null
   readonly error: PublishError | null
   /** The attempts that were started, in order. */
@@ -53,11 +53,11 @@ const publicationsOf = (store: Store, accountId: AccountId) =>
 const isOpen = ({ state }: MemoryPublication) => state === "pending"
 
 const overlap = (left: MemoryPublication, right: MemoryPublication) =>
-  left.storeId === right.storeId && left.brings.some((id) => right.brings.includes(id))
+  left.storeId === right.storeId && left.entityIds.some((id) => right.entityIds.includes(id))
 
 const makeRequests = (
   store: Store
-): Pick<Repo, "ahead" | "askedAgain" | "besides" | "insert" | "known" | "newest"> => ({
+): Pick<Repo, "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "newest"> => ({
   insert: (accountId, publication) =>
     Effect.flatMap(Clock.currentTimeMillis, (millis) =>
       updateAccount(store, accountId, (account) => ({
@@ -71,7 +71,7 @@ const makeRequests = (
             nextAttemptAt: millis,
             claim: null,
             leaseUntil: 0,
-            askedAt: millis,
+            requestedAt: millis,
             finishedAt: null,
             error: null,
             attempts: []
@@ -85,7 +85,7 @@ const makeRequests = (
         all.findLast((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId)
       )
     ),
-  askedAgain: (accountId, storeId, ids, id) =>
+  requestedAgain: (accountId, storeId, ids, id) =>
     Effect.map(
       publicationsOf(store, accountId),
       (all) =>
@@ -107,7 +107,7 @@ const makeRequests = (
       for (const publication of all) if (ids.includes(publication.id)) join(publication)
       return [...line]
     }),
-  besides: (accountId, entityId, storeId) =>
+  related: (accountId, entityId, storeId) =>
     Effect.map(Ref.get(store), (state) => {
       const entities = state.get(accountId)?.entities
       const aggregate = entities?.get(entityId)?.aggregate
@@ -122,7 +122,7 @@ const makeRequests = (
         ...(aggregate?.members ?? []).filter(isUnnamed)
       ]
     }),
-  known: (accountId, storeId, ids) =>
+  storeVersions: (accountId, storeId, ids) =>
     Effect.map(Ref.get(store), (state) => {
       const entities = state.get(accountId)?.entities
       return new Map(
@@ -151,8 +151,8 @@ const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
 
 const makePendingScans = (
   store: Store
-): Pick<Repo, "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
-  named: (accountId, ids) =>
+): Pick<Repo, "entities" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
+  entities: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) =>
       [...ids].sort().flatMap((id) => {
         const aggregate = state.get(accountId)?.entities.get(id)?.aggregate
@@ -166,7 +166,7 @@ const makePendingScans = (
       const all = yield* publicationsOf(store, accountId)
       const now = fromMillis(yield* Clock.currentTimeMillis)
       const isMeant = (each: MemoryPublication) =>
-        isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.askedAt) <= until)
+        isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
       return { count: all.filter(isMeant).length, now }
     }),
   pendingCounts: (accountId, storeId) =>
@@ -196,7 +196,7 @@ const makePendingScans = (
                   lastPublishStatus === "pending" &&
                   (account.stores.get(storeId)?.platform ?? "none") !== "none" &&
                   !account.publications.some(
-                    (each) => isOpen(each) && each.storeId === storeId && each.brings.includes(id)
+                    (each) => isOpen(each) && each.storeId === storeId && each.entityIds.includes(id)
                   )
               )
               .map(({ storeId }) => ({ accountId: account.id, entityId: id, storeId }))
@@ -270,8 +270,10 @@ const makeClaim =
       Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
         const chosen = [...state.values()]
           .flatMap((account) => rankDue(account, request, millis))
-          .sort((left, right) => left.place - right.place || left.publication.askedAt - right.publication.askedAt)
-          .slice(0, request.most)
+          .sort(
+            (left, right) => left.place - right.place || left.publication.requestedAt - right.publication.requestedAt
+          )
+          .slice(0, request.limit)
         const claims = new Map(chosen.map(({ publication }) => [publication.id, crypto.randomUUID()]))
         const next = new Map(state)
         for (const account of new Set(chosen.map(({ account }) => account)))
@@ -355,7 +357,7 @@ const makeOutcomes = (store: Store): Pick<Repo, "attempts" | "contents" | "failu
           draftRevision: each.draftRevision,
           state: each.state,
           attempts: each.attempts.length,
-          askedAt: fromMillis(each.askedAt),
+          requestedAt: fromMillis(each.requestedAt),
           finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
           error: each.error
         }))
@@ -376,7 +378,7 @@ const makeOutcomes = (store: Store): Pick<Repo, "attempts" | "contents" | "failu
           const storeDomain = account?.stores.get(storeId)?.domain
           if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
           const place = account?.publications.findLastIndex(
-            (each) => each.storeId === storeId && each.state === "failed" && each.brings.includes(id)
+            (each) => each.storeId === storeId && each.state === "failed" && each.entityIds.includes(id)
           )
           const publication = account?.publications[place ?? -1]
           const finishedAt = publication?.finishedAt ?? null

@@ -28,7 +28,7 @@ export interface NewPublication {
   readonly storeId: StoreId
   readonly draftRevision: number
   /** All entities that the publication writes or depends on. Publications that have one in common run one after the other. */
-  readonly brings: ReadonlyArray<EntityId>
+  readonly entityIds: ReadonlyArray<EntityId>
   readonly content: PublicationContent
   readonly actor: HistoryActor
   /** The drop that requests the publish on behalf of the actor; null: no drop. */
@@ -51,7 +51,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId
     ) => Effect.Effect<Option.Option<{ readonly id: PublicationId; readonly content: PublicationContent }>>
     /** Returns which of these entities have a pending publication to the store other than `id`. */
-    readonly askedAgain: (
+    readonly requestedAgain: (
       accountId: AccountId,
       storeId: StoreId,
       entityIds: ReadonlyArray<EntityId>,
@@ -80,13 +80,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      * The entities that a publish request locks together with its own entity: the media of the gallery, and products of a
      * collection that are live on the store but have no platform id.
      */
-    readonly besides: (
+    readonly related: (
       accountId: AccountId,
       entityId: EntityId,
       storeId: StoreId
     ) => Effect.Effect<ReadonlyArray<EntityId>>
     /** The state of these entities on a store. Entities that are not on the store are left out. */
-    readonly known: (
+    readonly storeVersions: (
       accountId: AccountId,
       storeId: StoreId,
       ids: ReadonlyArray<EntityId>
@@ -133,7 +133,10 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /** These entities by id. Those that do not exist are left out. */
-    readonly named: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<PendingEntity>>
+    readonly entities: (
+      accountId: AccountId,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /** Number of pending publications to a store that were requested until a time (null: until now), and the time now. */
     readonly pendingUntil: (
       accountId: AccountId,

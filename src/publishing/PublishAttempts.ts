@@ -50,7 +50,7 @@ const makePrepareAttempt = Effect.gen(function* () {
     Effect.gen(function* () {
       const { accountId, content, entityId, storeId } = claimed
       if (content._tag === "Draft" || content.values !== null) return content
-      const accepted = (yield* repo.known(accountId, storeId, [entityId])).get(entityId)?.accepted ?? null
+      const accepted = (yield* repo.storeVersions(accountId, storeId, [entityId])).get(entityId)?.accepted ?? null
       if (accepted === null) return content
       const filled = fillFields(content, accepted)
       yield* transaction.run(repo.pin(claimed, filled))
@@ -61,7 +61,7 @@ const makePrepareAttempt = Effect.gen(function* () {
     Effect.gen(function* () {
       const { accountId, entityId, id, storeId } = claimed
       const content = yield* fixContent(claimed)
-      const versions = yield* repo.known(accountId, storeId, relatedIds(entityId, content))
+      const versions = yield* repo.storeVersions(accountId, storeId, relatedIds(entityId, content))
       const { values } = content
       const push =
         values === null || !versions.has(entityId)

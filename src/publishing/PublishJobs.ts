@@ -8,7 +8,7 @@ import { NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type AskedPending, firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
+import { firstPlace, kindsOfPart, PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
@@ -36,8 +36,8 @@ const lookSeconds = 1
 
 const whyWaiting: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }
 
-const countsOf = ({ asked, refused }: Pick<AskedPending, "asked" | "refused">) => ({
-  counts: { requested: asked, refused: refused.length },
+const countsOf = ({ requested, refused }: Pick<RequestedBatch, "requested" | "refused">) => ({
+  counts: { requested, refused: refused.length },
   errors: refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message }))
 })
 
@@ -93,7 +93,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
             accountId,
             batch.map(({ id }) => ({ entityId: id, storeId }))
           )
-          const answer = yield* publishing.askPending(storeId, place, size)
+          const answer = yield* publishing.requestPending(storeId, place, size)
           const { next } = answer
           const { now } = yield* repo.pendingUntil(accountId, storeId, null)
           // The kinds that refer to products are requested when the products are live.
@@ -124,7 +124,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
             accountId,
             batch.map((entityId) => ({ entityId, storeId }))
           )
-          const answer = yield* publishing.askEach(storeId, batch)
+          const answer = yield* publishing.requestEach(storeId, batch)
           const next = from + batch.length
           return {
             _tag: "Progress",

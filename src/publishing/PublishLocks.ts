@@ -13,10 +13,10 @@ export const makeLockTargets = Effect.gen(function* () {
 
   return (accountId: AccountId, pairs: ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }>) =>
     Effect.gen(function* () {
-      const besides = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
-        publications.besides(accountId, entityId, storeId)
+      const related = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
+        publications.related(accountId, entityId, storeId)
       )
-      const ids = new Set([...pairs.map(({ entityId }) => entityId), ...besides.flat()])
+      const ids = new Set([...pairs.map(({ entityId }) => entityId), ...related.flat()])
       return yield* drafts.lock(accountId, [...ids], [])
     })
 })

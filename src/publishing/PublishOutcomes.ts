@@ -79,7 +79,7 @@ export const makeFinishPublication = Effect.gen(function* () {
       }
       const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
       if (!isStillClaimed) return false
-      const requestedAgain = yield* repo.askedAgain(accountId, storeId, entityIds, id)
+      const requestedAgain = yield* repo.requestedAgain(accountId, storeId, entityIds, id)
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(

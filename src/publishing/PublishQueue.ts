@@ -88,10 +88,10 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
     const runClaimed = yield* makeRunClaimed(options)
     const transaction = yield* Transaction
 
-    const claim = (most: number, only: ReadonlyArray<PublicationId> | null) => {
+    const claim = (limit: number, only: ReadonlyArray<PublicationId> | null) => {
       const leaseSeconds = Duration.toSeconds(options.lease)
       return transaction
-        .run(repo.claim({ most, maxPerStore: options.maxPerStore, leaseSeconds, only }))
+        .run(repo.claim({ limit, maxPerStore: options.maxPerStore, leaseSeconds, only }))
         .pipe(
           Effect.catchAllCause((cause) =>
             Effect.logWarning("Failed to claim publications", cause).pipe(

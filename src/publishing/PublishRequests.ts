@@ -39,7 +39,7 @@ interface AnswerHead {
 /** The answer to a publish request. `joined`: an equal request is still open; the answer names its publication. */
 export type RequestAnswer = AnswerHead &
   (
-    | { readonly outcome: "asked" | "joined"; readonly publicationId: PublicationId }
+    | { readonly outcome: "requested" | "joined"; readonly publicationId: PublicationId }
     | { readonly outcome: "nothing_to_publish" }
   )
 
@@ -101,7 +101,7 @@ const makeLockTarget = Effect.gen(function* () {
       if (aggregate === undefined || version === undefined) return yield* new NotFound()
       if (aggregate.gallery.some(({ mediaId }) => !locked.aggregates.has(mediaId))) return Option.none<LockedTarget>()
       if (store.platform === "none") return yield* refuseWithoutPlatform(store)
-      const members = yield* repo.known(accountId, storeId, aggregate.members)
+      const members = yield* repo.storeVersions(accountId, storeId, aggregate.members)
       return Option.some<LockedTarget>({ locked, members, aggregate, version })
     })
 })
@@ -124,7 +124,7 @@ const makeSaveRequest = Effect.gen(function* () {
       entityId,
       storeId,
       draftRevision: locked.revisions.get(entityId) ?? 0,
-      brings: [entityId],
+      entityIds: [entityId],
       content: toRepublishedContent("product"),
       actor: by,
       dropId
@@ -156,7 +156,7 @@ const makeSaveRequest = Effect.gen(function* () {
         storeId,
         draftRevision: locked.revisions.get(entityId) ?? 0,
         // A variant is written together with its product. Products without a platform id must be published before this one.
-        brings: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
+        entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
         dropId
@@ -174,7 +174,7 @@ const makeSaveRequest = Effect.gen(function* () {
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
           yield* history.recordPublishes(accountId, by, dropId, events)
-          yield* faults.at("asking")
+          yield* faults.at("requesting")
         })
       )
       return publication.id
@@ -270,7 +270,7 @@ const makeDecide = Effect.gen(function* () {
       // The entities to lock are read before the transaction, so that all locks are taken in one order. If one was missing, the
       // request starts over.
       const answer = yield* Effect.repeat(
-        Effect.flatMap(repo.besides(accountId, entityId, storeId), (related) =>
+        Effect.flatMap(repo.related(accountId, entityId, storeId), (related) =>
           transaction.run(actUnderLocks(related))
         ),
         { until: Option.isSome }
@@ -302,12 +302,12 @@ const makeRequest = (signal: PublishSignal) =>
               case "New":
                 return Effect.map(
                   saveRequest(lockedTarget, target, content, decided.withoutPlatformId, options.dropId ?? null),
-                  (publicationId) => ({ ...head, outcome: "asked", publicationId })
+                  (publicationId) => ({ ...head, outcome: "requested", publicationId })
                 )
             }
           }
         )
-        yield* faults.at("asked")
+        yield* faults.at("requested")
         yield* afterCommit(signal.notify)
         return answer
       })

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import type { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { type AskedPending, makePendingRequests, type PendingPlace } from "./PendingRequests.ts"
+import { makePendingRequests, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
 import type {
   FailedPublication,
   PendingCount,
@@ -16,7 +16,7 @@ import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
 import { makePublishRequests, type PublishPreview, type RequestAnswer, type RequestRefusal } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 
-export { type AskedPending, firstPlace, type PendingPlace } from "./PendingRequests.ts"
+export { firstPlace, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 export type { PublishPreview } from "./PublishRequests.ts"
 
@@ -36,13 +36,13 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
      * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import is under review or
      * being applied. RevisionConflict: the draft is not at `draftRevision`.
      */
-    readonly ask: (
+    readonly request: (
       entityId: EntityId,
       storeId: StoreId,
       draftRevision?: number,
       isAgain?: boolean
     ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** The effect that `ask` would have now, with the same errors. Changes nothing. */
+    /** The effect that `request` would have now, with the same errors. Changes nothing. */
     readonly preview: (
       entityId: EntityId,
       storeId: StoreId,
@@ -60,27 +60,27 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
      * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
      * listed in the answer and stay unpublished.
      *
-     * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `ask`; requests that were made
+     * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `request`; requests that were made
      * earlier in the batch stay valid.
      */
-    readonly askPending: (
+    readonly requestPending: (
       storeId: StoreId,
       from: PendingPlace,
       limit: number
-    ) => Effect.Effect<AskedPending, NotFound | ValidationFailed | PimLocked, CurrentActor>
-    /** Requests a publish of these entities. Those that are not on the store are left out. Refusals as for `askPending`. */
-    readonly askEach: (
+    ) => Effect.Effect<RequestedBatch, NotFound | ValidationFailed | PimLocked, CurrentActor>
+    /** Requests a publish of these entities. Those that are not on the store are left out. Refusals as for `requestPending`. */
+    readonly requestEach: (
       storeId: StoreId,
       ids: ReadonlyArray<EntityId>
-    ) => Effect.Effect<Omit<AskedPending, "next">, NotFound | ValidationFailed | PimLocked, CurrentActor>
+    ) => Effect.Effect<Omit<RequestedBatch, "next">, NotFound | ValidationFailed | PimLocked, CurrentActor>
     /**
      * Requests a publish of the values that the store accepted last, except that `values` are replaced (null or `""` empties a
      * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
      *
-     * Errors: as for `ask`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
+     * Errors: as for `request`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
      * the publish on behalf of the actor.
      */
-    readonly askValues: (
+    readonly requestValues: (
       entityId: EntityId,
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
@@ -135,13 +135,13 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
         const waitForOutcomes = yield* makeWaitForOutcomes(signal)
 
         return {
-          ask: Effect.fn("Publishing.ask")(requests.requestDraft),
+          request: Effect.fn("Publishing.request")(requests.requestDraft),
           preview: Effect.fn("Publishing.preview")(requests.previewDraft),
-          askValues: Effect.fn("Publishing.askValues")(requests.requestValues),
+          requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
           pending: Effect.fn("Publishing.pending")(countPending),
           waiting: Effect.fn("Publishing.waiting")(listWaiting),
-          askPending: Effect.fn("Publishing.askPending")(requestBatch),
-          askEach: Effect.fn("Publishing.askEach")(requestEach),
+          requestPending: Effect.fn("Publishing.requestPending")(requestBatch),
+          requestEach: Effect.fn("Publishing.requestEach")(requestEach),
           find: Effect.fn("Publishing.find")(function* (ids) {
             const { accountId } = yield* CurrentActor
             return yield* repo.find(accountId, ids)

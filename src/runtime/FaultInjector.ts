@@ -24,12 +24,12 @@ type ImportStep =
   | "batchCommitted"
 
 /**
- * Steps of a publish. `asking` and `settling` are inside the transactions of the request and of the outcome, `pushing` before the
- * call of the platform, `pushed` after its answer.
+ * Steps of a publish. `requesting` and `settling` are inside the transactions that save the request and the outcome. `pushing` is
+ * before the call to the platform, `pushed` after its answer.
  */
 type PublishStep =
-  | "asking"
-  | "asked"
+  | "requesting"
+  | "requested"
   | "claimed"
   | "readBack"
   | "pushing"

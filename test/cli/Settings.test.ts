@@ -205,9 +205,9 @@ describe("settings", () => {
 
   const file = fileURLToPath(import.meta.url)
   for (const [DATA_DIR, reason] of [
-    [file, "is, or lies in, a file that is no directory."],
-    [`${file}/data`, "is, or lies in, a file that is no directory."],
-    ["/proc/nowhere/data", "cannot be made where it should lie."]
+    [file, "is not a directory, or one of its parents is not."],
+    [`${file}/data`, "is not a directory, or one of its parents is not."],
+    ["/proc/nowhere/data", "cannot be created: the parent directory is missing."]
   ] as const)
     it(`DATA_DIR=${DATA_DIR} is refused by name`, async () => {
       const ended = await catalogProcess(["account", "list"], { DATA_DIR })

@@ -158,7 +158,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
   it.effect("publish the draft that they show to one store, also when the form is sent again", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
-      const { ask: askFor, settle } = yield* Publishing
+      const { request: askFor, settle } = yield* Publishing
       const publish = (form: Readonly<Record<string, string>>) => ask("/entity/publish", { cookie, form })
       const shown = ask(`/entity?id=${stove}`, { cookie })
       assert.match(textOf(yield* shown), /Live \d{4}-\d\d-\d\d \d\d:\d\d UTC Nothing to publish Publish again /)
@@ -179,7 +179,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const { hidden } = sectionsOf(page.text, "/entity/publish")
       assert.deepStrictEqual(hidden, { csrf: csrfOf(page), id: stove, store_id: shop.id, draft_revision: "2" })
       const clicks = yield* Effect.all([publish(hidden), publish(hidden), publish(hidden)], { concurrency: 3 })
-      const done = `/entity?id=${stove}&note=asked&store_id=${shop.id}`
+      const done = `/entity?id=${stove}&note=requested&store_id=${shop.id}`
       for (const { headers, status } of clicks) assert.deepStrictEqual([status, headers.get("location")], [303, done])
       const after = yield* ask(done, { cookie: withNote(cookie, done) })
       assert.include(
@@ -215,7 +215,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.strictEqual(settled?.state, "published")
       assert.lengthOf([...textOf(yield* shown).matchAll(/Publish requested/g)], 2)
       // An address says nothing but what the page knows, and of its own stores.
-      for (const query of [`note=constructor&store_id=${shop.id}`, "note=asked&store_id=x", "note=asked"])
+      for (const query of [`note=constructor&store_id=${shop.id}`, "note=requested&store_id=x", "note=asked"])
         for (const cookies of [cookie, withNote(cookie, `/entity?id=${stove}&${query}`)])
           assert.notInclude((yield* ask(`/entity?id=${stove}&${query}`, { cookie: cookies })).text, 'role="status"')
     })
@@ -241,7 +241,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.notInclude(now, "Publish requested")
       const { hidden } = sectionsOf(refused.text, "/entity/publish")
       const published = yield* ask("/entity/publish", { cookie, form: hidden })
-      assert.strictEqual(published.headers.get("location"), `${path}&note=asked&store_id=${shop.id}`)
+      assert.strictEqual(published.headers.get("location"), `${path}&note=requested&store_id=${shop.id}`)
     })
   )
 

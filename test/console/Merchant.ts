@@ -92,7 +92,7 @@ export const aFailure = ({ actor, shop, stove }: Merchant) =>
       CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Nobody <b>" } })
     ])
     yield* (yield* DemoFailures).fail(shopDomain, { kind: "refuse", percent: 100, delayMillis: 0 })
-    const asked = yield* publishing.ask(stove, shop.id)
+    const asked = yield* publishing.request(stove, shop.id)
     const [record] =
       asked.outcome === "nothing_to_publish" ? [] : yield* publishing.settle([asked.publicationId], quiet)
     assert.strictEqual(record?.state, "failed")

@@ -74,8 +74,8 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         const failures = yield* DemoFailures
         const publishing = yield* Publishing
         yield* failures.fail(shop.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
-        const asked = yield* publishing.ask(lamp, shop.id)
-        assert(asked.outcome === "asked")
+        const asked = yield* publishing.request(lamp, shop.id)
+        assert(asked.outcome === "requested")
         yield* publishing.settle([asked.publicationId], () => Effect.void)
         yield* failures.mend(shop.domain)
       }).pipe(actingAs(actor))

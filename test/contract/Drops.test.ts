@@ -93,10 +93,10 @@ const aShop = Effect.gen(function* () {
     const on = [one, two, files]
     const product = yield* anEntity("product", { title: "Tent", vendor: "Fell" }, { on })
     const variant = yield* anEntity("variant", { title: "S", price: "10.00" }, { on, of: product })
-    const { ask, settle } = yield* Publishing
+    const { request, settle } = yield* Publishing
     for (const store of [one, two]) {
-      const asked = yield* ask(product, store.id)
-      assert(asked.outcome === "asked")
+      const asked = yield* request(product, store.id)
+      assert(asked.outcome === "requested")
       const [record] = yield* settle([asked.publicationId], () => Effect.void)
       assert.strictEqual(record?.state, "published")
     }
@@ -384,14 +384,14 @@ for (const engine of all) {
           Effect.gen(function* () {
             const { accountId, one, variant } = shop
             const shops = yield* DemoShops
-            const { ask, attempts, find } = yield* Publishing
+            const { request, attempts, find } = yield* Publishing
             yield* shops.fail({ accountId, storeId: one.id }, { kind: "delay", percent: 100, delayMillis: 3_000 })
             yield* shops.fail({ accountId, storeId: one.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "99.00" } }))
             const drop = yield* aDrop(price(shop, one.id), { from: 1_000 })
             // Its publish is under way when the drop comes, and waits behind it.
-            const asked = yield* ask(variant, one.id)
-            assert(asked.outcome === "asked")
+            const asked = yield* request(variant, one.id)
+            assert(asked.outcome === "requested")
             yield* Effect.repeat(attempts(asked.publicationId), {
               until: ({ length }) => length === 1,
               schedule: Schedule.spaced("10 millis")

@@ -204,7 +204,7 @@ for (const engine of serviceEngines)
         inShop(({ a, b, product }) =>
           Effect.gen(function* () {
             const { create } = yield* Drops
-            for (const { id } of [a, b]) yield* Effect.ignore((yield* Publishing).ask(product, id))
+            for (const { id } of [a, b]) yield* Effect.ignore((yield* Publishing).request(product, id))
             const said = (field: string, value: string) => refusal(create(aDrop(product, field, value)))
             for (const [field, value, rule] of misfits)
               assert.include((yield* said(field, value)).split("; "), `changes[0].value: ${rule}`)

@@ -74,7 +74,7 @@ const settle = (...requests: ReadonlyArray<readonly [EntityId, { readonly id: St
   Effect.gen(function* () {
     const publishing = yield* Publishing
     const ids = yield* Effect.forEach(requests, ([id, { id: storeId }]) =>
-      Effect.map(publishing.ask(id, storeId), (answer) =>
+      Effect.map(publishing.request(id, storeId), (answer) =>
         answer.outcome === "nothing_to_publish" ? [] : [answer.publicationId]
       )
     )

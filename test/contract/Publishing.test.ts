@@ -64,7 +64,7 @@ const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
   Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
 
 const ask = (id: EntityId, store: { readonly id: StoreId }, revision?: number) =>
-  Effect.flatMap(Publishing, (publishing) => publishing.ask(id, store.id, revision))
+  Effect.flatMap(Publishing, (publishing) => publishing.request(id, store.id, revision))
 
 const idOf = (asked: { readonly outcome: string; readonly publicationId?: PublicationId }) => {
   assert(asked.publicationId !== undefined, asked.outcome)
@@ -117,7 +117,7 @@ const outcomes = (id: PublicationId) =>
 
 /** Claims as a process would that is gone afterwards. */
 const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
-  Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ most: 100, maxPerStore: 100, leaseSeconds, only }))
+  Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ limit: 100, maxPerStore: 100, leaseSeconds, only }))
 
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
@@ -128,7 +128,7 @@ for (const engine of serviceEngines) {
             const { accountId, large, picture, product, small, store } = shop
             const all = [product, small, large, picture]
             const asked = yield* ask(product, store)
-            assert.strictEqual(asked.outcome, "asked")
+            assert.strictEqual(asked.outcome, "requested")
             for (const id of all) assert.deepStrictEqual(yield* stateOf(id, store), [true, "pending"])
             const record = yield* settled(idOf(asked))
             assert.deepInclude(record, {
@@ -146,7 +146,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(live?.media, [demoPlatformId("media", picture)])
             assert.strictEqual(live?.attributes.title?.value, "Tent")
             assert.strictEqual((yield* liveOf(shop, large))?.attributes.price?.value, "2.00")
-            const known = yield* (yield* PublicationsRepo).known(accountId, store.id, all)
+            const known = yield* (yield* PublicationsRepo).storeVersions(accountId, store.id, all)
             assert.deepStrictEqual(
               all.map((id) => known.get(id)?.platformId),
               [
@@ -232,7 +232,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* ask(product, store), { ...first, outcome: "joined" })
             yield* set(product, { title: "Tent 2" })
             const second = yield* ask(product, store)
-            assert.strictEqual(second.outcome, "asked")
+            assert.strictEqual(second.outcome, "requested")
             assert.notStrictEqual(idOf(second), idOf(first))
             yield* set(product, { title: "Tent" })
             // What the store accepted is not what it will hold: it is no case of nothing to publish.
@@ -345,14 +345,14 @@ for (const engine of serviceEngines) {
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, collection, files, other, picture, product, store } = shop
-            const { askPending, pending } = yield* Publishing
+            const { requestPending, pending } = yield* Publishing
             const one = (kind: EntityKind, waiting: number, underWay = 0) => ({ kind, waiting, underWay })
             const all = [one("collection", 1), one("media", 1), one("product", 1), one("variant", 2)]
             assert.deepStrictEqual(yield* pending(store.id), all)
             assert.deepStrictEqual(yield* pending(other.id), [])
             const loose = yield* anEntity("collection", { title: "Loose" }, { on: [store] })
-            const begun = { asked: 1, refused: [], next: { ...firstPlace, part: "others" } as const }
-            assert.deepStrictEqual(yield* askPending(store.id, firstPlace, 200), begun)
+            const begun = { requested: 1, refused: [], next: { ...firstPlace, part: "others" } as const }
+            assert.deepStrictEqual(yield* requestPending(store.id, firstPlace, 200), begun)
             // Its variants and its picture go with the product; asked again there is nothing more to ask for.
             assert.deepStrictEqual(yield* pending(store.id), [
               one("collection", 2),
@@ -360,11 +360,11 @@ for (const engine of serviceEngines) {
               one("product", 0, 1),
               one("variant", 0, 2)
             ])
-            assert.deepStrictEqual(yield* askPending(store.id, firstPlace, 200), { ...begun, asked: 0 })
+            assert.deepStrictEqual(yield* requestPending(store.id, firstPlace, 200), { ...begun, requested: 0 })
             // Too early for what needs the product, which stays where it is.
-            const early = yield* askPending(store.id, begun.next, 200)
+            const early = yield* requestPending(store.id, begun.next, 200)
             assert.deepStrictEqual(early, {
-              asked: 1,
+              requested: 1,
               refused: [
                 {
                   id: collection,
@@ -378,7 +378,11 @@ for (const engine of serviceEngines) {
             const asked = yield* ask(product, store)
             assert.strictEqual(asked.outcome, "joined")
             yield* settled(idOf(asked))
-            assert.deepStrictEqual(yield* askPending(store.id, begun.next, 200), { asked: 1, refused: [], next: null })
+            assert.deepStrictEqual(yield* requestPending(store.id, begun.next, 200), {
+              requested: 1,
+              refused: [],
+              next: null
+            })
             for (const id of [collection, loose]) yield* settled(idOf(yield* ask(id, store)))
             assert.deepStrictEqual(yield* pending(store.id), [])
             assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
@@ -401,10 +405,10 @@ for (const engine of serviceEngines) {
             const theirs = actingAs(stranger.actor)
             assert.strictEqual((yield* Effect.flip(pending(store.id)).pipe(theirs))._tag, "NotFound")
             assert.strictEqual(
-              (yield* Effect.flip(askPending(store.id, firstPlace, 200)).pipe(theirs))._tag,
+              (yield* Effect.flip(requestPending(store.id, firstPlace, 200)).pipe(theirs))._tag,
               "NotFound"
             )
-            assert.strictEqual((yield* Effect.flip(askPending(files.id, firstPlace, 200)))._tag, "ValidationFailed")
+            assert.strictEqual((yield* Effect.flip(requestPending(files.id, firstPlace, 200)))._tag, "ValidationFailed")
           })
         )
       )
@@ -454,7 +458,7 @@ for (const engine of serviceEngines) {
               yield* refusal(ask(picture, store, revision - 1)),
               new RevisionConflict({ entityId: picture, currentRevision: revision }).message
             )
-            assert.strictEqual((yield* ask(picture, store, revision)).outcome, "asked")
+            assert.strictEqual((yield* ask(picture, store, revision)).outcome, "requested")
           })
         )
       )
@@ -673,7 +677,7 @@ for (const engine of serviceEngines) {
               )
             )
             yield* mend(shop)
-            const [claimed] = yield* repo.claim({ most: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
+            const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
             assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
             assert.strictEqual((yield* settled(id)).state, "published")
             assert.deepStrictEqual(
@@ -697,8 +701,9 @@ for (const engine of serviceEngines) {
             }).pipe(actingAs(actor))
           const repo = yield* PublicationsRepo
           const claim = (most: number) =>
-            Effect.map(repo.claim({ most, maxPerStore: 3, leaseSeconds: 3_600, only: [...ids.keys()] }), (claimed) =>
-              claimed.map(({ storeId }) => shops.findIndex(({ store }) => store.id === storeId)).sort()
+            Effect.map(
+              repo.claim({ limit: most, maxPerStore: 3, leaseSeconds: 3_600, only: [...ids.keys()] }),
+              (claimed) => claimed.map(({ storeId }) => shops.findIndex(({ store }) => store.id === storeId)).sort()
             )
           assert.deepStrictEqual(yield* claim(2), [0, 1])
           assert.deepStrictEqual(yield* claim(3), [0, 0, 1])
@@ -713,13 +718,13 @@ for (const engine of serviceEngines) {
             const { product, store } = shop
             const publishing = yield* Publishing
             assert.strictEqual(
-              yield* refusal(publishing.askValues(product, store.id, { vendor: "Sale" })),
+              yield* refusal(publishing.requestValues(product, store.id, { vendor: "Sale" })),
               "entity_id: the product was never published to this store: publish it first"
             )
             yield* publish(product, store)
             yield* set(product, { title: "A draft" })
-            const one = idOf(yield* publishing.askValues(product, store.id, { vendor: "Sale", "spec.made": null }))
-            const two = idOf(yield* publishing.askValues(product, store.id, { product_type: "Tents" }))
+            const one = idOf(yield* publishing.requestValues(product, store.id, { vendor: "Sale", "spec.made": null }))
+            const two = idOf(yield* publishing.requestValues(product, store.id, { product_type: "Tents" }))
             yield* publishing.settle([one, two], quiet)
             const live = (yield* liveOf(shop, product))?.attributes
             assert.deepStrictEqual(
@@ -803,7 +808,7 @@ for (const engine of serviceEngines) {
             )
             assert.strictEqual(new Set(all.map(idOf)).size, 1)
             assert.deepStrictEqual(all.map(({ outcome }) => outcome).sort(), [
-              "asked",
+              "requested",
               ...Array.from({ length: 7 }, () => "joined")
             ])
             yield* settled(idOf(all[0] ?? { outcome: "none" }))

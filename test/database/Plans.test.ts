@@ -491,20 +491,20 @@ const publishing = (round: number) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const { apply } = yield* CatalogChanges
-    const { ask } = yield* Publishing
+    const { request } = yield* Publishing
     const [entityId, collectionId] = [product(301 + round), collection(3)]
     yield* (yield* Stores).link({ domain: `shop-${round}.demo.example`, platform: "demo" })
     const store = (yield* (yield* StoresRepo).list(accountId)).find(({ domain }) => domain.startsWith(`shop-${round}`))
     assert(store !== undefined)
     const storeId = store.id
     yield* apply([entityId, variant(301 + round)].map((id) => CatalogChange.AddToStore({ entityId: id, storeId })))
-    const asked = yield* ask(entityId, storeId)
-    assert(asked.outcome === "asked")
+    const asked = yield* request(entityId, storeId)
+    assert(asked.outcome === "requested")
     const id = asked.publicationId
     yield* repo.ahead(accountId, [id])
-    yield* repo.besides(accountId, collectionId, storeId)
+    yield* repo.related(accountId, collectionId, storeId)
     const claim = Effect.flatMap(
-      repo.claim({ most: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
+      repo.claim({ limit: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
       (claimed) => Effect.fromNullable(claimed.find((each) => each.id === id))
     )
     const error = { code: "SERVER", message: "It failed." }
@@ -514,8 +514,8 @@ const publishing = (round: number) =>
     yield* repo.giveBack(first)
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     const last = yield* claim
-    yield* repo.known(accountId, storeId, [entityId])
-    yield* repo.askedAgain(accountId, storeId, [entityId], id)
+    yield* repo.storeVersions(accountId, storeId, [entityId])
+    yield* repo.requestedAgain(accountId, storeId, [entityId], id)
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))
     const history = yield* HistoryRepo
     const by = yield* history.nameOf(owner)
@@ -674,7 +674,7 @@ const jobs = Effect.gen(function* () {
   assert.isTrue(yield* repo.move(actor.accountId, id, ["queued"], "paused"))
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
   const publications = yield* PublicationsRepo
-  yield* publications.named(accountId, [product(1), product(2)])
+  yield* publications.entities(accountId, [product(1), product(2)])
   yield* publications.pendingUntil(accountId, firstStore, null)
   const token = Buffer.from("no token")
   assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))

@@ -32,7 +32,7 @@ const work = Effect.gen(function* () {
   const asks = yield* Schema.decode(Asks)(yield* Config.withDefault(Config.string("PUBLISH_ASK"), "[]"))
   for (const { accountId, entityId, storeId } of asks) {
     const asked = yield* publishing
-      .ask(entityId, storeId)
+      .request(entityId, storeId)
       .pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
     process.stdout.write(`${JSON.stringify({ entityId, storeId, ...asked })}\n`)
   }

@@ -162,8 +162,8 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           const dice = new Dice("publishers")
           const asks = yield* merchants(products, ["lost", "error"], 10)
           const first = yield* askAll(dice.shuffle(asks), [
-            { step: "asking", occurrence: 1 + dice.below(products) },
-            { step: "asked", occurrence: 1 + dice.below(products) }
+            { step: "requesting", occurrence: 1 + dice.below(products) },
+            { step: "requested", occurrence: 1 + dice.below(products) }
           ])
           let kills = 0
           const deaths = dice.shuffle(Array.from({ length: amount(2, 4) }, () => workSteps).flat())
@@ -187,8 +187,8 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           )
           for (const ask of asks) yield* edit(ask, `Newer ${ask.entityId}`)
           const second = yield* askAll(dice.shuffle(asks), [
-            { step: "asked", occurrence: 1 + dice.below(products) },
-            { step: "asking", occurrence: 1 + dice.below(products) }
+            { step: "requested", occurrence: 1 + dice.below(products) },
+            { step: "requesting", occurrence: 1 + dice.below(products) }
           ])
           yield* killing
           assert.isAbove((yield* left).length, 0, "nothing was left to recover: it was no crash that this test saw")
@@ -254,7 +254,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           )
           yield* untilQuiet
           const repo = yield* PublicationsRepo
-          const claim = repo.claim({ most: 9, maxPerStore: 9, leaseSeconds: 0, only: null })
+          const claim = repo.claim({ limit: 9, maxPerStore: 9, leaseSeconds: 0, only: null })
           yield* setClock(29)
           assert.deepStrictEqual(yield* claim, [])
           yield* setClock(30)

@@ -68,7 +68,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
     return yield* Effect.gen(function* () {
       const publishing = yield* Publishing
       const begun = () => calls.filter(({ storeId }) => storeId === hanging.store.id).length
-      const asked = yield* Effect.forEach(hanging.ids, (id) => publishing.ask(id, hanging.store.id)).pipe(
+      const asked = yield* Effect.forEach(hanging.ids, (id) => publishing.request(id, hanging.store.id)).pipe(
         actingAs(hanging.actor)
       )
       yield* Effect.forkScoped(publishing.work)
@@ -77,7 +77,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
         until: (count) => count === most,
         schedule: Schedule.spaced("5 millis")
       })
-      const own = yield* Effect.flatMap(publishing.ask(otherId, other.store.id), (answer) =>
+      const own = yield* Effect.flatMap(publishing.request(otherId, other.store.id), (answer) =>
         "publicationId" in answer ? publishing.find([answer.publicationId]) : Effect.succeed([])
       ).pipe(actingAs(other.actor))
       const [record] = own
@@ -146,7 +146,7 @@ const raceRevisions = Effect.gen(function* () {
         // Two clients at once: they share one publication.
         const [one, two] = yield* Effect.all(
           publishers.map((each) =>
-            Effect.flatMap(Publishing, ({ ask }) => ask(id, store.id)).pipe(Effect.provide(each))
+            Effect.flatMap(Publishing, ({ request }) => request(id, store.id)).pipe(Effect.provide(each))
           ),
           { concurrency: "unbounded" }
         )

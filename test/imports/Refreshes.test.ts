@@ -38,7 +38,7 @@ const Disturbing = Layer.succeed(FaultInjector, {
 
 const ask = (entityId: EntityId, storeId: StoreId) =>
   Effect.gen(function* () {
-    const asked = yield* (yield* Publishing).ask(entityId, storeId)
+    const asked = yield* (yield* Publishing).request(entityId, storeId)
     return asked.outcome === "nothing_to_publish" ? assert.fail(asked.outcome) : asked.publicationId
   })
 

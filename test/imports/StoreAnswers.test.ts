@@ -91,9 +91,9 @@ for (const engine of engines)
             // A publish has something to do, and ends with what the platform says.
             yield* Effect.gen(function* () {
               const publishing = yield* Publishing
-              const asked = yield* publishing.ask(yield* idOf("hat"), store.id)
-              assert.strictEqual(asked.outcome, "asked")
-              if (asked.outcome !== "asked") return
+              const asked = yield* publishing.request(yield* idOf("hat"), store.id)
+              assert.strictEqual(asked.outcome, "requested")
+              if (asked.outcome !== "requested") return
               const [record] = yield* publishing.settle([asked.publicationId], quiet)
               assert.strictEqual(record?.state, "published")
               // Nothing leaves the store that was never there.
@@ -149,8 +149,8 @@ for (const engine of engines)
               yield* empty
               const id = yield* idOf("tent")
               const publishing = yield* Publishing
-              assert.strictEqual((yield* publishing.ask(id, store.id)).outcome, "nothing_to_publish")
-              const again = yield* publishing.ask(id, store.id, undefined, true)
+              assert.strictEqual((yield* publishing.request(id, store.id)).outcome, "nothing_to_publish")
+              const again = yield* publishing.request(id, store.id, undefined, true)
               if (again.outcome === "nothing_to_publish") return assert.fail(again.outcome)
               const [record] = yield* publishing.settle([again.publicationId], quiet)
               assert.strictEqual(record?.state, "published")

@@ -62,9 +62,9 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         ['"Collection 0"', "a.demo.example: publish for the first time", '- title: "Collection 0"'].join("\n")
       )
       yield* call("publish_master_v1", first)
-      const { ask, settle } = yield* Publishing
+      const { request, settle } = yield* Publishing
       const settled = (id: EntityId) =>
-        Effect.flatMap(ask(id, store.id), (answer) =>
+        Effect.flatMap(request(id, store.id), (answer) =>
           answer.outcome === "nothing_to_publish"
             ? Effect.succeed([])
             : settle([answer.publicationId], () => Effect.void)
@@ -124,8 +124,8 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
           { kind: "refuse", percent: 100, delayMillis: 0 }
         )
         yield* call("publish_master_v1", first)
-        const { ask, settle } = yield* Publishing
-        yield* Effect.flatMap(ask(first.master_id, store.id), (answer) =>
+        const { request, settle } = yield* Publishing
+        yield* Effect.flatMap(request(first.master_id, store.id), (answer) =>
           answer.outcome === "nothing_to_publish"
             ? Effect.void
             : Effect.asVoid(settle([answer.publicationId], () => Effect.void))

@@ -42,7 +42,7 @@ of 60 seconds opens with its first request. Every response has \`X-RateLimit-Lim
 304 and errors; a 429 does not. After a 429 wait \`Retry-After\` seconds.
 
 ## Input
-A blank parameter (\`status=\`) and a null member of a body count as absent. Unknown parameters are ignored; a parameter that is
+A blank parameter (\`status=\`) and a null member of a body count as omitted. Unknown parameters are ignored; a parameter that is
 given twice is 400.
 
 ## Errors

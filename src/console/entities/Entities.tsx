@@ -56,7 +56,7 @@ const foreignCursor = (kind: EntityKind) =>
 const tooLong = (kind: EntityKind) => refusedOn(kind, `A search has at most ${maxSearch} characters.`)
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
-const notes: Readonly<Record<string, "Requested" | "Nothing">> = { asked: "Requested", nothing: "Nothing" }
+const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
 
 const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishResult | undefined => {
   const name = query.get("note") ?? ""
@@ -173,7 +173,7 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
           const storeId = yield* idOf(StoreId, form, "store_id")
           const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
           const asked = yield* Effect.either(
-            publishing.ask(id, storeId, draft_revision, form.get(againField) === "yes")
+            publishing.request(id, storeId, draft_revision, form.get(againField) === "yes")
           )
           if (Either.isLeft(asked)) {
             const refusal = asked.left
@@ -181,7 +181,7 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
               ? yield* showRefusal(visitor, id, storeId, refusal)
               : yield* refusal
           }
-          const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "asked"
+          const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "requested"
           return seeOther(`${pageOf(paths.entity, id)}&${new URLSearchParams({ note, store_id: storeId })}`)
         })
       )
