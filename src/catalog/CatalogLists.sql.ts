@@ -14,7 +14,9 @@ import { makeListFilters } from "./ListFilters.sql.ts"
 /** Page sizes that get a prepared statement with the size in its text: the default, the maximum and common ones. */
 const preparedLimits: ReadonlySet<number> = new Set([10, 25, 50, 100, 200, 250])
 
-/** Separates rows. Rows have no line break themselves, so the row after the page is cut off at the last separator. */
+/**
+ * Separates rows. A row contains no line break, so the last separator is the place to cut off the row after the page.
+ */
 const rowSeparator = ",\n"
 
 const pageFields = { rows: Schema.String, last: Schema.NullOr(Schema.Number), count: Schema.Number }
@@ -31,8 +33,9 @@ export const makeCatalogLists = (
   const { changedSince, chosen, inCollection, matching, onStore } = makeListFilters(sql)
 
   /**
-   * Reads one row more than the page, to know whether more rows follow. A number in the SQL text lets PostgreSQL reuse its plan; a
-   * parameter would not. Every text stays prepared, so only common sizes are in the text; others are planned at each call.
+   * Reads one more row than the page has, to see whether more rows follow. A number in the SQL text lets PostgreSQL
+   * reuse its plan; a parameter would not. Each text stays prepared, so only common sizes are written into the text;
+   * statements with other sizes are planned at each call.
    */
   const rowsToRead = (limit: number) =>
     preparedLimits.has(limit) ? sql.literal(String(limit + 1)) : sql`${limit} + 1 ${sql.literal(planCustom)}`

@@ -6,7 +6,10 @@ const whiteSpace = /[\s\u0085]+/gu
 /** Matches accents and other marks, and invisible characters: joiners, soft hyphens, variation selectors. */
 const removed = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Matches characters that are words of their own: of scripts without spaces, and all that are no letters or digits. */
+/**
+ * Matches characters that are treated as separate words: letters of scripts without spaces, and all characters except
+ * letters and digits.
+ */
 const standalone = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]|[^\p{L}\p{N}\s\u0085]/gu
 
 /**

@@ -44,7 +44,10 @@ export interface Consent {
   readonly stores: ReadonlyArray<Store>
 }
 
-/** What the merchant allows. `stores`: ids of the stores to which the connection is limited; empty: all stores. */
+/**
+ * The access that the merchant allows. `stores`: ids of the stores to which the connection is limited; empty: all
+ * stores.
+ */
 export interface Allowed {
   readonly tier: Tier
   readonly stores: ReadonlyArray<string>

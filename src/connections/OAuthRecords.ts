@@ -39,7 +39,7 @@ export const StoredConsent = Schema.Struct({
 })
 export type StoredConsent = typeof StoredConsent.Type
 
-/** What the merchant allowed: the chosen tier, and the limits of the connection. */
+/** The access that the merchant allowed: the chosen tier, and the limits of the connection. */
 export const Code = Schema.Struct({ ...terms, ...ConnectionBounds.fields })
 export type Code = typeof Code.Type
 

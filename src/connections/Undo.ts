@@ -57,7 +57,7 @@ export class Undo extends Context.Tag("catalog/Undo")<
       window: UndoWindow,
       after: EntityId
     ) => Effect.Effect<number, never, CurrentActor>
-    /** What an undo would do to the next `limit` entities. Writes nothing. */
+    /** Previews an undo of the next `limit` entities. Writes nothing. */
     readonly review: (
       id: ConnectionId,
       window: UndoWindow,
@@ -94,7 +94,7 @@ export class Undo extends Context.Tag("catalog/Undo")<
       const select = (id: ConnectionId, window: UndoWindow, after: EntityId, limit: number) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
-          // Reads one entity more, to know whether another part follows.
+          // Reads one more entity than a page has, to see whether another page follows.
           const found = yield* repo.written(accountId, id, window, after, limit + 1)
           const ids = found.slice(0, limit)
           return { ids, next: found.length > limit ? (ids.at(-1) ?? null) : null }

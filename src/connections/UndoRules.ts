@@ -32,7 +32,7 @@ export const WrittenField = Schema.Struct({
   now: Schema.NullOr(Schema.String),
   /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
   before: Schema.NullOr(Schema.String),
-  /** Who changed the field after the connection. Null: nobody. */
+  /** The actor that changed the field after the connection. Null: no actor did. */
   laterActor: Schema.NullOr(HistoryActor),
   /** If the later change is an undo: the connection whose writes it undid. */
   laterUndoOf: Schema.NullOr(ConnectionId)
@@ -47,7 +47,7 @@ export type WrittenField = typeof WrittenField.Type
 export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
 export type LeftReason = typeof LeftReason.Type
 
-/** What an undo does to a field. If `left` is null, the value changes from `now` back to `before`. */
+/** The effect of an undo on a field. If `left` is null, the value changes from `now` back to `before`. */
 export const FieldUndo = Schema.Struct({
   ...WrittenField.omit("isThere", "laterUndoOf").fields,
   left: Schema.NullOr(LeftReason)

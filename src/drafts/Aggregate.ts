@@ -87,7 +87,7 @@ const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Sche
 
 /** The tags in a value, which is a JSON list in a string. Other text counts as one tag. */
 const tagsOf = (value: string): ReadonlyArray<string> =>
-  // The first character is checked before decoding: a decoder that fails is slow, and most versions have no tags of their own.
+  // Most versions have no tag overrides. Checking the first character avoids a decoder that fails, which is slow.
   value.trimStart().startsWith("[") ? Either.getOrElse(decodeTags(value), () => [value]) : [value]
 
 const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>

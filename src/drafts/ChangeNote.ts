@@ -12,8 +12,8 @@ export interface MovedEntities {
 }
 
 /**
- * What a transaction changed, for readers that bring an earlier result up to date (scans of data health). It names everything
- * that such a reader cannot find out from the present state of the changed entities.
+ * The changes of a transaction, for readers that update an earlier result (scans of data health). It contains what they
+ * cannot derive from the current state of the changed entities.
  */
 export interface ChangeNote {
   /** The entities with another value, version, publish state, gallery or translation; and media that entered or left a gallery. */
@@ -32,7 +32,7 @@ const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updat
   return [...(old ?? []), ...(now ?? [])].filter((id) => old?.has(id) !== now?.has(id))
 }
 
-/** What a plan changes. */
+/** The changes that a plan makes. */
 export const noteOf = ({ created, drafted, stamped, updated }: Plan): ChangeNote => {
   const entities = new Set<EntityId>([...stamped, ...drafted])
   const skus = new Set<string>()

@@ -107,7 +107,10 @@ const languageOf = (locale: string): string | undefined => {
   return language === "und" ? undefined : language
 }
 
-/** The currency code in upper case. Undefined: the text is no code, or it is XXX, the ISO 4217 code for "no currency". */
+/**
+ * The currency code in upper case. Undefined: the text is not a currency code, or it is XXX, the ISO 4217 code for "no
+ * currency".
+ */
 const currencyOf = (currency: string): string | undefined =>
   /^[A-Za-z]{3}$/.test(currency) && currency.toUpperCase() !== "XXX" ? currency.toUpperCase() : undefined
 

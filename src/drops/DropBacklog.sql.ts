@@ -4,7 +4,7 @@ import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
-/** What a due start or end of a drop waits for: the import that locks the account, or a process. */
+/** The reason why a due start or end of a drop waits: an import locks the account, or all processes are busy. */
 const waits = ["import", "worker"] as const
 
 const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, lateness: Schema.Number })

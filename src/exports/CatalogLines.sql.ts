@@ -10,7 +10,7 @@ import { AccountId } from "../model/Ids.ts"
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
-/** Some entities as lines of JSON. `last`: place of the last one; null: there are no more. */
+/** A batch of entities as lines of JSON. `last`: the position of the last one; null: there are no more. */
 const Lines = Schema.Struct({
   lines: Schema.String,
   entities: Schema.Number,

@@ -17,7 +17,7 @@ export type WriteExport = (text: string, done: number, total: number) => Effect.
 /** Maximum bytes of one part. */
 const partBytes = 131_072
 
-/** Opens a temporary file that has no name any more, so that it is gone when the process is. */
+/** Opens a temporary file and removes its name, so that the system deletes it when the process ends. */
 const openUnnamed = Effect.acquireRelease(
   Effect.promise(async () => {
     const path = join(tmpdir(), `catalog-export-${randomUUID()}`)

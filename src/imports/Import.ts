@@ -54,7 +54,7 @@ export const ImportSummary = Schema.Struct({
   unlinked: laterCount,
   beside: Schema.optionalWith(Schema.NullOr(MirrorSummary), { default: () => null }),
   metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
-  /** null: the import is no applied export, or the store has no platform that can be read. */
+  /** null: this is not an applied CSV import, or the store has no platform that can be read. */
   answer: Schema.optionalWith(Schema.NullOr(StoreAnswer), { default: () => null }),
   ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int })),
   problems: Schema.optionalWith(Schema.Array(ImportProblem), { default: () => [] }),

@@ -18,7 +18,7 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
   const read = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Row,
-    // The lease of a process that works ends later than now; that of a killed process is taken over within 75 s.
+    // While a process works, its lease ends in the future. The import of a killed process is taken over within 75 s.
     execute: () => sql`
       SELECT r.phase, count(*) AS count,
              extract(epoch FROM app_now() - min(r.created_at))::float8 AS age,

@@ -47,7 +47,8 @@ const makeBatchPlanning = Effect.gen(function* () {
   ) =>
     transaction.run(
       Effect.gen(function* () {
-        // An import with the exclusive lock locks entities in another order. Running beside it could deadlock.
+        // An import that holds the exclusive lock locks entities in another order. Running at the same time could
+        // deadlock.
         yield* importLock.share(accountId)
         const skusOf = ({ variants }: ImportedProduct) =>
           variants.flatMap(({ values }) => (values.sku && !sharedSkus.has(values.sku) ? [values.sku] : []))

@@ -14,7 +14,9 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
   Effect.gen(function* () {
     const repo = yield* ImportsRepo
 
-    /** Applies the rest of an import. Fails the import if the source was still being read, or after too many takeovers. */
+    /**
+     * Continues to apply an import. Fails the import if its source was still being read, or after too many takeovers.
+     */
     const continueImport = (lease: LeasedRun, report: ReportProgress) =>
       Effect.gen(function* () {
         const { accountId, id, phase, takeovers } = lease

@@ -43,7 +43,7 @@ export const jobKinds: Readonly<
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
 export type JobError = typeof JobError.Type
 
-/** Why a job cannot go on, and what to do next. Both are sentences for people. */
+/** Why a job cannot continue, and what to do next. Both are sentences for people. */
 export const JobProblem = Schema.Struct({ why: Schema.String, next: Schema.String })
 export type JobProblem = typeof JobProblem.Type
 
@@ -79,5 +79,5 @@ const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
 /** Whether a job has steps left. */
 export const isOpen = ({ state }: { readonly state: JobState }): boolean => open.includes(state)
 
-/** Thrown by a step that cannot go on. The steps before it stay done. */
+/** Thrown by a step that cannot continue. The results of earlier steps stay. */
 export class JobStopped extends Schema.TaggedError<JobStopped>()("JobStopped", JobProblem.fields) {}

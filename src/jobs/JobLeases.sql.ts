@@ -21,7 +21,7 @@ export const makeJobLeases = (
   sql: SqlClient,
   holder: string
 ): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
-  // Reads all accounts. What it finds is only a hint: the row is checked again when it is taken.
+  // Reads all accounts. The result is only a hint: each row is checked again when it is claimed.
   const due = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Place,

@@ -11,7 +11,7 @@ import { JobsRepo, type NewJob } from "./JobsRepo.ts"
 /** Maximum number of jobs in one list. */
 const maxListed = 100
 
-/** The states that a command applies to, the state that it leads to, and the refusal in other states. */
+/** For each command: the states in which it is allowed, the state that it sets, and the refusal in other states. */
 const commands = {
   pause: { from: ["queued", "running"], to: "paused", refusal: "only a job that is queued or running can be paused" },
   resume: { from: ["paused", "failed"], to: "queued", refusal: "only a paused or failed job can be resumed" },

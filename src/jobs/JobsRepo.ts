@@ -30,7 +30,7 @@ export interface ClaimedJob {
   readonly actor: Actor
 }
 
-/** What a finished step saves. `cursor` null: the job is done. */
+/** The data that a finished step saves. `cursor` null: the job is done. */
 export interface SavedStep {
   readonly cursor: unknown
   readonly done: number

@@ -27,7 +27,10 @@ const channelOf = ({ currency, domain, id, name, primary_locale }: Store) =>
     ...[domain, primary_locale, currency].map((text) => quoted(text, 2 * maxNameCharacters))
   ].join(", ")}`
 
-/** The instructions of an account: what all tools have in common, the pages where a person goes on, then a line per store. */
+/**
+ * The instructions for an account: rules that apply to all tools, the pages where a person can continue, then one line
+ * per store.
+ */
 export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): string => {
   const { connections, entity } = pagesOf(baseUrl)
   const pages = `A person publishes and edits a master at ${entity("MASTER_ID")}, and undoes what a connection changed at ${connections}.`

@@ -11,7 +11,7 @@ const codeOfStatus = (status: number, rpcCode: number) => {
 /** Maximum characters of a text in an error of the SDK. The SDK repeats what the client sent, some of it twice. */
 const errorTextLimit = 1_000
 
-/** Makes all texts in a value safe to repeat. */
+/** Makes every text in a value safe to repeat in an answer (see `shown`). */
 const shownIn = (part: unknown): unknown => {
   if (typeof part === "string") return shown(part, errorTextLimit)
   if (Array.isArray(part)) return part.map(shownIn)

@@ -112,7 +112,7 @@ export const readMessage = (request: HttpServerRequest.HttpServerRequest, reques
           requestId
         )
       )
-    // `tools/call` without an id is a notification and not a tool call, so the smaller limit applies.
+    // `tools/call` without an id is a notification, which runs no tool, so the smaller limit applies.
     if (bytes.length > messageLimitBytes && calledBy(message) === undefined)
       return yield* Effect.fail(tooLarge(requestId))
     return message

@@ -49,10 +49,9 @@ const hasShortRows = (text: string): boolean => {
 export type RenamePage = (text: string) => string | undefined
 
 /**
- * Renames the members of a page in its JSON text. In compact JSON, as the database writes it, quotes inside strings are escaped,
- * so `,"id":` is always the name of a member. To parse a page of 50 rows, rename its objects and serialize it would take about
- * 200 µs (`npm run bench -- tool-calls`); a test compares both results. Undefined: pages of this schema must be parsed, because
- * newNames finds no mapping.
+ * Renames the members of a page in its JSON text. The database writes compact JSON, and quotes inside strings are
+ * escaped, so `,"id":` is always the name of a member. Parsing a page of 50 rows, renaming its objects and serializing
+ * it would take about 200 µs (`npm run bench -- tool-calls`). A test compares both ways.
  */
 export const makeRenamePage = (success: SchemaAST.AST): RenamePage | undefined => {
   const names = newNames(success)

@@ -72,13 +72,13 @@ const accountOf = (issues: ReadonlyArray<Issue>) => {
   return `${told.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
 }
 
-/** What a refusal includes beside its error. `lock`: for `PimLocked`, a description of the import. */
+/** Data for a refusal's text in addition to its error. `lock`: for `PimLocked`, a description of the import. */
 export interface Surroundings {
   readonly pages: Pages
   readonly lock: string
 }
 
-/** What a person can do about the issues. Empty for most. */
+/** Advice for the person, by issue. Empty for most issues. */
 const remedyOf = (issues: ReadonlyArray<Issue>) =>
   issues.some(({ message }) => message.includes(noPlatform))
     ? "The operator of this service can link the store to its platform."

@@ -22,7 +22,7 @@ const StoredActor = Schema.Union(
   Schema.TaggedStruct("Cli", { accountId: AccountId })
 )
 /**
- * An actor as it is stored with work that is carried out later. The type makes a new kind of actor fail to compile until it
- * can be stored.
+ * The stored form of an actor, for work that runs later. A new kind of actor does not compile until it has a stored
+ * form.
  */
 export const ActorJson: Schema.Schema<Actor, typeof StoredActor.Encoded> = StoredActor

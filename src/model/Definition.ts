@@ -136,7 +136,7 @@ export const ExportedMetafield = Schema.Struct({
   ownerType: Schema.Literal("product", "variant"),
   /** `namespace.key` */
   key: Schema.String,
-  /** The metafield's name in the header of its column, `""` if the header has no name. */
+  /** The metafield's name in the header of its CSV column; `""` if the header has no name. */
   name: Schema.optionalWith(Schema.String, { default: () => "" }),
   /** The type of all values of the metafield. */
   type: Schema.optionalWith(Schema.String, { default: () => singleLineText }),

@@ -1,6 +1,9 @@
 const entriesOf = (record: object) => Object.entries(record).filter(([, member]) => member !== undefined)
 
-/** Whether two values are equal as JSON. The order of members is ignored, because that of attributes depends on their source. */
+/**
+ * Whether two values are equal as JSON. The order of members is ignored, because it differs between sources of
+ * attributes.
+ */
 export const sameJson = (before: unknown, after: unknown): boolean => {
   // Unchanged parts are the same object, which makes the comparison fast.
   if (before === after) return true

@@ -121,7 +121,8 @@ const makePublishOne = Effect.gen(function* () {
           row(asked.right.outcome)
           for (const id of asked.right.waiting) waiting.add(id)
         } else if (asked.left._tag === "ValidationFailed" && channels === undefined && state?.pending_publish === false)
-          // The store has no platform, but the caller did not name it and nothing is pending there: not a refusal.
+          // The caller did not name this store, the store has no platform and nothing is pending there, so it is not
+          // listed as refused.
           row(upToDate)
         // Requests for other channels may have succeeded, so a failure becomes a row of the result.
         else if (asked.left._tag === "ValidationFailed" || stores.length > 0)

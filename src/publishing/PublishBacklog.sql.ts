@@ -5,9 +5,9 @@ import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /**
- * What a pending publish waits for. `running`: a process publishes it now. `retry`: for the time of its next attempt, after the
- * store's platform failed. `import`: for the import that locks the account. `unlinked`: its store is not linked. `worker`: only
- * for a process that is free, or for an earlier publish of the same entities.
+ * Why a pending publish waits. `running`: it does not wait, a process publishes it now. `retry`: the store's platform
+ * failed, and the time of the next attempt has not come. `import`: an import locks the account. `unlinked`: its store
+ * is not linked. `worker`: all workers are busy, or an earlier publish of the same entities must end first.
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 

@@ -64,7 +64,7 @@ class Lanes {
     return undefined
   }
 
-  /** Refuses the newest waiter of the longest lane, if that lane has at least two waiters more than `length`. */
+  /** Refuses the newest waiter of the longest lane, if that lane is longer than `length` by at least two. */
   private dropFromLongest(length: number): boolean {
     let longest: readonly [string, Array<Waiter>] | undefined
     for (const entry of this.waiters) if (entry[1].length > (longest?.[1].length ?? length + 1)) longest = entry

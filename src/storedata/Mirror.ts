@@ -21,8 +21,8 @@ import { MirrorRepo, type TakenOver } from "./MirrorRepo.ts"
 const itemsAtOnce = 100
 
 /**
- * Copies a store's data outside its catalog from the platform: markets, definitions, metaobject entries and translations. An
- * import stages the data first and applies it after the review.
+ * Copies markets, definitions, metaobject entries and translations of a store from its platform. An import stages the
+ * data first and applies it after the review.
  */
 export class Mirror extends Context.Tag("catalog/Mirror")<
   Mirror,
@@ -74,7 +74,9 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
 
       return {
         stage: Effect.fn("Mirror.stage")(function* (accountId, importId, store) {
-          /** Stages the records of a stream. Returns the number of all records, or of those of the kind `counted`. */
+          /**
+           * Stages the records of a stream. Returns the number of records, or, with `counted`, of records of that kind.
+           */
           const stage = (items: Stream.Stream<MirrorItem, PlatformReadError>, counted?: MirrorItem["kind"]) =>
             items.pipe(
               Stream.mapEffect(staged),

@@ -59,7 +59,7 @@ export const layerMirrorRepoMemory = Layer.effect(
           staged.delete(importId)
           return { ...account, staged }
         }),
-      // In memory, staged records have no time, so none is abandoned.
+      // In memory, staged records have no time, so none of them counts as abandoned.
       forgetAbandoned: Effect.succeed(0)
     }
     return memory

@@ -14,7 +14,9 @@ export interface TakenOver {
   readonly translated: ReadonlyArray<EntityId>
 }
 
-/** The data of stores outside their catalogs. An import stages it, and then applies it. */
+/**
+ * Markets, definitions, metaobject entries and translations of stores. An import stages them, and then applies them.
+ */
 export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
   MirrorRepo,
   {

@@ -15,8 +15,8 @@ export interface Rotation {
 }
 
 /**
- * Encrypts all saved tokens of an account with the current key. It can be repeated and interrupted: each token is replaced by
- * itself, and only if nobody replaced it meanwhile. ValidationFailed: SECRET_KEY is not set.
+ * Encrypts all saved tokens of an account with the current key. It can be repeated and interrupted: each token is
+ * replaced separately, and only if it has not changed meanwhile. ValidationFailed: SECRET_KEY is not set.
  */
 export const makeRotateSecrets = Effect.gen(function* () {
   const repo = yield* StoresRepo

@@ -26,7 +26,7 @@ export const makeStoreJobKinds = Effect.gen(function* () {
   const repo = yield* StoresRepo
   const { onLinkedAgain, onUnlinked } = yield* UnlinkHook
 
-  /** Derives the next entities. Null: there are no more. */
+  /** Updates the derived fields of the next entities. Null: there are no more. */
   const deriveNext = (accountId: AccountId, storeId: StoreId, after: EntityId | null, size: number) =>
     Effect.gen(function* () {
       const { entities, last, moved, stale } = yield* repo.refresh(accountId, storeId, after, size)
@@ -59,8 +59,8 @@ export const makeStoreJobKinds = Effect.gen(function* () {
             yield* end(accountId, storeId)
             return { _tag: "Progress", cursor: null, done: 0 }
           }
-          // Every writer of the account shares this lock, so they wait for one step at most. A review relies on the entities
-          // as they are.
+          // All writers of the account share this lock, so they wait for at most one step. It keeps reviews from
+          // starting, because a review requires that the entities do not change.
           if (Option.isSome(yield* importLock.take(accountId)))
             return { _tag: "Wait", why: "the end of an import or of its review" }
           const { entities, last } = yield* deriveNext(accountId, storeId, cursor?.after ?? null, size)

@@ -17,7 +17,7 @@ export interface KnownStore {
 export interface Refreshed {
   /** Their number. */
   readonly entities: number
-  /** The last of them. Null: there are no more. */
+  /** The id of the last entity. Null: there are no more. */
   readonly last: EntityId | null
   /** The entities that must be derived again. For variants: their products. */
   readonly stale: ReadonlyArray<EntityId>

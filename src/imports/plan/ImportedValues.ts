@@ -34,7 +34,7 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
   const given = Object.keys(imported.values)
   if (!isComplete) return given
   const layers = [effectiveOn(entity, storeId), versionOn(entity, storeId)?.accepted?.attributes ?? {}]
-  // Platforms have no metafields of files.
+  // Files have no metafields on the platforms.
   const metafields = entity.kind === "media" ? [] : layers.flatMap(Object.keys).filter((key) => key.includes("."))
   const platformKeys = imported.isOurs ? listPlatformKeys(entity, imported, storeId) : []
   const all = new Set([...Object.keys(builtInFields[entity.kind]), ...metafields, ...given])

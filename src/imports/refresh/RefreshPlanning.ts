@@ -109,7 +109,8 @@ export const makeRefreshPlanning = Effect.gen(function* () {
   return (accountId: AccountId, source: ImportSource, id: ImportId, groups: ReadonlyArray<RecordGroup>) =>
     transaction.run(
       Effect.gen(function* () {
-        // An import with the exclusive lock locks entities in another order. Running beside it could deadlock.
+        // An import that holds the exclusive lock locks entities in another order. Running at the same time could
+        // deadlock.
         yield* importLock.share(accountId)
         const roots = groups.map(([root]) => root)
         const platformIds = roots.flatMap((root) => root.related)

@@ -82,7 +82,7 @@ export type LiveCollection = typeof LiveCollection.Type
 
 const fileHead = { id: Str, alt: NullOr(Str), fileStatus: Str }
 
-/** A file. GenericFile is no media of the catalog, so it has only the common fields. */
+/** A file. Only common fields are read of a GenericFile, because the catalog has no such kind of media. */
 export const FileValues = Schema.Union(
   Struct({
     __typename: Schema.Literal("MediaImage"),
