@@ -13,7 +13,7 @@ export const Account = Schema.Struct({
   id: AccountId,
   name: Schema.NonEmptyString,
   createdAt: Timestamp,
-  /** Since when the account is being deleted. Null: it is not. */
+  /** Start of the account's deletion. Null: the account is not being deleted. */
   deletingSince: Schema.NullOr(Timestamp)
 })
 export type Account = typeof Account.Type
@@ -35,7 +35,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
     /** Every account, oldest first. */
     readonly accounts: Effect.Effect<ReadonlyArray<Account>>
-    /** Stores a new key. False: the account has a key with this id already. */
+    /** Stores a new key. False: a key with this id already exists. */
     readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
     /** All keys of the account, including revoked and expired ones, oldest first. */
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>

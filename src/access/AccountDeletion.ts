@@ -15,11 +15,12 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
   AccountDeletion,
   {
     /**
-     * Begins to delete the actor's account. From now on its keys, sessions and connections are refused, nothing is published and
-     * no drop starts. A job deletes all rows; what stays is one record with id, name, times and author.
+     * Starts to delete the actor's account. From now on, its keys, sessions and connections are refused, nothing is
+     * published and no drop starts. A job deletes all rows. One record stays, with the account's id and name, the times
+     * and the author.
      *
-     * `name`: the name of the account, which confirms the deletion. NotFound: no such account. ValidationFailed: another name, or
-     * the account is being deleted already. PimLocked: an import is under review or being applied.
+     * `name`: the name of the account, as a confirmation. NotFound: no such account. ValidationFailed: `name` is wrong,
+     * or the account is being deleted already. PimLocked: an import is under review or being applied.
      */
     readonly begin: (name: string) => Effect.Effect<Job, NotFound | ValidationFailed | PimLocked, CurrentActor>
   }
@@ -45,7 +46,7 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
             )
           return yield* transaction.run(
             Effect.gen(function* () {
-              // First the jobs, then the import lock: a step of a job locks them in this order.
+              // Locks the jobs before the import lock, in the same order as a step of a job.
               if (!(yield* repo.begin(accountId)))
                 return yield* ValidationFailed.at("id", "the account is being deleted already: see `catalog jobs list`")
               if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
@@ -64,7 +65,7 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
   )
 }
 
-/** The table that the next step deletes from. */
+/** The table from which the next step deletes rows. */
 const Cursor = Schema.Struct({ table: Schema.String })
 
 /** The kind of jobs that delete the rows of an account, in bounded steps, table by table. */
@@ -81,7 +82,8 @@ export const makeDeletionKinds = Effect.gen(function* () {
     step: ({ accountId, cursor, id, size }) =>
       Effect.gen(function* () {
         const tables = yield* repo.tables
-        // A table that a newer version removed: begin again, which costs little.
+        // If a newer version has removed the table, start with the first one again; tables without rows take little
+        // time.
         const at = Math.max(0, tables.indexOf(cursor?.table ?? ""))
         let done = 0
         for (const table of tables.slice(at)) {
@@ -89,7 +91,7 @@ export const makeDeletionKinds = Effect.gen(function* () {
           if (done >= size) return { _tag: "Progress", cursor: { table }, done } as const
         }
         if (done > 0) return { _tag: "Progress", cursor: { table: tables.at(-1) ?? "" }, done } as const
-        // A write that was under way when the deletion began can have left rows in an earlier table.
+        // A write that was running when the deletion started may have left rows in an earlier table.
         yield* importLock.take(accountId)
         const job = yield* jobs.find(accountId, id)
         const by = Option.match(job, {

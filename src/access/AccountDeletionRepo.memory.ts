@@ -13,7 +13,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyDeletion: Pick<MemorySlices, "deletingSince"> = { deletingSince: null }
 
-/** An account in memory is one value, so there is nothing to delete in steps, and no record is kept of it. */
+/** In memory, an account is one value, so it is deleted at once, without steps and without a record. */
 export const layerAccountDeletionRepoMemory = Layer.effect(
   AccountDeletionRepo,
   Effect.map(MemoryStore, (store) => ({

@@ -5,7 +5,10 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { AccountId } from "../model/Ids.ts"
 
-/** Rows of access, which are few: they are deleted before the job begins. Rows that refer to others come first. */
+/**
+ * Tables of access. They have few rows, which are deleted before the job starts. Tables that refer to others come
+ * first.
+ */
 const accessTables = [
   "password_link",
   "session",
@@ -26,15 +29,18 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
   AccountDeletionRepo,
   {
     /**
-     * Marks the account, deletes its keys, users and connections, unlinks its stores, stops its drops and cancels its open jobs.
-     * False: it is marked already.
+     * Marks the account as being deleted, deletes its keys, users and connections, unlinks its stores, stops its drops
+     * and cancels its open jobs. False: it is marked already.
      */
     readonly begin: (accountId: AccountId) => Effect.Effect<boolean>
-    /** Tables with rows of accounts. Rows that refer to others come first. */
+    /** Tables with rows of accounts. Tables that refer to others come first. */
     readonly tables: Effect.Effect<ReadonlyArray<string>>
     /** Deletes up to `limit` rows of the account from a table and returns their number. */
     readonly deleteSome: (accountId: AccountId, table: string, limit: number) => Effect.Effect<number>
-    /** Deletes the account and its last rows, and records that it was. False: other rows are left, and nothing was deleted. */
+    /**
+     * Deletes the account and its last rows, and records the deletion. False: other tables still have rows, and nothing
+     * was deleted.
+     */
     readonly finish: (accountId: AccountId, by: HistoryActor) => Effect.Effect<boolean>
   }
 >() {

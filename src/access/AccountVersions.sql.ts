@@ -5,7 +5,7 @@ import { type Context, Effect } from "effect"
 import type { DirectQuery } from "../database/DirectQuery.ts"
 import { oneServer } from "../database/PlannerHints.ts"
 
-/** How a look-up of credentials gets the versions of their accounts. */
+/** SQL that adds the accounts' versions to a look-up of credentials. */
 interface AccountVersions {
   /** A column for the SELECT list, and a join for the FROM clause. Empty on a cluster. */
   readonly column: Fragment
@@ -15,9 +15,9 @@ interface AccountVersions {
 }
 
 /**
- * On one database server the look-up joins `account_state`. On a cluster the credentials are on the coordinator, and each
- * account's version is on the node of its shard. A join would ask all nodes and take fourteen times as long as a look-up and one
- * statement per account.
+ * On one database server, the look-up joins `account_state`. On a cluster, credentials are on the coordinator and
+ * versions on the nodes of the accounts. A join would query all nodes and take fourteen times as long as a look-up
+ * followed by one statement per account.
  */
 export const makeAccountVersions = (
   sql: SqlClient.SqlClient,

@@ -2,14 +2,14 @@ import { Clock, Data, Duration, Effect } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 
-/** Look-ups of keys fail although the database works, so only a restart of the process helps. */
+/** Look-ups of keys fail although the database works, so the process must be restarted. */
 export class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
   override get message() {
     return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process exits so that its supervisor restarts it.`
   }
 }
 
-/** Tests the look-up of keys that every request needs. Unavailable: no answer within 2.5 s. */
+/** Runs the look-up of keys that every request needs. Unavailable: it took longer than 2.5 s. */
 export const lookUpAnswers: Effect.Effect<void, Unavailable, ApiKeys> = Effect.flatMap(ApiKeys, ({ probe }) =>
   probe.pipe(
     Effect.disconnect,

@@ -29,7 +29,7 @@ export const JobHandlers = JobRpcs.toLayer(
           Effect.gen(function* () {
             const before = yield* jobs.get(yield* jobId(id))
             if (!isOpen(before)) return before
-            // Its publishes are carried out here too: there may be no server.
+            // This process also runs the job's publishes, because there may be no server.
             const isPublishing = before.kind === "publish_waiting" || before.kind === "publish_selected"
             const settle = worker.settle(before.id, report)
             const job = yield* isPublishing ? Effect.raceFirst(settle, publishing.work) : settle

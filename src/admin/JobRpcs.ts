@@ -11,13 +11,16 @@ export const JobRpcs = RpcGroup.make(
   /** The newest 100, newest first. */
   Rpc.make("listJobs", { payload: { account }, success: Schema.Array(Job), error: Refusal }),
   Rpc.make("showJob", { payload: aboutJob, success: Job, error: Schema.Union(Refusal, NotFound) }),
-  /** ValidationFailed: the job is in a state in which this is not possible. */
+  /** ValidationFailed: the command is not allowed in the job's state. */
   Rpc.make("commandJob", {
     payload: { ...aboutJob, command: Schema.Literal("pause", "resume", "cancel") },
     success: Job,
     error: Schema.Union(Refusal, NotFound, ValidationFailed)
   }),
-  /** Runs the job, next to any workers, until it has ended or is paused; the job about twice a second. */
+  /**
+   * Runs the job in this process, next to any workers, until it has ended or is paused. Streams the job about twice a
+   * second.
+   */
   Rpc.make("followJob", {
     payload: aboutJob,
     success: Job,

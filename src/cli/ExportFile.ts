@@ -8,7 +8,7 @@ import { draw } from "./ProgressLine.ts"
 
 const number = (count: number) => count.toLocaleString("en")
 
-/** The time left at the speed until now, for example "2 min 5 s left". Empty until something is done. */
+/** The estimated remaining time, for example "2 min 5 s left". Empty before the first progress. */
 const timeLeft = (done: number, total: number, millis: number) => {
   if (done === 0 || done >= total) return ""
   const seconds = Math.ceil(((millis / done) * (total - done)) / 1_000)

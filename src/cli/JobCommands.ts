@@ -18,11 +18,11 @@ const missing = (account: Option.Option<string>, id: string) =>
 
 const number = (count: number) => count.toLocaleString("en")
 
-/** How far a job is, for example "1,200 of 40,000 entities". */
+/** The progress of a job, for example "1,200 of 40,000 entities". */
 const progressOf = ({ done, kind, state, total }: Job) =>
   `${number(done)}${total === null || state === "done" ? "" : ` of ${number(Math.max(total, done))}`} ${jobKinds[kind].items}`
 
-/** A job for people: progress, result, refusals and what to do next. */
+/** The lines that describe a job: progress, result, refused items and the next command. */
 export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   `${job.title} (${job.id}): ${job.state}, ${progressOf(job)}`,
   `  begun ${seconds(job.created_at)} by ${job.author.name ?? job.author.kind}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
@@ -90,7 +90,7 @@ export const jobsCommand = Command.make("jobs").pipe(
   ])
 )
 
-/** As `followJob`, for a job that deletes itself at its end. */
+/** Like `followJob`, for a job that deletes its own row at the end. */
 export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
   Effect.catchIf(
     followJob(account, begun),
@@ -98,7 +98,7 @@ export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
     () => Effect.void
   )
 
-/** Follows a job to its end, with a line of progress. Refused: it failed, was cancelled or is paused. */
+/** Follows a job to its end, with a line of progress. Refused: it has failed, was cancelled or is paused. */
 export const followJob = (account: Option.Option<string>, begun: Job) =>
   Effect.gen(function* () {
     const last = yield* Stream.runFoldEffect(

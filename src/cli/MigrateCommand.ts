@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
 
-/** Imported when it is needed, because it loads the SQL client, which few commands use. */
+/** Imported only when needed: few commands use the SQL client. */
 const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
 /**
@@ -22,7 +22,7 @@ const migratedByHolder = Effect.gen(function* () {
   return []
 }).pipe(withAdmin)
 
-/** Distributes the tables. On the embedded engine there is nothing to distribute over. */
+/** Distributes the tables. Refused on the embedded engine, which has no nodes. */
 const distributed = Effect.flatMap(
   Effect.promise(() => import("../database/Distribution.ts")),
   ({ distribute }) => settled(() => distribute)

@@ -131,7 +131,7 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
-/** Time after a failed watch until the process exits even if finalizers hang. */
+/** Maximum time between a failed watch and the exit of the process, in case finalizers hang. */
 const endsAtLatest = Duration.seconds(20)
 
 const watching = (config: AppConfig) =>
@@ -142,7 +142,10 @@ const watching = (config: AppConfig) =>
     )
   )
 
-/** Runs the server and its watch in one scope. A race outside would close the database while requests are still answered. */
+/**
+ * Runs the server and its watch in one scope. Racing them outside would close the database before running requests are
+ * answered.
+ */
 const serve = (config: AppConfig) =>
   Layer.build(
     Greeting(config).pipe(
@@ -154,9 +157,10 @@ const serve = (config: AppConfig) =>
     Effect.zipRight(watching(config)),
     Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
-    // Every line of a request has its id.
+    // Adds the request's id to every log line of a request.
     Effect.locallyWith(FiberRef.currentLoggers, HashSet.map(Logger.mapInputOptions(withRequestId))),
-    // Inside the services, whose tables the metrics count; around the server, whose requests it traces.
+    // Provided inside the services, because the metrics read their tables, and outside the server, because it traces
+    // requests.
     Effect.provide(Layer.provide(layerTelemetry(config.telemetry), BacklogMetrics.layer)),
     Effect.catchTag("CannotServeMetrics", ({ message }) => Effect.fail(new Refused({ message }))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))

@@ -26,8 +26,9 @@ export const planChanges = (
 }
 
 /**
- * Computes the derived fields of all locked entities again, after stores were linked or unlinked. No change_seq and no revision
- * rises. If a product or one of its variants is locked, the product and all its variants must be locked.
+ * Computes the derived fields of all locked entities again, after stores were linked or unlinked. change_seq and
+ * revisions stay the same. If a product or one of its variants is locked, the product and all its variants must be
+ * locked.
  */
 export const planDerivations = (locked: Locked): Plan => {
   const planner = new ChangePlanner(locked)

@@ -6,7 +6,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId } from "../model/Ids.ts"
 
-/** The first line of an export of the whole catalog, the lines of its stores, and its number of entities. */
+/** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
@@ -20,7 +20,10 @@ export type EntityLines = typeof Lines.Type
 
 export interface CatalogLines {
   readonly head: (accountId: AccountId) => Effect.Effect<CatalogHead>
-  /** The next entities of a kind, in the order of their last change. `after`: place of the entity before; 0: from the first on. */
+  /**
+   * The next entities of a kind, in the order of their last change. `after`: the position of the previous entity; 0:
+   * start with the first.
+   */
   readonly lines: (accountId: AccountId, kind: EntityKind, after: number, limit: number) => Effect.Effect<EntityLines>
 }
 

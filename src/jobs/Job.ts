@@ -4,8 +4,8 @@ import { JobId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /**
- * `queued`: no process works on it just now. `running`: a process holds its lease. `paused`: until it is resumed. The others
- * are ends; a failed job can be resumed.
+ * `queued`: no process works on it at the moment. `running`: a process holds its lease. `paused`: it waits until it is
+ * resumed. In the other states the job has ended; a failed job can be resumed.
  */
 export const JobState = Schema.Literal("queued", "running", "paused", "cancelled", "failed", "done")
 export type JobState = typeof JobState.Type
@@ -19,7 +19,10 @@ export const JobKindName = Schema.Literal(
 )
 export type JobKindName = typeof JobKindName.Type
 
-/** Facts about each kind. `items`: what progress counts. `whyUncancellable`: null if a job of the kind can be cancelled. */
+/**
+ * Properties of each kind. `items`: the items that the progress counts. `whyUncancellable`: null if a job of the kind
+ * can be cancelled.
+ */
 export const jobKinds: Readonly<
   Record<JobKindName, { readonly items: string; readonly whyUncancellable: string | null }>
 > = {
@@ -50,13 +53,13 @@ export type JobProblem = typeof JobProblem.Type
 /** Maximum number of refused items that a job keeps. */
 export const maxJobErrors = 100
 
-/** A job as people see it. */
+/** A job as commands and pages show it. */
 export const Job = Schema.Struct({
   id: JobId,
   kind: JobKindName,
   title: Schema.String,
   state: JobState,
-  /** Number of items that are done, and of all; null: unknown. */
+  /** Number of processed items, and of all items; null: unknown. */
   done: Schema.Number,
   total: Schema.NullOr(Schema.Number),
   /** Named counts, for example of publish requests. */
@@ -66,7 +69,7 @@ export const Job = Schema.Struct({
   error_count: Schema.Number,
   problem: Schema.NullOr(JobProblem),
   waiting_for: Schema.NullOr(Schema.String),
-  /** Who began it. */
+  /** The actor that created the job. */
   author: HistoryActor,
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),

@@ -31,8 +31,8 @@ export interface StepInput<Input, Cursor> {
 }
 
 /**
- * A kind of job. `step` runs inside a transaction that also saves its cursor, so it is carried out exactly once. Its size
- * follows the time that steps take: see `JobRunner`.
+ * A kind of job. `step` runs inside the transaction that also saves its cursor, so its effects in the database happen
+ * exactly once. The size of a step is adapted to the time that steps take: see `JobRunner`.
  */
 export interface JobKind<Input, InputJson, Cursor, CursorJson> {
   readonly name: JobKindName
@@ -46,7 +46,7 @@ export interface JobKind<Input, InputJson, Cursor, CursorJson> {
 /** A kind whose input and cursor are JSON values. */
 export type AnyJobKind = JobKind<unknown, unknown, unknown, unknown>
 
-/** Hides the types of a kind behind its schemas. A stored value that does not fit is a defect. */
+/** Hides the types of a kind behind its schemas. Dies if a stored value does not match them. */
 export const anyKind = <Input, InputJson, Cursor, CursorJson>(
   kind: JobKind<Input, InputJson, Cursor, CursorJson>
 ): AnyJobKind => {

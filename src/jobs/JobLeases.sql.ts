@@ -11,7 +11,7 @@ import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
 
-/** Jobs that one look for due jobs finds. Others that look at the same time take some of them. */
+/** Maximum number of due jobs to read at once. Other processes may claim some of them first. */
 const maxCandidates = 20
 
 const Place = Schema.Struct({ accountId: AccountId, id: JobId })

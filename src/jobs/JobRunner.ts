@@ -11,20 +11,22 @@ import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
 
 /** Lifetime of a lease. A step extends it, and no other process takes a job while its step is inside a transaction. */
 const leaseSeconds = 30
-/** Steps are sized so that each takes about this long: the account's writers may wait for one. */
+/** Target duration of a step. It is short, because the account's writers may wait for a step. */
 const stepMillis = 200
-/** After this long a job makes way for others that are due. */
+/** After this time, a job is released so that other due jobs can run. */
 const turnMillis = 2_000
-/** A step that this many processes began and none finished ends the job as failed. */
+/** A job fails if this many processes started the same step and none finished it. */
 const maxAttempts = 5
-/** Delay of a step that waits, for example for the end of an import, or for the database. */
+/**
+ * Delay before a waiting step is tried again. A step waits, for example, for the end of an import, or for the database.
+ */
 const waitSeconds = 5
 /** Interval between reports of a job that this process waits for. */
 const reportMillis = 500
-/** Interval between looks at a job that another process works on. */
+/** Interval between queries for a job that another process works on. */
 const lookInterval = Duration.millis(200)
 
-/** The size of the next step, by the time that the last one took. */
+/** The size of the next step, computed from the duration of the last one. */
 export const nextSize = (size: number, millis: number, max: number): number => {
   if (millis > 1.5 * stepMillis) return Math.max(1, Math.floor((size * stepMillis) / millis))
   return millis < 0.5 * stepMillis ? Math.min(max, size * 2) : size
@@ -32,13 +34,13 @@ export const nextSize = (size: number, millis: number, max: number): number => {
 
 type Turn = "again" | "ended"
 
-/** One step, and the ends of a turn. */
+/** Makes the functions that run one step, and that release a job after it. */
 const makeSteps = Effect.gen(function* () {
   const faults = yield* FaultInjector
   const repo = yield* JobsRepo
   const transaction = yield* Transaction
 
-  /** One step: its work, its cursor and its progress are committed together. */
+  /** Runs one step. Its work, its cursor and its progress are committed together. */
   const step = (job: ClaimedJob, kind: AnyJobKind, size: number) =>
     transaction
       .run(
@@ -77,7 +79,7 @@ const makeSteps = Effect.gen(function* () {
       next: `Remove the cause, then resume the job: it goes on after its last finished step.`
     })
 
-  /** A step failed for a reason that may pass. The steps before it are done. */
+  /** Releases a job after a step failed for a reason that may pass. Finished steps stay. */
   const postpone = (job: ClaimedJob, cause: Cause.Cause<never>) =>
     Effect.gen(function* () {
       yield* Effect.logWarning(`A step of job ${job.id} (${job.kind}) failed`, cause)
@@ -101,7 +103,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
       Effect.gen(function* () {
         const kind = kinds.find(({ name }) => name === job.kind)
         if (kind === undefined) return yield* Effect.dieMessage(`no kind of jobs is called ${job.kind}`)
-        // Its processes died: a step that fails is counted by `postpone`.
+        // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
         if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job), "ended" as const)
         const start = yield* Clock.currentTimeMillis
         for (let size = kind.sizes.first, before = start; ; ) {
@@ -121,7 +123,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
           if (now - start >= turn) return yield* Effect.as(release(job, 0, null, false), "again" as const)
         }
       }).pipe(
-        // A process that is stopped lets go at once.
+        // A process that is being stopped releases the job immediately.
         Effect.onInterrupt(() => release(job, 0, null, false)),
         Effect.catchAllCause((cause) =>
           Cause.isInterrupted(cause)
@@ -145,8 +147,8 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         }
       }).pipe(asBackground),
       /**
-       * Runs one job in this process, next to any other workers, until it has ended or is paused. `report`: receives the job
-       * whenever it was looked at. None: it deleted itself.
+       * Runs one job in this process, next to any other workers, until it has ended or is paused. `report` is called
+       * with each state of the job that is read. None: the job deleted its own row.
        */
       settle: (
         accountId: AccountId,

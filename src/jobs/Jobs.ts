@@ -42,8 +42,9 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
     /** The open job that works on a subject. */
     readonly openOn: (subject: string) => Effect.Effect<Option.Option<Job>, never, CurrentActor>
     /**
-     * Pauses, resumes or cancels a job between two of its steps: it waits for the end of the running step. Finished steps stay
-     * done. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has its subject.
+     * Pauses, resumes or cancels a job between two steps: the command waits for the end of the running step. Finished
+     * steps stay. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has
+     * its subject.
      */
     readonly command: (command: JobCommand, id: JobId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
     /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */
@@ -101,7 +102,7 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
   )
 }
 
-/** Why a job cannot begin. */
+/** The reason why a job cannot be created. */
 const busyWith = Option.match({
   onNone: () => "another job works on the same: try again",
   onSome: ({ id, state, title }: Job) =>

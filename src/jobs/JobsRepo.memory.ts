@@ -29,14 +29,14 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyJobs: Pick<MemorySlices, "jobs"> = { jobs: new Map() }
 
-/** Unchanged JSON, as a database would return it. */
+/** Copies a value through JSON, as a database would. */
 const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 const monthMillis = 30 * 86_400_000
 
 type Repo = Context.Tag.Service<JobsRepo>
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerJobsRepoMemory = Layer.effect(
   JobsRepo,
   Effect.map(MemoryStore, (store) => ({ ...makeRows(store), ...makeLeases(store) }))

@@ -8,7 +8,7 @@ import type { Job, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
 import { makeJobLeases } from "./JobLeases.sql.ts"
 import { makeJobRows } from "./JobRows.sql.ts"
 
-/** A job to insert. `subject`: no other open job of the account may have it. */
+/** A job to insert. No other open job of the account may have the same `subject`. */
 export interface NewJob {
   readonly id: JobId
   readonly kind: JobKindName
@@ -20,7 +20,7 @@ export interface NewJob {
   readonly author: HistoryActor
 }
 
-/** A job that this process has taken. `attempts`: how often a process took it since the last finished step. */
+/** A job that this process has claimed. `attempts`: number of claims since the last finished step. */
 export interface ClaimedJob {
   readonly accountId: AccountId
   readonly id: JobId
@@ -42,7 +42,7 @@ export interface SavedStep {
 export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
   JobsRepo,
   {
-    /** False: an open job has the subject, and nothing was inserted. */
+    /** False: another open job has the same subject, and nothing was inserted. */
     readonly insert: (accountId: AccountId, job: NewJob) => Effect.Effect<boolean>
     readonly find: (accountId: AccountId, id: JobId) => Effect.Effect<Option.Option<Job>>
     /** The open job with this subject. */
@@ -50,8 +50,9 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     /** Newest first. */
     readonly list: (accountId: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Job>>
     /**
-     * Changes the state of a job that is in one of the states `from`, and ends its lease. To `queued` it forgets the problem
-     * and is due now. False: it is in another state, or, to `queued`, another open job has its subject.
+     * Sets the state of a job that is in one of the states `from`, and ends its lease. The state `queued` also removes
+     * the problem and makes the job due now. False: the job is in another state, or, for `queued`, another open job has
+     * its subject.
      */
     readonly move: (
       accountId: AccountId,
@@ -60,21 +61,21 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
       to: "queued" | "paused" | "cancelled"
     ) => Effect.Effect<boolean>
     /**
-     * Takes a job that is due: the one that has been due longest, of all accounts, or the given one. Jobs that another process
-     * is taking are skipped.
+     * Claims a due job: the given one, or the one of all accounts that has been due longest. Jobs that another process
+     * is claiming are skipped.
      */
     readonly claim: (
       only: { readonly accountId: AccountId; readonly id: JobId } | null,
       leaseSeconds: number
     ) => Effect.Effect<Option.Option<ClaimedJob>>
     /**
-     * Locks a claimed job until the transaction ends, and returns where its next step begins. None: it was paused or cancelled,
-     * or another process took it.
+     * Locks a claimed job until the transaction ends, and returns its cursor. None: it was paused or cancelled, or
+     * another process has claimed it.
      */
     readonly hold: (
       job: ClaimedJob
     ) => Effect.Effect<Option.Option<{ readonly input: unknown; readonly cursor: unknown }>>
-    /** Saves a finished step of a held job and extends its lease. */
+    /** Saves a finished step of a job locked by `hold`, and extends its lease. */
     readonly save: (job: ClaimedJob, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
     /**
      * Ends the lease: the job is queued and due after the delay. `isAttempt`: whether this counts as an attempt of the step

@@ -105,7 +105,7 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
 export class SecretBox extends Context.Tag("catalog/SecretBox")<
   SecretBox,
   {
-    /** Makes sure that there is a key. ValidationFailed: names the setting that is missing or wrong. */
+    /** Creates the key if there is none. ValidationFailed: names the setting that is missing or wrong. */
     readonly ready: Effect.Effect<void, ValidationFailed>
     /** Encrypts a secret. ValidationFailed: as for `ready`. */
     readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>

@@ -4,11 +4,11 @@ import type { AccountId } from "../model/Ids.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 
-/** What became of the saved tokens of an account's stores. */
+/** The result of encrypting the saved tokens of an account again. */
 export interface Rotation {
-  /** Tokens that were encrypted again, with the current key. */
+  /** Number of tokens that were encrypted again, with the current key. */
   readonly rotated: number
-  /** Tokens that were encrypted with the current key before. */
+  /** Number of tokens that were already encrypted with the current key. */
   readonly current: number
   /** Domains of stores whose token neither key decrypts. */
   readonly unreadable: ReadonlyArray<string>
@@ -39,7 +39,7 @@ export const makeRotateSecrets = Effect.gen(function* () {
         if (Option.isNone(token)) unreadable.push(domain)
         else {
           const again = yield* secrets.seal(token.value, owner)
-          // The row changed: a process has linked the store again and encrypted the new token with its own key.
+          // The row has changed: another process linked the store again and encrypted the new token with its own key.
           if (yield* repo.replaceCredential(accountId, storeId, sealed.value, again)) rotated++
           else current++
         }

@@ -12,14 +12,14 @@ import { UnlinkHook } from "./UnlinkHook.ts"
 const Input = Schema.Struct({ storeId: StoreId })
 export type StoreJobInput = typeof Input.Type
 
-/** `Rows`: entities after `after`. `End`: all rows are done. */
+/** `Rows`: continue with the entities after `after`. `End`: all rows are done; the last step follows. */
 const Cursor = Schema.Union(Schema.TaggedStruct("Rows", { after: EntityId }), Schema.TaggedStruct("End", {}))
 type Cursor = typeof Cursor.Type
 
-/** Products and collections that are derived at once, with the variants of the products. */
+/** Number of products and collections to lock at once, together with the variants of the products. */
 const ownersAtOnce = 100
 
-/** The kinds of jobs that derive a store's entities again after it was linked again or unlinked. */
+/** The kinds of jobs that update the derived fields of a store's entities after it was linked again or unlinked. */
 export const makeStoreJobKinds = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
@@ -43,7 +43,7 @@ export const makeStoreJobKinds = Effect.gen(function* () {
       return { entities, last }
     })
 
-  /** `end`: the step after the last row. */
+  /** `end`: runs in the step after the last row. */
   const kindOf = (
     name: "store_link" | "store_unlink",
     end: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>

@@ -11,7 +11,7 @@ import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
 
-/** Derives the stores and publish states of the next entities on a store. */
+/** Updates the stores and publish states of the next entities on a store. */
 export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
     entities: Schema.Number,

@@ -53,7 +53,7 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
   }
 }
 
-/** If two accounts link the store at once, the second waits for the key here. */
+/** If two accounts link the same Shopify store at once, the second one waits here and then finds the key taken. */
 const makeReserveShop =
   (sql: SqlClient): Repo["reserveShop"] =>
   (accountId, domain) =>
@@ -94,7 +94,7 @@ export const makeStoreWrites = (
       WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
   unlink: (accountId, id) =>
     Effect.gen(function* () {
-      // An earlier unlinked_at_seq stays: the job that linked the store again had not reached its end.
+      // An earlier unlinked_at_seq is kept, because it means that the job that linked the store again has not finished.
       const unlinked = yield* sql<{ domain: string }>`
         UPDATE store s
         SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL

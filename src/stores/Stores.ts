@@ -75,18 +75,18 @@ export class Stores extends Context.Tag("catalog/Stores")<
      */
     readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
     /**
-     * Unlinks a store: at once it is in no list of stores and no entity's detail, and nothing is published to it. Jobs that
-     * publish to it are cancelled. A job then takes it off the rows of lists, in steps of some hundred milliseconds between
-     * which the account's writers go on, and scans data health again at its end. The versions are kept and come back when the
-     * domain is linked again. No entity changes its place in the change order.
+     * Unlinks a store. Immediately, lists of stores and details of entities no longer contain it, nothing is published
+     * to it, and jobs that publish to it are cancelled. A job then removes it from the rows of lists and scans data
+     * health again at the end. The job has steps of some hundred milliseconds, between which the account's writers
+     * continue. The store versions are kept and restored when the domain is linked again. No change_seq changes.
      *
-     * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import of the
-     * account is under review or being applied.
+     * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import
+     * of the account is under review or being applied.
      */
     readonly beginUnlink: (domain: string) => Effect.Effect<BegunChange, Refusal, CurrentActor>
-    /** `beginLink`, and runs the job in this process to its end. */
+    /** Like `beginLink`, but runs the job in this process and waits for its end. */
     readonly link: (store: NewStore) => Effect.Effect<StoreChange, Refusal | PlatformReadError, CurrentActor>
-    /** `beginUnlink`, and runs the job in this process to its end. */
+    /** Like `beginUnlink`, but runs the job in this process and waits for its end. */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, Refusal, CurrentActor>
     /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
     readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
@@ -111,7 +111,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
   )
 }
 
-/** The transaction that changes a link, and the job after it. */
+/** Runs the transaction that links or unlinks a store, and the job after it. */
 const makeChanges = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
@@ -133,8 +133,8 @@ const makeChanges = Effect.gen(function* () {
     })
 
   /**
-   * One short transaction under the exclusive import lock, which every writer of the account shares. So no writer reads
-   * the store as linked and writes after it was unlinked.
+   * Runs one short transaction under the exclusive import lock, which every writer of the account shares. So no writer
+   * can read the store as linked and write after it was unlinked.
    */
   const change = <E>(
     accountId: AccountId,
@@ -241,7 +241,7 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
       const domain = canonical(given)
       const before = yield* repo.findByDomain(accountId, domain)
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-      // Before the transaction: a step of such a job locks its job first, then waits for the import lock.
+      // Before the transaction, because a step of such a job locks its job first and then waits for the import lock.
       if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
@@ -257,7 +257,7 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     })
   })
 
-/** Reads of the actor: the stores that they can use, and publish states. */
+/** Reads for the actor: the stores that the actor can use, and their publish states. */
 const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
   list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
@@ -327,7 +327,7 @@ const platformOf = (
       ? Either.right(platform)
       : refused("domain", "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com")
   if (token !== undefined) return refused("token", "is only for stores on the platform shopify")
-  // Otherwise ids of demo records could be sent to Shopify when the store is linked as a Shopify store later.
+  // Otherwise the ids of demo records could be sent to Shopify if the store is later linked as a Shopify store.
   if (platform === "demo" && isShopify(domain))
     return refused("domain", "belongs to Shopify: a demo store needs another one")
   return Either.right(platform)

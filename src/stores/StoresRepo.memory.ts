@@ -80,7 +80,7 @@ export const layerStoresRepoMemory = Layer.effect(
                 unlinkedStores: new Map(account.unlinkedStores).set(id, store)
               }
         }),
-      // The caller derives the roll-ups again for every entity that is listed here.
+      // Returns every entity as stale, so the caller computes all derived fields again.
       refresh: (accountId, id, after, limit) =>
         Effect.gen(function* () {
           const account = (yield* Ref.get(memory)).get(accountId)

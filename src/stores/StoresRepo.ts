@@ -13,15 +13,15 @@ export interface KnownStore {
   readonly isLinked: boolean
 }
 
-/** Some entities of a store that was linked again or unlinked. */
+/** A batch of entities of a store that was linked again or unlinked. */
 export interface Refreshed {
-  /** Their number. */
+  /** Number of entities in the batch. */
   readonly entities: number
   /** The id of the last entity. Null: there are no more. */
   readonly last: EntityId | null
-  /** The entities that must be derived again. For variants: their products. */
+  /** Entities whose derived fields must be computed again. For variants: their products. */
   readonly stale: ReadonlyArray<EntityId>
-  /** The stores of the entities before and after. */
+  /** The entities whose sets of stores changed. */
   readonly moved: ReadonlyArray<MovedEntities>
 }
 
@@ -35,7 +35,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly find: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Store>>
     /** A linked or unlinked store. */
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
-    /** Links a new store, or an unlinked one again. It is a defect if another account has linked the Shopify store. */
+    /** Links a new store, or an unlinked one again. Dies if another account has linked the Shopify store. */
     readonly link: (accountId: AccountId, store: Store) => Effect.Effect<void>
     /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
@@ -58,9 +58,10 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     /** Number of entities with a version on the store. */
     readonly countVersions: (accountId: AccountId, id: StoreId) => Effect.Effect<number>
     /**
-     * Derives the stores and publish states of some of a store's entities after the store was linked again or unlinked: the
-     * next `limit` after `after`, by id. It locks entities in no order, so the caller must keep other writers out. The caller
-     * derives search texts, and pending states of entities that changed while the store was unlinked.
+     * Updates the stores and publish states of entities after their store was linked again or unlinked: of the next
+     * `limit` entities after `after`, by id. The caller must keep other writers out, because the entities are locked in
+     * no fixed order. The caller also updates search texts, and the pending states of entities that changed while the
+     * store was unlinked.
      */
     readonly refresh: (
       accountId: AccountId,
@@ -68,7 +69,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
       after: EntityId | null,
       limit: number
     ) => Effect.Effect<Refreshed>
-    /** Records that all entities of a linked store are derived again. */
+    /** Records that the derived fields of all entities of a linked store are up to date again. */
     readonly completeLink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, PublishCounts>>

@@ -1,14 +1,14 @@
 import { Context, Duration, Effect, Layer } from "effect"
 
-/** How long a reading of the database is good for, and how long it may take. */
+/** How long a reading of the database is reused, and how long a reading may take. */
 const freshFor = Duration.seconds(10)
 const readWithin = Duration.seconds(2)
 
-/** Brings the gauges up to date that need the database. It never fails, and waits no longer than 2 s. */
+/** Updates the gauges that are read from the database. Never fails, and waits at most 2 s. */
 export class Backlog extends Context.Tag("catalog/Backlog")<Backlog, { readonly refresh: Effect.Effect<void> }>() {
   /**
-   * `read`: reads the database and sets the gauges. Readers within 10 s share one reading, so no number of them can load the
-   * database. `isRead`: whether the last reading was made in time.
+   * `read`: reads the database and sets the gauges. Callers within 10 s share one reading, so that many scrapes do not
+   * load the database. `isRead`: whether the last reading succeeded in time.
    */
   static readonly layer = <R>(
     read: Effect.Effect<void, never, R>,
@@ -20,7 +20,7 @@ export class Backlog extends Context.Tag("catalog/Backlog")<Backlog, { readonly 
         const context = yield* Effect.context<R>()
         const reading = read.pipe(
           Effect.provide(context),
-          // The cancellation of a statement may take longer than we wait.
+          // Cancelling a statement may take longer than the timeout.
           Effect.disconnect,
           Effect.timeout(readWithin),
           Effect.matchCauseEffect({
@@ -36,6 +36,6 @@ export class Backlog extends Context.Tag("catalog/Backlog")<Backlog, { readonly 
       })
     )
 
-  /** Without a database. */
+  /** For processes without a database. */
   static readonly layerNone = Layer.succeed(Backlog, { refresh: Effect.void })
 }

@@ -17,7 +17,7 @@ const lineOf = (name: string, labels: ReadonlyArray<readonly [string, string]>, 
   return `${name}${list === "" ? "" : `{${list}}`} ${numberOf(value)}`
 }
 
-/** The lines of a series. */
+/** The lines of one series in the text format. */
 const linesOf = ({ metricKey: { name, tags }, metricState }: Pair): ReadonlyArray<string> => {
   const labels = tags.map(({ key, value }) => [key, value] as const)
   if (MetricState.isCounterState(metricState)) return [lineOf(name, labels, metricState.count)]
@@ -33,8 +33,9 @@ const linesOf = ({ metricKey: { name, tags }, metricState }: Pair): ReadonlyArra
 }
 
 /**
- * The metrics of the process in the text format of Prometheus 0.0.4. Written here and not by prom-client: Effect keeps the
- * metrics, from which OTLP reads them too, and a second registry would be larger than these lines.
+ * Writes the metrics of the process in the text format of Prometheus 0.0.4. This does not use prom-client, because
+ * Effect already keeps the metrics (OTLP exports them too), and feeding a second registry would need more code than
+ * this.
  */
 export const writeMetrics = (): string => {
   const lines = new Map<string, Array<string>>(Object.values(metrics).map(({ name }) => [name, []]))

@@ -1,16 +1,17 @@
 import { Metric, MetricBoundaries, MetricKey, MetricLabel, Option } from "effect"
 
-/** Series that one metric may have. Further label values are counted together as `other`. */
+/** Maximum number of series of one metric. Further label values are counted together as `other`. */
 const maxSeries = 2_000
 
-/** A series that is counted directly: no label is looked up. */
+/** One series of a metric. Adding to it looks up no labels. */
 export interface Series {
   readonly add: (value: number) => void
 }
 
 const seriesOf = (key: MetricKey.MetricKey.Untyped): Series => {
   const metric = Metric.fromMetricKey(key)
-  // Registers the series, so that it can be seen before its first value. With an empty list Effect does not look it up again.
+  // Registers the series, so that it is exported before its first value. With an empty list, Effect does not look it up
+  // again.
   metric.unsafeValue(noLabels)
   return { add: (value) => metric.unsafeUpdate(value, noLabels) }
 }
@@ -19,7 +20,7 @@ const noLabels: ReadonlyArray<MetricLabel.MetricLabel> = []
 
 type MetricType = "counter" | "gauge" | "histogram"
 
-/** A metric, and its series by the values of its labels. */
+/** A metric and its series, found by the values of their labels. */
 class Labelled<Label extends string> {
   readonly type: MetricType
   private readonly series = new Map<string, Series>()
@@ -81,7 +82,7 @@ const histogram = <Label extends string>(
   ...labels: ReadonlyArray<Label>
 ) => new Labelled("histogram", MetricKey.histogram(name, MetricBoundaries.fromIterable(bounds), description), labels)
 
-/** Upper bounds in seconds: of a request or statement, and of a publish attempt or scan. */
+/** Upper bounds of histograms in seconds: for requests and statements, and for publish attempts and scans. */
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const slow = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
@@ -212,12 +213,12 @@ export const metrics = {
 } as const
 
 /**
- * Whether somebody reads the metrics. What happens for every request or statement is measured only then; rare events are always
- * counted.
+ * Whether the metrics are exported. Measurements for every request or statement are made only then; rare events are
+ * always counted.
  */
 export const measuring = { isOn: false }
 
-/** Functions that set gauges before each export, from values that are kept elsewhere. */
+/** Callbacks that set gauges before each export, from values that other modules keep. */
 const readings = new Set<() => void>()
 
 /** Calls `read` before each export. Returns a function that stops it. */

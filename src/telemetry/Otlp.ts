@@ -10,16 +10,20 @@ import type { OtlpSettings, OtlpSignal } from "./OtlpSettings.ts"
 import { makeSampler } from "./Sampling.ts"
 import { RequestTracing } from "./Tracing.ts"
 
-/** Spans or log records that one export has at most, and that wait for the next one. */
+/** Maximum number of spans or log records in one export, and maximum number that wait for the next one. */
 const maxBatch = 512
-/** Exports of a signal under way at once. A batch beyond them is dropped, so a slow collector costs a bounded amount of memory. */
+/**
+ * Maximum concurrent exports of a signal. Further batches are dropped, so a slow collector uses a bounded amount of
+ * memory.
+ */
 const maxInFlight = 2
 /** How long the last export may delay the end of the process. */
 const shutdownTimeout = Duration.seconds(1)
 
 /**
- * The library's exporter keeps every batch until its request has ended, without a bound on either. Here a request ends in time,
- * and a batch that finds too many under way fails at once; after a failure the exporter drops what it is given for a minute.
+ * The library's exporter keeps every batch until its request ends, with no limit on time or number. Here requests have
+ * a timeout, and a batch fails immediately if too many are running. After a failure, the exporter drops further data
+ * for a minute.
  */
 const boundedClient = (signal: OtlpSignal, timeoutMillis: number) =>
   Layer.effect(
@@ -29,7 +33,7 @@ const boundedClient = (signal: OtlpSignal, timeoutMillis: number) =>
       const failures = metrics.exportFailures.of(signal)
       return HttpClient.transform(yield* HttpClient.HttpClient, (send, request) =>
         send.pipe(
-          // Read to its end, so that the connection can be used again.
+          // Reads the response to its end, so that the connection can be reused.
           Effect.tap((response) => Effect.ignore(response.arrayBuffer)),
           Effect.timeoutFail({
             duration: Duration.millis(timeoutMillis),
@@ -51,7 +55,7 @@ const boundedClient = (signal: OtlpSignal, timeoutMillis: number) =>
     })
   ).pipe(Layer.provide(FetchHttpClient.layer))
 
-/** Brings the gauges up to date before each export of metrics. */
+/** Updates the gauges before each export of metrics. */
 const readingGauges = (intervalMillis: number) =>
   Layer.scopedDiscard(
     Effect.flatMap(Backlog, ({ refresh }) =>
@@ -63,8 +67,8 @@ const readingGauges = (intervalMillis: number) =>
   )
 
 /**
- * Exports traces of sampled requests, metrics and logs by OTLP over HTTP. Nothing waits for the collector: what it does not
- * take in time is dropped, and counted in catalog_otlp_failures_total.
+ * Exports traces of sampled requests, metrics and logs by OTLP over HTTP. Nothing waits for the collector: data that it
+ * does not accept in time is dropped, and counted in catalog_otlp_failures_total.
  */
 export const layerOtlp = (settings: OtlpSettings): Layer.Layer<never, never, Backlog> => {
   const optionsOf = (signal: OtlpSignal) => ({

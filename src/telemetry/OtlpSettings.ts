@@ -7,7 +7,9 @@ export type OtlpSignal = (typeof otlpSignals)[number]
 export const otlpProtocols = ["http/protobuf", "http/json"] as const
 export type OtlpProtocol = (typeof otlpProtocols)[number]
 
-/** Where and what is exported by OTLP, by the names of OpenTelemetry's environment variables. */
+/**
+ * What to export by OTLP, and to which collector. The settings have the names of OpenTelemetry's environment variables.
+ */
 export interface OtlpSettings {
   /** OTEL_EXPORTER_OTLP_ENDPOINT: address of the collector, to which /v1/traces, /v1/metrics and /v1/logs are appended. */
   readonly endpoint: string
@@ -15,7 +17,7 @@ export interface OtlpSettings {
   readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
   /** OTEL_EXPORTER_OTLP_PROTOCOL. Default http/protobuf. */
   readonly protocol: OtlpProtocol
-  /** OTEL_EXPORTER_OTLP_TIMEOUT: for one export, in milliseconds. Default 10000. */
+  /** OTEL_EXPORTER_OTLP_TIMEOUT: time limit of one export, in milliseconds. Default 10000. */
   readonly timeoutMillis: number
   /** OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER, OTEL_LOGS_EXPORTER: otlp or none. Default: all are exported. */
   readonly signals: ReadonlyArray<OtlpSignal>

@@ -5,7 +5,9 @@ import { metrics, readBeforeExport } from "./Metrics.ts"
 const windowMillis = 10_000
 const percentiles = { p50: 50, p99: 99, max: 100 } as const
 
-/** Reads the delay of the event loop at the end of each window. The values do not depend on how often somebody reads them. */
+/**
+ * Reads the event loop delay at the end of each window, so that the values do not depend on how often they are read.
+ */
 const watchEventLoop = () => {
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()

@@ -10,7 +10,7 @@ export const samplerNames = [
 ] as const
 export type SamplerName = (typeof samplerNames)[number]
 
-/** Traces per second that clients can demand of a process. */
+/** Maximum traces per second that clients can request of a process. */
 const demandedPerSecond = 10
 
 /** The trace that a request belongs to by its `traceparent` header. Undefined: the header is absent or not valid. */
@@ -25,11 +25,13 @@ export const parentOf = (traceparent: string | undefined): Tracer.ExternalSpan |
 export type Sampler = (parent: Tracer.ExternalSpan | undefined) => boolean
 
 /**
- * A sampler by its OpenTelemetry name. `ratio`: the share of requests of the two that have one, 0 to 1.
+ * Makes a sampler by its OpenTelemetry name. `ratio`: the share of requests to sample, 0 to 1, for samplers that use
+ * one.
  *
- * `parentbased_...` follows the client: a trace that it does not sample is never sampled here, and one that it samples is, up
- * to 10 a second. Beyond that the request is treated like one without a parent, so that no client can force the cost of spans
- * on the service. The ratio is drawn at random instead of computed from the trace id, which a client chooses.
+ * `parentbased_...` follows the client's decision: a trace that the client does not sample is not sampled here; one
+ * that it samples is sampled here, up to 10 a second. Further requests are treated as if they had no parent, so that
+ * clients cannot force the cost of spans on the service. The ratio is drawn at random, and not computed from the trace
+ * id, because clients choose that.
  */
 export const makeSampler = (
   name: SamplerName,

@@ -7,7 +7,7 @@ import { measuring, readGauges } from "./Metrics.ts"
 
 export const metricsPath = "/metrics"
 
-/** The metrics cannot be served. `message` names the setting. */
+/** The port of the metrics cannot be opened. `message` names the setting. */
 export class CannotServeMetrics extends Data.TaggedError("CannotServeMetrics")<{ readonly message: string }> {}
 
 const answer = (response: ServerResponse, status: number, type: string, body: string) =>
@@ -31,8 +31,8 @@ const listen = (server: Server, host: string, port: number) =>
   })
 
 /**
- * Serves the metrics on an address of their own, which clients of the service do not reach. A scrape reads memory, and the
- * database at most once in 10 s for at most 2 s (`Backlog`).
+ * Serves the metrics on a separate address, which clients of the service do not reach. A scrape reads memory and, at
+ * most once in 10 s and for at most 2 s, the database (`Backlog`).
  */
 export const layerScrape = ({ host, port }: { readonly host: string; readonly port: number }) =>
   Layer.scopedDiscard(

@@ -4,7 +4,7 @@ import { layerProcessMetrics } from "./ProcessMetrics.ts"
 import { layerScrape } from "./Scrape.ts"
 
 export interface TelemetrySettings {
-  /** METRICS_PORT: where Prometheus reads the metrics. None: nowhere. */
+  /** METRICS_PORT: the port on which Prometheus reads the metrics. None: they are not served. */
   readonly metricsPort: Option.Option<number>
   /** METRICS_HOST. Default 127.0.0.1. */
   readonly metricsHost: string
@@ -12,7 +12,7 @@ export interface TelemetrySettings {
   readonly otlp: Option.Option<OtlpSettings>
 }
 
-/** Exports nothing that the settings do not name. The code of OTLP is loaded only where it is used. */
+/** Starts only the exports that are configured. The code of OTLP is loaded only if it is used. */
 export const layerTelemetry = ({ metricsHost, metricsPort, otlp }: TelemetrySettings) =>
   Layer.mergeAll(
     Option.isNone(metricsPort) && Option.isNone(otlp) ? Layer.empty : layerProcessMetrics,

@@ -24,14 +24,17 @@ const notes: Readonly<Record<string, string>> = {
   cancel: "The job is cancelled. What is done stays done."
 }
 
-/** The states in which a form that is sent twice has had its effect. */
+/**
+ * For each command: the states that it leads to. If a form is sent twice, the second one finds the job in such a state
+ * and is not an error.
+ */
 const results: Readonly<Record<JobCommand, ReadonlyArray<JobState>>> = {
   pause: ["paused"],
   resume: ["queued", "running", "done"],
   cancel: ["cancelled"]
 }
 
-/** The jobs of an account: the list, and the page of one, which pauses, resumes and cancels it. */
+/** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
 export const jobList: Surface<Jobs | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {

@@ -12,7 +12,7 @@ const stateWords: Readonly<Record<JobState, { readonly name: string; readonly to
 
 export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {...stateWords[state]} />
 
-/** How far a job is: a bar and its numbers. */
+/** The progress of a job: a bar and its numbers. */
 export const Progress = ({ job: { done, kind, state, title, total } }: { readonly job: Job }) => {
   const { items } = jobKinds[kind]
   const number = done.toLocaleString("en")
