@@ -75,9 +75,13 @@ export class Demo extends Context.Tag("catalog/Demo")<
                   }
                 )
             }
-            yield* Effect.forEach(awaited(aggregates), ({ entityId, storeId }) => publishing.request(entityId, storeId), {
-              discard: true
-            })
+            yield* Effect.forEach(
+              awaited(aggregates),
+              ({ entityId, storeId }) => publishing.request(entityId, storeId),
+              {
+                discard: true
+              }
+            )
             yield* fillMirror(account.id, linked)
           }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId: account.id }))
           const key = yield* keys.create(account.id, {
