@@ -18,7 +18,7 @@ const described = (description: string, jsonSchema: { readonly [keyword: string]
   jsonSchema: { ...jsonSchema, description }
 })
 
-/** The message of a whole schema. A parameter that is sent more than once arrives as a list, and has a message of its own. */
+/** A schema's error message: `rule`, or another message for a parameter that was sent more than once and arrives as a list. */
 const ruleMessage =
   (rule: string) =>
   ({ actual }: { readonly actual: unknown }) => ({

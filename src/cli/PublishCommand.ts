@@ -91,7 +91,7 @@ export const publishCommand = Command.make(
       if (all) {
         if (Option.isSome(given) || again)
           return yield* new Refused({
-            message: "--all: it publishes every waiting draft: leave ENTITY and --again out."
+            message: "--all publishes every waiting draft: omit ENTITY and --again."
           })
         return yield* publishAll(account, store, json)
       }

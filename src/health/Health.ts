@@ -113,7 +113,7 @@ const count = (description: string) => Schema.Int.annotations({ description })
 /** Fields that every result has. */
 const head = {
   checked: count(
-    "Number of checked entities: those on a store, of the kinds of the dimension. Divergence: on two stores. Sync: on a store with a platform. Completeness: of kinds with a required field."
+    "Number of checked entities: entities of the dimension's kinds that are on a store. Divergence: on at least two stores. Sync: on a store with a platform. Completeness: only kinds with a required field."
   ),
   affected: count("Checked entities with an issue. Completeness: with an empty required field."),
   score: count("100 x (checked - affected) / checked, rounded down; 100 when nothing was checked."),

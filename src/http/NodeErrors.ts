@@ -133,7 +133,7 @@ export const answerNodeErrors = (
     hangUp(socket, `${head.join("\r\n")}\r\n\r\n${body}`)
   }
 
-  /** Answers after all earlier requests of the connection. Sends nothing if the answer to this request has begun. */
+  /** Sends the refusal once all earlier requests of the connection are answered; nothing if this request's answer has begun. */
   const refuse = (socket: Connection, error: ApiError): void => {
     const oldest = socket[exchanges]?.find(isPending)
     if (oldest === undefined) endWith(socket, error)

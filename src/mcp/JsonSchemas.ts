@@ -15,7 +15,7 @@ export type ListedSchema = Omit<ObjectSchema, "required"> & { readonly required?
 
 const prefix = "#/$defs/"
 
-/** Whether Effect generated a description ("a string matching the pattern ..."). Our own begin with a capital letter. */
+/** Whether Effect generated a description ("a string matching the pattern ..."). Our own descriptions begin with a capital letter. */
 const isMadeUp = (description: unknown) => typeof description === "string" && /^an? /.test(description)
 
 /** Turns `anyOf` of a type and null into one schema with a list of types. */

@@ -30,7 +30,7 @@ export const ClaimedPublication = Schema.Struct({
   dropId: Schema.NullOr(DropId),
   /** Number of attempts that were started, including this one. */
   attempts: Schema.Int,
-  /** Number of attempts that were given back: the process stopped, or the store was unlinked. They do not count. */
+  /** Number of attempts that were given back: the process stopped, or the store was unlinked. The limits ignore them. */
   givenBack: Schema.Int,
   /** Number of attempts whose process died. */
   lost: Schema.Int,

@@ -38,7 +38,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         assert.strictEqual(yield* refusal("publish"), "Give ENTITY, or --all.")
         assert.strictEqual(
           yield* refusal("publish", "hat-0", "--all"),
-          "--all: it publishes every waiting draft: leave ENTITY and --again out."
+          "--all publishes every waiting draft: omit ENTITY and --again."
         )
         assert.strictEqual(
           yield* refusal("publish", "--all", "--store", "files.example"),

@@ -808,8 +808,8 @@ for (const engine of serviceEngines) {
             )
             assert.strictEqual(new Set(all.map(idOf)).size, 1)
             assert.deepStrictEqual(all.map(({ outcome }) => outcome).sort(), [
-              "requested",
-              ...Array.from({ length: 7 }, () => "joined")
+              ...Array.from({ length: 7 }, () => "joined"),
+              "requested"
             ])
             yield* settled(idOf(all[0] ?? { outcome: "none" }))
             assert.strictEqual(yield* effects(shop), 1)
