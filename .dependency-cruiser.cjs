@@ -9,6 +9,7 @@ const core = [
   "database",
   "catalog",
   "drafts",
+  "feed",
   "jobs",
   "platform",
   "stores",

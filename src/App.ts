@@ -50,6 +50,8 @@ import { Drops } from "./drops/Drops.ts"
 import { DropsRepo } from "./drops/DropsRepo.ts"
 import { Exports } from "./exports/Exports.ts"
 import { ExportsRepo } from "./exports/ExportsRepo.ts"
+import { ChangeFeed } from "./feed/ChangeFeed.ts"
+import { FeedRepo } from "./feed/FeedRepo.ts"
 import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
@@ -94,6 +96,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
   DropsRepo.layer,
+  FeedRepo.layer,
   layerPlatforms(makeDemoPlatform).pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   ExportsRepo.layer.pipe(Layer.provide(Transaction.layer)),
@@ -120,6 +123,7 @@ const CoreServices = Layer.mergeAll(
   ApiKeys.layer,
   Catalog.layer,
   CatalogChanges.layer,
+  ChangeFeed.layer.pipe(Layer.provide(Cursors.layer)),
   Cursors.layer,
   DemoEdits.layer,
   DataHealth.layer,

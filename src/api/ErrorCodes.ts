@@ -14,6 +14,7 @@ export const errorCodes = {
   MethodNotAllowed: { status: 405, code: errorCode.MethodNotAllowed },
   RequestTimeout: { status: 408, code: errorCode.RequestTimeout },
   RevisionConflict: { status: 409, code: errorCode.RevisionConflict },
+  CursorExpired: { status: 410, code: errorCode.CursorExpired },
   PayloadTooLarge: { status: 413, code: errorCode.PayloadTooLarge },
   UriTooLong: { status: 414, code: errorCode.UriTooLong },
   UnsupportedMediaType: { status: 415, code: errorCode.UnsupportedMediaType },

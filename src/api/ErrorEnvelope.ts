@@ -1,6 +1,6 @@
 import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema } from "effect"
-import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { CursorExpired, Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
 /** Limits that keep error responses small, whatever the request contains. */
@@ -71,6 +71,14 @@ export const NotFoundWire = decoded(
   () => new NotFound(),
   "NotFound",
   "Unknown id: absent, of another account, of another kind, or malformed. All read the same."
+)
+
+export const CursorExpiredWire = decoded(
+  envelope("CursorExpired"),
+  Schema.typeSchema(CursorExpired),
+  () => new CursorExpired(),
+  "CursorExpired",
+  "Changes after the cursor were deleted, because it is older than 30 days."
 )
 
 export const PimLockedWire = decoded(

@@ -134,6 +134,17 @@ export const cursorParams = {
   cursor: optional(Cursor)
 }
 
+/** The parameters of the feed of changes. */
+export const feedParams = {
+  limit: cursorParams.limit,
+  cursor: optional(
+    Once.annotations({
+      description:
+        "The `next_cursor` of the previous page, unchanged; or `latest`: an empty page with the cursor after the last change. Without it, the feed begins with the oldest change that is kept."
+    })
+  )
+}
+
 /** The parameters of the lists of entities. `searched`: describes the fields in which `search` looks. */
 export const listParams = (searched: string) => ({
   ...cursorParams,

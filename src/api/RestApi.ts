@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { CatalogGroup } from "./Catalog.ts"
+import { ChangesGroup } from "./Changes.ts"
 import { DataHealthGroup } from "./DataHealth.ts"
 import { DropsGroup } from "./Drops.ts"
 import {
@@ -21,6 +22,7 @@ import { StoresGroup } from "./Stores.ts"
 const definition = HttpApi.make("catalog")
   .add(PingGroup)
   .add(CatalogGroup)
+  .add(ChangesGroup)
   .add(StoresGroup)
   .add(OperationsGroup)
   .add(SalesChannelsGroup)

@@ -4,7 +4,9 @@ import { ApiKeys, type CreatedKey } from "../access/ApiKeys.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { ownersOf } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { DropsRepo } from "../drops/DropsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -49,7 +51,10 @@ export class Demo extends Context.Tag("catalog/Demo")<
           const linked = demoStores(account.id)
           yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
           // The account's version must rise: answers that list stores change, although no entity does.
-          yield* drafts.raise(account.id)
+          yield* drafts.raise(account.id, undefined, {
+            ...emptyNote,
+            changes: linked.flatMap(({ id }) => changesOfAll("store.linked", "store", [id], id))
+          })
           const content = withNames(demoChanges(linked))
           const owners = [...new Set(content.flat().flatMap(ownersOf))]
           yield* Effect.gen(function* () {

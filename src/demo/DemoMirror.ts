@@ -1,9 +1,11 @@
 import { Effect } from "effect"
 import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import type { ChangeGroup } from "../drafts/FeedChanges.ts"
 import { type AccountId, type EntityId, ImportId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Mirror } from "../storedata/Mirror.ts"
+import { makeDescribeTaken } from "../storedata/MirrorChanges.ts"
 import type { DemoStores } from "./DemoCatalog.ts"
 import { demoPlatformId } from "./DemoRecords.ts"
 import { demoSections } from "./DemoSections.ts"
@@ -17,19 +19,23 @@ export const makeDemoMirror = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const mirror = yield* Mirror
   const shops = yield* DemoShops
+  const describeTaken = yield* makeDescribeTaken
 
   return (accountId: AccountId, stores: DemoStores) =>
     Effect.gen(function* () {
       const entities: Array<EntityId> = []
+      const changes: Array<ChangeGroup> = []
       for (const { sections, store } of demoSections(stores, demoPlatformId)) {
         const { domain, id: storeId, platform } = store
         for (const [section, items] of Object.entries(sections))
           yield* shops.putSection({ accountId, storeId }, section, items)
         const importId = yield* mintId(ImportId)
         yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, token: null })
-        entities.push(...(yield* mirror.apply(accountId, importId, storeId)).translated)
+        const taken = yield* mirror.apply(accountId, importId, storeId)
+        entities.push(...taken.translated)
+        changes.push(...(yield* describeTaken(accountId, storeId, taken)))
         yield* mirror.forget(accountId, importId)
       }
-      yield* drafts.raise(accountId, undefined, { ...emptyNote, entities })
+      yield* drafts.raise(accountId, undefined, { ...emptyNote, changes, entities })
     })
 })

@@ -2,6 +2,7 @@ import type { EntityKind } from "../model/Attribute.ts"
 import { valueOf } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { Plan } from "./CatalogChange.ts"
+import { type ChangeGroup, changesOf } from "./FeedChanges.ts"
 
 /** Entities of one kind whose set of stores changed in the same way. `from` null: they were created. */
 export interface MovedEntities {
@@ -12,10 +13,11 @@ export interface MovedEntities {
 }
 
 /**
- * The changes of a transaction, for readers that update an earlier result (scans of data health). It contains what they
- * cannot derive from the current state of the changed entities.
+ * The changes of a transaction. The feed shows `changes`. The rest is for readers that update an earlier result (scans of data
+ * health). It contains what they cannot derive from the current state of the changed entities.
  */
 export interface ChangeNote {
+  readonly changes: ReadonlyArray<ChangeGroup>
   /** The entities with another value, version, publish state, gallery or translation; and media that entered or left a gallery. */
   readonly entities: ReadonlyArray<EntityId>
   /** SKUs that variants had before. */
@@ -24,7 +26,7 @@ export interface ChangeNote {
   readonly moved: ReadonlyArray<MovedEntities>
 }
 
-export const emptyNote: ChangeNote = { entities: [], skus: [], moved: [] }
+export const emptyNote: ChangeNote = { changes: [], entities: [], skus: [], moved: [] }
 
 const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updated"][number]["after"]) => {
   if (before.gallery === after.gallery) return []
@@ -33,7 +35,8 @@ const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updat
 }
 
 /** The changes that a plan makes. */
-export const noteOf = ({ created, drafted, stamped, updated }: Plan): ChangeNote => {
+export const noteOf = (plan: Plan): ChangeNote => {
+  const { created, drafted, stamped, updated } = plan
   const entities = new Set<EntityId>([...stamped, ...drafted])
   const skus = new Set<string>()
   const moved = new Map<
@@ -60,11 +63,12 @@ export const noteOf = ({ created, drafted, stamped, updated }: Plan): ChangeNote
     }
     if (before.storeIds.join() !== after.storeIds.join()) move(after.kind, after.id, before.storeIds, after.storeIds)
   }
-  return { entities: [...entities], skus: [...skus], moved: [...moved.values()] }
+  return { changes: changesOf(plan), entities: [...entities], skus: [...skus], moved: [...moved.values()] }
 }
 
 /** All changes of several notes. */
 export const joinNotes = (notes: ReadonlyArray<ChangeNote>): ChangeNote => ({
+  changes: notes.flatMap(({ changes }) => changes),
   entities: [...new Set(notes.flatMap(({ entities }) => entities))],
   skus: [...new Set(notes.flatMap(({ skus }) => skus))],
   moved: notes.flatMap(({ moved }) => moved)

@@ -5,8 +5,8 @@ import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
-import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
-import { makeInsertNote } from "./ChangeNotes.sql.ts"
+import { emptyNote, noteOf } from "./ChangeNote.ts"
+import { makeInsertNote, type NoteRows, noteRows } from "./ChangeNotes.sql.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
@@ -20,11 +20,11 @@ export const makeDraftWrites = (
   const { insertEntities, selectCounters, updateEntities } = makeEntityRows(sql)
   const writeParts = makeWriteParts(sql)
   const insertNote = makeInsertNote(sql)
-  const saysNothing = ({ entities, moved }: ChangeNote) => entities.length + moved.length === 0
 
-  const raiseAccount = (accountId: string, count: number) => sql`
+  const raiseAccount = (accountId: string, count: number, { changes }: NoteRows) => sql`
     UPDATE account_state a
     SET version = a.version + 1,
+        feed_seq = a.feed_seq + ${changes},
         change_seq = a.change_seq + ${count},
         last_changed_at = CASE
           WHEN ${count} = 0 THEN a.last_changed_at
@@ -37,13 +37,13 @@ export const makeDraftWrites = (
     Request: Schema.Struct({
       accountId: Schema.typeSchema(AccountId),
       count: Schema.Int,
-      note: Schema.Any as Schema.Schema<ChangeNote>
+      note: Schema.Any as Schema.Schema<NoteRows>
     }),
     Result: Counters,
     execute: ({ accountId, count, note }) => sql`
       WITH raised AS (
-        ${raiseAccount(accountId, count)}
-        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+        ${raiseAccount(accountId, count, note)}
+        RETURNING a.version, a.feed_seq - ${note.changes} AS feed_before, a.change_seq - ${count} AS seq_before,
                   stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS time_before
       ), noted AS (${insertNote(accountId, note)})
       SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
@@ -56,18 +56,19 @@ export const makeDraftWrites = (
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
         yield* writeParts(accountId, plan)
       }).pipe(orDie),
-    raise: (accountId, plan, note = plan === undefined ? emptyNote : noteOf(plan)) => {
+    raise: (accountId, plan, changed = plan === undefined ? emptyNote : noteOf(plan)) => {
+      const note = noteRows(changed)
       const updates = plan === undefined ? [] : risenUpdates(plan)
       const count = plan?.stamped.length ?? 0
-      const raised = raiseAccount(accountId, count)
+      const raised = raiseAccount(accountId, count, note)
       const counters = sql`
         ${raised}
-        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+        RETURNING a.version, a.feed_seq - ${note.changes} AS feed_before, a.change_seq - ${count} AS seq_before,
                   plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
       const statement =
         updates.length > 0
           ? updateEntities(accountId, updates, counters, insertNote(accountId, note))
-          : saysNothing(note)
+          : note.rows.length === 0
             ? raised
             : sql`WITH raised AS (${counters}) ${insertNote(accountId, note)}`
       return orDie(Effect.asVoid(statement))
@@ -75,7 +76,7 @@ export const makeDraftWrites = (
     saveStamped: (accountId, planned) =>
       Effect.gen(function* () {
         const counters = yield* Effect.orDie(
-          raiseFirst({ accountId, count: planned.stamped.length, note: noteOf(planned) })
+          raiseFirst({ accountId, count: planned.stamped.length, note: noteRows(noteOf(planned)) })
         )
         const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
         const created = new Set(plan.created.map(({ id }) => id))

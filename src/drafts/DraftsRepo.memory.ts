@@ -1,13 +1,26 @@
 import { Clock, type Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
-import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
+import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
+import { groupAt, type StoredGroup, slicesOf } from "./FeedChanges.ts"
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** The changes that are kept, oldest first. The number of the first is `feedFloor` + 1. */
+    readonly feed: ReadonlyArray<{ readonly at: Timestamp; readonly id: string; readonly group: StoredGroup }>
+    /** The number of deleted changes. */
+    readonly feedFloor: number
+  }
+}
+
+export const emptyFeed: Pick<MemorySlices, "feed" | "feedFloor"> = { feed: [], feedFloor: 0 }
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerDraftsRepoMemory = Layer.effect(
@@ -37,7 +50,12 @@ export const layerDraftsRepoMemory = Layer.effect(
         }
         return { ...account, entities }
       })
-    const raiseAt = (accountId: AccountId, { drafted, stamped }: Pick<Plan, "drafted" | "stamped">, time: Timestamp) =>
+    const raiseAt = (
+      accountId: AccountId,
+      { drafted, stamped }: Pick<Plan, "drafted" | "stamped">,
+      time: Timestamp,
+      note: ChangeNote
+    ) =>
       updateAccount(store, accountId, (account) => {
         const entities = new Map(account.entities)
         const change = (id: EntityId, how: (entity: MemoryEntity) => MemoryEntity) => {
@@ -59,6 +77,12 @@ export const layerDraftsRepoMemory = Layer.effect(
           ...account,
           entities,
           version: account.version + 1,
+          feed: [
+            ...account.feed,
+            ...slicesOf(note.changes).flatMap(({ groups, ids }) =>
+              ids.map((id, index) => ({ at: time, id, group: groupAt(groups, index) }))
+            )
+          ],
           changeSeq: account.changeSeq + stamped.length,
           lastChangedAt
         }
@@ -103,11 +127,11 @@ export const layerDraftsRepoMemory = Layer.effect(
             publishedFrom(plan, count === 0 ? lastChangedAt : plusMicros(first, count - 1)),
             first
           )
-          yield* raiseAt(accountId, plan, time)
+          yield* raiseAt(accountId, plan, time, noteOf(plan))
         }),
       save: (accountId, plan) => Effect.flatMap(now, (time) => saveAt(accountId, plan, time)),
-      raise: (accountId, plan = { created: [], updated: [], stamped: [], drafted: [] }) =>
-        Effect.flatMap(now, (time) => raiseAt(accountId, plan, time))
+      raise: (accountId, plan, note = plan === undefined ? emptyNote : noteOf(plan)) =>
+        Effect.flatMap(now, (time) => raiseAt(accountId, plan ?? { drafted: [], stamped: [] }, time, note))
     }
     return memory
   })

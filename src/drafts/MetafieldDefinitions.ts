@@ -16,8 +16,10 @@ import { builtInKeyRules, isWritable, KeyRules } from "../model/KeyRules.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { CatalogChange } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
+import { emptyNote } from "./ChangeNote.ts"
 import { DefinitionsRepo } from "./DefinitionsRepo.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
+import { changesOfAll } from "./FeedChanges.ts"
 import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 /** Number of entities per transaction that changes the types of values. */
@@ -93,14 +95,16 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
         repo.find(accountId, owner, key.slice(0, key.indexOf(".")), key.slice(key.indexOf(".") + 1))
 
       /** Takes the import lock exclusively, so that no other write of the account uses the old definitions. */
-      const exclusively = <A>(write: (accountId: AccountId) => Effect.Effect<A, ValidationFailed>) =>
+      const exclusively = (write: (accountId: AccountId) => Effect.Effect<RecordId, ValidationFailed>) =>
         Effect.flatMap(CurrentActor, ({ accountId }) =>
           transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
-              const written = yield* write(accountId)
-              yield* drafts.raise(accountId)
-              return written
+              const id = yield* write(accountId)
+              yield* drafts.raise(accountId, undefined, {
+                ...emptyNote,
+                changes: changesOfAll("definitions.updated", "metafield_definition", [id])
+              })
             })
           )
         )
@@ -143,7 +147,9 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
               const existing = yield* find(accountId, given.owner_type, given.key)
               if (Option.isSome(existing))
                 return yield* ValidationFailed.at("key", `is defined already, as ${existing.value.type}`)
-              yield* repo.define(accountId, yield* mintId(RecordId), definition)
+              const id = yield* mintId(RecordId)
+              yield* repo.define(accountId, id, definition)
+              return id
             })
           )
           return yield* defined(accountId, given)
@@ -166,6 +172,7 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
               // The validations of one type have no meaning for another type.
               const validations = definition.type === type ? definition.validations : []
               yield* repo.define(accountId, id, { ...definition, type, validations })
+              return id
             })
           )
           return yield* defined(accountId, given)

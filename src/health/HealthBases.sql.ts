@@ -72,21 +72,15 @@ export const makeHealthBases = (sql: SqlClient) => {
       ORDER BY b.base DESC LIMIT 1`
   })
 
-  /**
-   * Creates an empty base. From now on, writers insert change notes. The update waits for writers that started before
-   * it, so no change after the base's version lacks a note.
-   */
+  /** Begins a base without rows. Every later change has a note with a newer version. */
   const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
-    Effect.gen(function* () {
-      yield* sql`UPDATE account_state SET keeps_notes = true WHERE account_id = ${accountId}`
-      yield* sql`
-        INSERT INTO health_base (account_id, base, dimension, scope, version, reached, fingerprint, stores, population, counts,
-                                 starts, scanned, entities, begun_at)
-        SELECT a.account_id, ${base}::bigint, ${dimension}, ${scope(storeId)}::uuid, a.version, ${nilUuid}::uuid, ${fingerprint},
-               ${JSON.stringify(stores)}::json, '[]', '[]', '{}', 0,
-               (SELECT count(*) FROM entity e WHERE e.account_id = ${accountId}), app_now()
-        FROM account_state a WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`
-    })
+    sql`
+      INSERT INTO health_base (account_id, base, dimension, scope, version, reached, fingerprint, stores, population, counts,
+                               starts, scanned, entities, begun_at)
+      SELECT a.account_id, ${base}::bigint, ${dimension}, ${scope(storeId)}::uuid, a.version, ${nilUuid}::uuid, ${fingerprint},
+             ${JSON.stringify(stores)}::json, '[]', '[]', '{}', 0,
+             (SELECT count(*) FROM entity e WHERE e.account_id = ${accountId}), app_now()
+      FROM account_state a WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`
 
   const save = (accountId: AccountId, base: HealthBase, starts: ReadonlyArray<EntityId>) => sql`
     UPDATE health_base b
@@ -176,7 +170,7 @@ export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>[
 /** The next scan is a full scan if at least this fraction of the entities changed, and at least this number. */
 export const maxChanged = { part: 4, entities: 10_000 }
 
-/** Deletes unused bases and old notes, in small statements with a transaction each. */
+/** The bases of deleted and abandoned scans. Small statements, each in its own transaction. */
 export const makeTidyScans = (sql: SqlClient) => {
   /** Bases that no snapshot shows and no scan extends. */
   const unused = SqlSchema.findAll({
@@ -207,41 +201,6 @@ export const makeTidyScans = (sql: SqlClient) => {
       ({ length }) => length
     )
 
-  /**
-   * Marks bases with too many changes since their scan. Their next scan is a full one and reads no notes, so the notes
-   * can be deleted.
-   */
-  const giveUp = (accountId: AccountId) => sql`
-    UPDATE health_base b SET fingerprint = ''
-    WHERE b.account_id = ${accountId} AND b.fingerprint <> ''
-      AND (
-        SELECT sum(cardinality(n.entities)) FROM change_note n WHERE n.account_id = ${accountId} AND n.version > b.version
-      ) > greatest(${maxChanged.entities}, b.entities / ${sql.literal(String(maxChanged.part))})`
-
-  const forgetNotes = (accountId: AccountId) => sql`
-    DELETE FROM change_note n
-    WHERE n.account_id = ${accountId} AND n.version <= (
-      SELECT coalesce(min(b.version), max(a.version))
-      FROM account_state a
-      LEFT JOIN health_base b ON b.account_id = ${accountId} AND b.fingerprint <> ''
-      WHERE a.account_id = ${accountId}
-    )
-    RETURNING 1`
-
-  const stopNotes = (accountId: AccountId) => sql`
-    UPDATE account_state a SET keeps_notes = false
-    WHERE a.account_id = ${accountId} AND a.keeps_notes
-      AND NOT EXISTS (SELECT FROM health_base b WHERE b.account_id = ${accountId} AND b.fingerprint <> '')`
-
-  /** Marks bases that were not scanned for 30 days, so that writers of their accounts stop inserting notes. */
-  const retire = (accountId: AccountId) => sql`
-    UPDATE health_base b SET fingerprint = ''
-    WHERE b.account_id = ${accountId} AND b.fingerprint <> '' AND b.begun_at < app_now() - interval '30 days'
-      AND NOT EXISTS (
-        SELECT FROM health_snapshot s
-        WHERE s.account_id = ${accountId} AND s.base = b.base AND s.scanned_at >= app_now() - interval '30 days'
-      )`
-
   const scanned = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ id: AccountId }),
@@ -255,16 +214,6 @@ export const makeTidyScans = (sql: SqlClient) => {
         removed += yield* untilNone(removeSome(accountId, base))
         yield* sql`DELETE FROM health_base b WHERE b.account_id = ${accountId} AND b.base = ${base}`
       }
-      yield* sql.withTransaction(
-        Effect.gen(function* () {
-          // Locks the account's state, so that no scan begins and relies on notes that are no longer inserted.
-          yield* sql`SELECT a.account_id FROM account_state a WHERE a.account_id = ${accountId} FOR UPDATE`
-          yield* retire(accountId)
-          yield* giveUp(accountId)
-          yield* stopNotes(accountId)
-        })
-      )
-      removed += (yield* forgetNotes(accountId)).length
       return removed
     }).pipe(orDie)
 

@@ -109,7 +109,7 @@ export const makeReplaceSnapshots =
         WHERE a.account_id = ${accountId}`
     })
 
-/** After either of these, every scan of the account is a full one, so writers need not insert notes. */
+/** After either of these, every scan of the account is a full one. */
 export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
@@ -128,7 +128,6 @@ export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forg
   const forgetBases = (accountId: AccountId) =>
     Effect.gen(function* () {
       yield* lockAll(accountId)
-      yield* sql`UPDATE account_state SET keeps_notes = false WHERE account_id = ${accountId} AND keeps_notes`
       yield* sql`UPDATE health_base SET fingerprint = '' WHERE account_id = ${accountId} AND fingerprint <> ''`
     })
 

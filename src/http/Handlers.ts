@@ -39,6 +39,7 @@ const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof Res
 export const Handlers = Layer.mergeAll(
   layerOf("ping"),
   layerOf("catalog"),
+  layerOf("changes"),
   layerOf("stores"),
   layerOf("operations"),
   layerOf("salesChannels"),

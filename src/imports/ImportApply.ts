@@ -2,13 +2,15 @@ import { Array as Arr, Cause, Effect, Option } from "effect"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { actorOf } from "../drafts/History.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import type { AccountId } from "../model/Ids.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { makePause } from "../runtime/Pause.ts"
 import { Mirror } from "../storedata/Mirror.ts"
+import { makeDescribeTaken } from "../storedata/MirrorChanges.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { type ImportRun, type ImportSummary, plannedOf, type StoreAnswer } from "./Import.ts"
 import { describeUnanswered, describeUnapplied, findPermanentReason, LeaseLost } from "./ImportFailures.ts"
@@ -35,6 +37,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
     const mirror = yield* Mirror
     const repo = yield* ImportsRepo
     const stores = yield* StoresRepo
+    const describeTaken = yield* makeDescribeTaken
 
     /** Whether the store must still be read after an export. An interrupted reading leaves no answer and is repeated. */
     const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
@@ -47,18 +50,23 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
 
     const finish = (accountId: AccountId, { id, source, storeId, summary }: ImportRun) =>
       Effect.gen(function* () {
-        let note = emptyNote
+        const changes = [...changesOfAll("store.updated", "store", [storeId], storeId, ["last_imported_at"])]
+        let entities: ReadonlyArray<EntityId> = []
         if (source === "refresh") {
           // All entities have their platform ids now, so translations find their entities.
-          const { translated } = yield* mirror.apply(accountId, id, storeId)
-          note = { ...emptyNote, entities: translated }
+          const taken = yield* mirror.apply(accountId, id, storeId)
+          entities = taken.translated
+          changes.push(...(yield* describeTaken(accountId, storeId, taken)))
           yield* mirror.forget(accountId, id)
-        } else yield* mirror.define(accountId, storeId, summary.metafields)
+        } else {
+          yield* mirror.define(accountId, storeId, summary.metafields)
+          changes.push(...changesOfAll("definitions.updated", "store", [storeId], storeId))
+        }
         yield* repo.move(accountId, id, { phase: "applied", leased: false })
         yield* importLock.keep(accountId, null)
         // The time of the last import is visible, so an import without changes counts as a change too.
         yield* stores.recordImport(accountId, storeId)
-        yield* drafts.raise(accountId, undefined, note)
+        yield* drafts.raise(accountId, undefined, { ...emptyNote, changes, entities })
         yield* faults.at("unlocked")
       })
 

@@ -7,6 +7,7 @@ export const errorCode = {
   MethodNotAllowed: "method_not_allowed",
   RequestTimeout: "request_timeout",
   RevisionConflict: "revision_conflict",
+  CursorExpired: "cursor_expired",
   PayloadTooLarge: "payload_too_large",
   UriTooLong: "uri_too_long",
   UnsupportedMediaType: "unsupported_media_type",

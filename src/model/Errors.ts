@@ -54,6 +54,13 @@ export class NotOnStore extends NotFound.extend<NotOnStore>("NotOnStore")({
   stores: Schema.Array(NamedStore)
 }) {}
 
+/** Changes after the cursor of a feed were deleted. */
+export class CursorExpired extends Schema.TaggedError<CursorExpired>()("CursorExpired", {}) {
+  override get message() {
+    return "The cursor is older than 30 days, and changes after it were deleted. Get a cursor with `cursor=latest`, read the lists again, then follow the feed from that cursor."
+  }
+}
+
 /** The write was based on a revision that is not the current one. */
 export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("RevisionConflict", {
   entityId: EntityId,
@@ -110,6 +117,7 @@ export const DomainError = Schema.Union(
   Forbidden,
   NotFound,
   RevisionConflict,
+  CursorExpired,
   PimLocked,
   RateLimited,
   LiveReadFailed,

@@ -12,6 +12,7 @@ import {
   type VariantRow
 } from "../catalog/Entity.ts"
 import { Drops } from "../drops/Drops.ts"
+import { ChangeFeed, type FeedQuery } from "../feed/ChangeFeed.ts"
 import { DataHealth, type IssuesQuery } from "../health/DataHealth.ts"
 import type { HealthDimension } from "../health/Health.ts"
 import { Remediation } from "../health/Remediation.ts"
@@ -64,6 +65,7 @@ const make = Effect.gen(function* () {
   const channels = yield* SalesChannels
   const drops = yield* Drops
   const stores = yield* Stores
+  const feed = yield* ChangeFeed
   const mustBeLinked = yield* makeMustBeLinked
 
   const list =
@@ -128,6 +130,7 @@ const make = Effect.gen(function* () {
     getMedia: ({ path }: OneEntity) => Effect.map(catalog.get("media", path.id), details.media),
     listMediaVersions: versions("media"),
     getMediaVersion: version("media"),
+    listChanges: ({ urlParams }: { readonly urlParams: FeedQuery }) => feed.page(urlParams),
     listStores: () => Effect.map(stores.list, bounded),
     getDataHealth: ({ urlParams }: { readonly urlParams: { readonly store_id?: StoreId | undefined } }) =>
       health.overview(urlParams.store_id),

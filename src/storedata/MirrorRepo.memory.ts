@@ -29,12 +29,12 @@ export const layerMirrorRepoMemory = Layer.effect(
       apply: (accountId, importId, storeId) =>
         Effect.gen(function* () {
           const before = (yield* Ref.get(store)).get(accountId)
-          if (before === undefined) return { isChanged: false, translated: [] }
+          if (before === undefined) return { isChanged: false, isDefined: false, translated: [] }
           const after = takenOver(before, before.staged.get(importId) ?? new Map(), storeId)
           yield* updateAccount(store, accountId, () => after)
           const isChanged = JSON.stringify(sorted(before, storeId)) !== JSON.stringify(sorted(after, storeId))
           // Scans in memory read everything, so they need no note of the translated entities.
-          return { isChanged, translated: [] }
+          return { isChanged, isDefined: isChanged, translated: [] }
         }),
       define: (accountId, storeId, definitions) =>
         updateAccount(store, accountId, (account) => {

@@ -8,9 +8,11 @@ import type { AccountId, EntityId, ImportId, RecordId, StoreId } from "../model/
 import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
 
-/** The result of a merge. `translated`: the entities whose translatable fields or translations changed. */
+/** The result of a merge. `translated`: entities whose translatable fields or translations changed. */
 export interface TakenOver {
   readonly isChanged: boolean
+  /** Whether markets, definitions or entries changed. */
+  readonly isDefined: boolean
   readonly translated: ReadonlyArray<EntityId>
 }
 

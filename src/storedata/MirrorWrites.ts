@@ -73,6 +73,7 @@ export const makeMirrorWrites = (sql: SqlClient) => {
       yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)], note)
       return {
         isChanged: translated.size + Num.sumAll(beside) > 0,
+        isDefined: Num.sumAll(beside) > 0,
         translated: [...translated]
       } satisfies TakenOver
     })

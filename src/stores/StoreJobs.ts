@@ -2,6 +2,7 @@ import { Array as Arr, Effect, Option, Schema } from "effect"
 import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -38,7 +39,10 @@ export const makeStoreJobKinds = Effect.gen(function* () {
             : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
         })
       )
-      const note = joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+      const changes = moved.flatMap(({ ids, kind, to }) =>
+        changesOfAll(to.includes(storeId) ? "store_version.added" : "store_version.removed", kind, ids, storeId)
+      )
+      const note = joinNotes([{ ...emptyNote, changes, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
       if (entities > 0) yield* drafts.raise(accountId, undefined, note)
       return { entities, last }
     })

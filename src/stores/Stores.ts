@@ -1,7 +1,9 @@
 import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
+import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import type { Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
@@ -49,6 +51,7 @@ export interface StoreChange {
 export interface BegunChange {
   readonly store: Store
   readonly job: Job | null
+  readonly change: "store.linked" | "store.unlinked" | "store.updated"
 }
 
 type Refusal = ValidationFailed | PimLocked
@@ -145,7 +148,10 @@ const makeChanges = Effect.gen(function* () {
         Effect.gen(function* () {
           const holder = yield* importLock.take(accountId)
           const begun = yield* decide(Option.isSome(holder))
-          yield* drafts.raise(accountId)
+          yield* drafts.raise(accountId, undefined, {
+            ...emptyNote,
+            changes: changesOfAll(begun.change, "store", [begun.store.id], begun.store.id)
+          })
           return begun
         })
       )
@@ -195,7 +201,11 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           yield* repo.link(accountId, store)
           const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
           yield* repo.keepCredential(accountId, store.id, sealed)
-          return { store, job: isRestored ? yield* beginJob("store_link", store) : null }
+          return {
+            store,
+            job: isRestored ? yield* beginJob("store_link", store) : null,
+            change: known?.isLinked ? ("store.updated" as const) : ("store.linked" as const)
+          }
         })
       )
     })
@@ -216,7 +226,11 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           if (known !== undefined && isLocked) return yield* new PimLocked()
           const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
           yield* repo.link(accountId, store)
-          return { store, job: known === undefined ? null : yield* beginJob("store_link", store) }
+          return {
+            store,
+            job: known === undefined ? null : yield* beginJob("store_link", store),
+            change: "store.linked" as const
+          }
         })
       )
     })
@@ -251,7 +265,7 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
           if (isLocked) return yield* new PimLocked()
           const { store } = known.value
           yield* repo.unlink(accountId, store.id)
-          return { store, job: yield* beginJob("store_unlink", store) }
+          return { store, job: yield* beginJob("store_unlink", store), change: "store.unlinked" as const }
         })
       )
     })

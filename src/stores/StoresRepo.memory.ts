@@ -90,8 +90,13 @@ export const layerStoresRepoMemory = Layer.effect(
           const linked = linkedStores(account).map((store) => store.id)
           for (const aggregate of next) yield* updateAccount(memory, accountId, rolledUp(aggregate, linked))
           const owners = next.map(({ id, parentId }) => parentId ?? id)
-          // Every scan in memory is a full scan, so nothing reads `moved`.
-          return { entities: next.length, last: next.at(-1)?.id ?? null, stale: [...new Set(owners)].sort(), moved: [] }
+          const moved = next.map((aggregate) => ({
+            kind: aggregate.kind,
+            from: aggregate.storeIds,
+            to: linked.filter((storeId) => aggregate.versions.some((version) => version.storeId === storeId)),
+            ids: [aggregate.id]
+          }))
+          return { entities: next.length, last: next.at(-1)?.id ?? null, stale: [...new Set(owners)].sort(), moved }
         }),
       completeLink: () => Effect.void,
       countVersions: (accountId, id) =>

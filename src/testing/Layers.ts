@@ -13,11 +13,12 @@ import { layerMemoryTransaction } from "../database/MemoryTransaction.memory.ts"
 import { layerDemoPlatforms } from "../demo/DemoPlatform.ts"
 import { layerDemoShopsMemory } from "../demo/DemoShops.memory.ts"
 import { layerDefinitionsRepoMemory } from "../drafts/DefinitionsRepo.memory.ts"
-import { layerDraftsRepoMemory } from "../drafts/DraftsRepo.memory.ts"
+import { emptyFeed, layerDraftsRepoMemory } from "../drafts/DraftsRepo.memory.ts"
 import { emptyHistory, layerHistoryRepoMemory } from "../drafts/HistoryRepo.memory.ts"
 import { emptyImportLock, layerImportLockRepoMemory } from "../drafts/ImportLockRepo.memory.ts"
 import { emptyDefinitions } from "../drafts/MirroredDefinitions.memory.ts"
 import { emptyDrops, layerDropsRepoMemory } from "../drops/DropsRepo.memory.ts"
+import { layerFeedRepoMemory } from "../feed/FeedRepo.memory.ts"
 import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
@@ -32,6 +33,7 @@ import { emptyStores, layerStoresRepoMemory } from "../stores/StoresRepo.memory.
 const emptyAccount: MemorySlices = {
   ...emptyCatalog,
   ...emptyDefinitions,
+  ...emptyFeed,
   ...emptyHistory,
   ...emptyImportLock,
   ...emptyTranslations,
@@ -59,6 +61,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerDemoPlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
   layerDraftsRepoMemory,
   layerDropsRepoMemory,
+  layerFeedRepoMemory,
   layerHealthRepoMemory,
   layerHistoryRepoMemory,
   layerImportLockRepoMemory,

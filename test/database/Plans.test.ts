@@ -28,6 +28,7 @@ import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { FeedRepo } from "../../src/feed/FeedRepo.ts"
 import { defaultRules, HealthDimension, HealthSection } from "../../src/health/Health.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -166,6 +167,7 @@ const read = (sample: Sample, withSearch: boolean) =>
         for (const limit of withSearch ? [50, 37] : [50]) yield* catalog.page(accountId, kind, filters, 0, limit)
       for (const filters of statesOf(sample)) yield* catalog.page(accountId, kind, filters, 0, 50)
       yield* catalog.page(accountId, kind, {}, products, 250)
+      yield* (yield* FeedRepo).read(accountId, 0, 250)
       const named = ["1", "2"]
       // Not every kind has every value: no list asks for such a filter.
       for (const chosen of [{ ids: [ids[kind]] }, { skus: named }, { barcodes: named }, { handles: named }])

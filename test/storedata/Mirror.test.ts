@@ -42,7 +42,7 @@ const staging = (count: number, failsAfter: number) =>
           seen.kept += items.length
           seen.most = Math.max(seen.most, items.length)
         }),
-      apply: () => Effect.succeed({ isChanged: false, translated: [] }),
+      apply: () => Effect.succeed({ isChanged: false, isDefined: false, translated: [] }),
       define: () => Effect.void,
       forget: () => Effect.sync(() => void seen.forgotten++),
       forgetAbandoned: Effect.succeed(0)

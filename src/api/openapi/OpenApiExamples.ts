@@ -11,11 +11,13 @@ import type {
   VariantRow
 } from "../../catalog/Entity.ts"
 import type { Drop } from "../../drops/Drop.ts"
+import type { FeedChange } from "../../feed/FeedChange.ts"
 import { HealthDimension, type HealthIssuePage, type HealthOverview, type HealthSnapshot } from "../../health/Health.ts"
 import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../health/RemediationRules.ts"
 import { type EntityKind, listed, singleLineText } from "../../model/Attribute.ts"
 import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../model/Definition.ts"
 import {
+  CursorExpired,
   Forbidden,
   LiveReadFailed,
   NotFound,
@@ -167,6 +169,14 @@ const batch = <Operation>(operation: Operation) => ({ entity_type: "product", op
 /** Examples by the name of their schema. A body whose schema is not here is published without one. */
 const bodies = {
   Ping: { status: "ok", account_id_present: true },
+  Change: {
+    seq: 1_204,
+    at: updatedAt,
+    type: "store_version.updated",
+    entity: { id: productId, type: "product" },
+    store_id: storeId,
+    what: ["overrides", "publish_state"]
+  } satisfies typeof FeedChange.Encoded,
   ProductRow: row("product", productId, "Linen shirt") satisfies typeof ProductRow.Encoded,
   VariantRow: {
     ...row("variant", variantId, "M"),
@@ -449,6 +459,7 @@ export const errorExamples: { readonly [Tag in ErrorTag]: Extract<ApiError, { re
   MethodNotAllowed: new MethodNotAllowed({ allow: ["GET", "HEAD"] }),
   RequestTimeout: new RequestTimeout(),
   RevisionConflict: new RevisionConflict({ entityId: EntityId.make(productId), currentRevision: 8 }),
+  CursorExpired: new CursorExpired(),
   PayloadTooLarge: new PayloadTooLarge({ limitBytes: 1_048_576 }),
   UriTooLong: new UriTooLong({ limitBytes: 12_288 }),
   UnsupportedMediaType: new UnsupportedMediaType(),

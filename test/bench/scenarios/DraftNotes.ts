@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 
 const database = "catalog_bench_notes"
 const pairs = 1_000
-const maxRatio = 1.03
+const maxRatio = 1.1
 
 /** An account with one product on one store, and a write of it. */
 const aWriter = (domain: string) =>
@@ -34,10 +34,10 @@ const aWriter = (domain: string) =>
     return { accountId, write }
   })
 
-/** How much longer a draft write takes in an account whose writers insert notes for scans. */
+/** How much longer a draft write takes because it inserts a note for the feed of changes and for scans. */
 export const draftNotes: Scenario = {
   name: "draft-notes",
-  title: "Draft writes with notes for scans",
+  title: "Draft writes with notes",
   run: async ({ rounds }) => {
     await recreate(database)
     const url = urlOf(database)
@@ -45,7 +45,11 @@ export const draftNotes: Scenario = {
     const measured = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [noted, plain] = [yield* aWriter("noted.example"), yield* aWriter("plain.example")]
-      yield* sql`UPDATE account_state SET keeps_notes = true WHERE account_id = ${noted.accountId}`
+      // The trigger drops the rows of one account: so the difference is the insert of the row, its index entries and its log.
+      yield* sql.unsafe(`
+        CREATE FUNCTION drop_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+        CREATE TRIGGER drop_note BEFORE INSERT ON change_note FOR EACH ROW
+          WHEN (NEW.account_id = '${plain.accountId}') EXECUTE FUNCTION drop_note()`)
       const ratios: Array<number> = []
       const millis: Array<number> = []
       for (let round = 0; round <= rounds; round++) {

@@ -4,7 +4,7 @@ import { Data, Effect, Layer } from "effect"
 import * as fc from "fast-check"
 import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import type { Plan } from "../../../src/drafts/CatalogChange.ts"
-import { type ChangeNote, noteOf } from "../../../src/drafts/ChangeNote.ts"
+import { type ChangeNote, emptyNote, noteOf } from "../../../src/drafts/ChangeNote.ts"
 import { DefinitionsRepo } from "../../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../../src/drafts/DraftsRepo.ts"
 import { HealthDimension, HealthSection, isPerStore } from "../../../src/health/Health.ts"
@@ -190,7 +190,7 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
         sql.withTransaction(
           Effect.gen(function* () {
             const { translated: entities } = yield* repo.apply(accountId, importId, store())
-            yield* (yield* DraftsRepo).raise(accountId, undefined, { entities, skus: [], moved: [] })
+            yield* (yield* DraftsRepo).raise(accountId, undefined, { ...emptyNote, entities })
           })
         )
       )
@@ -307,7 +307,7 @@ const forgetting = (what: (note: ChangeNote, of: ReadonlySet<string>, plan: Plan
     Effect.map(DraftsRepo, (drafts) => ({
       ...drafts,
       raise: (accountId, plan, note) => {
-        const whole = note ?? (plan === undefined ? { entities: [], skus: [], moved: [] } : noteOf(plan))
+        const whole = note ?? (plan === undefined ? emptyNote : noteOf(plan))
         const written = new Set<string>(plan === undefined ? [] : [...plan.stamped, ...plan.drafted])
         return drafts.raise(accountId, plan, what(whole, written, plan))
       }

@@ -1,0 +1,40 @@
+import type { ChangeSlice } from "../drafts/FeedChanges.ts"
+import type { StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import type { FeedChange } from "./FeedChange.ts"
+
+/** A stored slice. `first`: the number of its first change. */
+export interface NumberedSlice extends ChangeSlice {
+  readonly first: number
+  readonly at: string
+}
+
+/** A change in the order of members of the API. */
+export const toFeedChange = (
+  seq: number,
+  at: Timestamp,
+  id: string,
+  { kind, store, type, what }: Pick<ChangeSlice["groups"][number], "kind" | "store" | "type" | "what">
+): FeedChange => ({
+  seq,
+  at,
+  type,
+  entity: { id, type: kind },
+  ...(store === null ? {} : { store_id: store satisfies StoreId }),
+  what
+})
+
+/** Up to `limit` changes after a number, from slices in their order. */
+export const changesIn = (slices: ReadonlyArray<NumberedSlice>, after: number, limit: number) => {
+  const changes: Array<FeedChange> = []
+  for (const { at, first, groups, ids } of slices) {
+    let place = 0
+    for (const group of groups)
+      for (const id of ids.slice(place, place + group.count)) {
+        const seq = first + place
+        place += 1
+        if (seq > after && changes.length < limit) changes.push(toFeedChange(seq, Timestamp.make(at), id, group))
+      }
+  }
+  return changes
+}

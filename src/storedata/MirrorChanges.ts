@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { type ChangeGroup, changesOfAll } from "../drafts/FeedChanges.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+import { TranslatedKind } from "../platform/Translation.ts"
+import type { TakenOver } from "./MirrorRepo.ts"
+
+/** Makes the function that describes for the feed what an import changed outside the catalog. */
+export const makeDescribeTaken = Effect.map(
+  DraftsRepo,
+  (drafts) =>
+    (accountId: AccountId, storeId: StoreId, { isDefined, translated }: TakenOver) =>
+      Effect.map(
+        drafts.lock(accountId, [], translated),
+        ({ kinds }): ReadonlyArray<ChangeGroup> => [
+          ...changesOfAll("definitions.updated", "store", isDefined ? [storeId] : [], storeId),
+          ...TranslatedKind.literals.flatMap((kind) =>
+            changesOfAll(
+              "translations.updated",
+              kind,
+              translated.filter((id) => kinds.get(id) === kind),
+              storeId
+            )
+          )
+        ]
+      )
+)

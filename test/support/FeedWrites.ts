@@ -1,0 +1,94 @@
+import { Effect } from "effect"
+import { Transaction } from "../../src/database/Transaction.ts"
+import type { CatalogChange as Change } from "../../src/drafts/CatalogChange.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { CatalogChange, CatalogChanges, OwnDefinitions, Stores } from "../../src/testing/index.ts"
+import type { Dice } from "../faults/Dice.ts"
+
+/** The entities that random writes know, and the stores that they link and unlink. */
+export interface Known {
+  readonly ids: Record<EntityKind, Array<EntityId>>
+  readonly stores: ReadonlyArray<{ readonly id: StoreId; readonly domain: string }>
+}
+
+const kinds = ["product", "variant", "collection", "media"] as const
+
+/** Some changes of the catalog: created entities, values, stores, relationships and publish states. */
+const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
+  Effect.gen(function* () {
+    const kind = dice.pick(kinds)
+    const storeId = dice.pick(stores).id
+    const entityId = ids[kind].length > 0 ? dice.pick(ids[kind]) : undefined
+    const values = { [kind === "media" ? "alt" : "title"]: nonce }
+    const chance = dice.next()
+    if (chance < 0.2 || entityId === undefined) {
+      const id = yield* mintId(EntityId)
+      const parentId = kind === "variant" ? (ids.product[0] === undefined ? undefined : dice.pick(ids.product)) : null
+      if (parentId === undefined) return []
+      ids[kind].push(id)
+      return [
+        CatalogChange.CreateEntity({ id, kind, parentId, values }),
+        ...dice.some(stores, 2).map((store) => CatalogChange.AddToStore({ entityId: id, storeId: store.id }))
+      ]
+    }
+    const onStore = { entityId, storeId }
+    const publishing: ReadonlyArray<Change> = [
+      CatalogChange.RequestPublish(onStore),
+      CatalogChange.AcceptPublish({ ...onStore, platformId: `gid://${entityId}` }),
+      CatalogChange.RefusePublish({ ...onStore, error: { code: "invalid", message: nonce } }),
+      CatalogChange.AcceptImported({ ...onStore, values, media: [], variants: [] })
+    ]
+    if (chance < 0.35) return [CatalogChange.SetAttributes({ entityId, values })]
+    if (chance < 0.45)
+      return [CatalogChange.SetOverrides({ ...onStore, values: dice.next() < 0.3 ? { title: null } : values })]
+    if (chance < 0.52) return [CatalogChange.AddToStore(onStore)]
+    if (chance < 0.57) return [CatalogChange.RemoveFromStore(onStore)]
+    if (chance < 0.75) return [dice.pick(publishing)]
+    if (chance < 0.85 && kind !== "media")
+      return [
+        CatalogChange.SetGallery({
+          entityId,
+          entries:
+            ids.media.length === 0 ? [] : dice.some(ids.media, 3).map((mediaId) => ({ mediaId, storeIds: [storeId] }))
+        })
+      ]
+    const [collectionId] = ids.collection.length === 0 ? [] : [dice.pick(ids.collection)]
+    if (collectionId === undefined || ids.product.length === 0) return []
+    return [CatalogChange.SetMembers({ collectionId, productIds: dice.some(ids.product, 4) })]
+  })
+
+/** One random write of any kind that the feed covers. What the state does not allow is refused, and changes nothing. */
+export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
+  Effect.gen(function* () {
+    const changes = yield* CatalogChanges
+    const stores = yield* Stores
+    const chance = dice.next()
+    if (chance < 0.03) {
+      const { domain } = dice.pick(known.stores)
+      return yield* Effect.ignore(dice.next() < 0.5 ? stores.unlink(domain) : stores.link({ domain }))
+    }
+    if (chance < 0.06) {
+      const { create, setType } = yield* OwnDefinitions
+      const given = { owner_type: "product" as const, key: `care.k${dice.below(5)}`, type: "multi_line_text_field" }
+      return yield* Effect.ignore(dice.next() < 0.5 ? create(given) : setType(given))
+    }
+    const many: Array<Change> = []
+    for (let count = dice.next() < 0.2 ? 1 + dice.below(20) : 1; count > 0; count--)
+      many.push(...(yield* someChanges(dice, known, `${nonce}.${count}`)))
+    const write =
+      chance < 0.2
+        ? Effect.flatMap(mintId(ImportId), (id) =>
+            Effect.flatMap(Transaction, ({ run }) => run(changes.applyImported(id, many)))
+          )
+        : changes.apply(many)
+    // One change that is not possible refuses all of them, also entities that others would have to know.
+    yield* Effect.catchAll(write, () =>
+      Effect.sync(() => {
+        for (const change of many)
+          if (change._tag === "CreateEntity")
+            known.ids[change.kind].splice(known.ids[change.kind].indexOf(change.id), 1)
+      })
+    )
+  })
