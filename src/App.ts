@@ -17,6 +17,8 @@ import { RateBudget } from "./budgets/RateBudget.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
+import { MerchantLists } from "./catalog/MerchantLists.ts"
+import { MerchantListsRepo } from "./catalog/MerchantListsRepo.ts"
 import { Activity } from "./connections/Activity.ts"
 import { ActivityRepo } from "./connections/ActivityRepo.ts"
 import { Authorization } from "./connections/Authorization.ts"
@@ -28,6 +30,7 @@ import { Registrations } from "./connections/Registrations.ts"
 import { Undo } from "./connections/Undo.ts"
 import { UndoRepo } from "./connections/UndoRepo.ts"
 import { pages } from "./console/Console.ts"
+import { DrawnPictures, Pictures } from "./console/pictures/Pictures.ts"
 import * as Database from "./database/Database.ts"
 import { whyLost } from "./database/DataVolume.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
@@ -37,6 +40,7 @@ import { Transaction } from "./database/Transaction.ts"
 import { Demo } from "./demo/Demo.ts"
 import { DemoEdits } from "./demo/DemoEdits.ts"
 import { DemoFailures } from "./demo/DemoFailures.ts"
+import { drawDemoPicture } from "./demo/DemoPictures.ts"
 import { makeDemoPlatform } from "./demo/DemoPlatform.ts"
 import { DemoShops } from "./demo/DemoShops.ts"
 import { CatalogChanges } from "./drafts/CatalogChanges.ts"
@@ -106,6 +110,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   ImportsRepo.layer,
   JobsRepo.layer,
   LeasesRepo.layer,
+  MerchantListsRepo.layer,
   OAuthRepo.layer,
   PublicationsRepo.layer,
   MirrorRepo.layer,
@@ -171,6 +176,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   EndedLeases,
   Exports.layer,
   Imports.layer,
+  MerchantLists.layer,
   Sessions.layer,
   Users.layer
 ).pipe(
@@ -250,6 +256,7 @@ export const surfaceOf = (
       routes,
       refuseAddress,
       layer: layer.pipe(
+        Layer.provide(Pictures.layer.pipe(Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)))),
         Layer.provide(ClientDocuments.layer(config.clientMetadataHosts)),
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
         Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),

@@ -9,29 +9,30 @@ import { entities } from "./entities/Entities.tsx"
 import { exportDownloads } from "./exports/ExportDownloads.ts"
 import { seeOther } from "./Html.ts"
 import { health } from "./health/Health.tsx"
+import { home } from "./home/Home.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
 import { jobList } from "./jobs/JobList.tsx"
 import { keys } from "./keys/Keys.tsx"
 import { paths } from "./Paths.ts"
+import { pictureRoutes } from "./pictures/PictureRoutes.ts"
+import { productLists } from "./products/ProductLists.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
 import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
 
-/** The start page, the files that browsers load, and the switch of colours. */
+/** The files that browsers load, and the switch of colours. */
 const common: Surface<Visits> = {
   refuseAddress,
   ...surfaceOf(
     {
-      home: ["GET", paths.home, refuseOnPage],
       stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage],
       script: ["GET", assetPaths.script, refuseOnPage],
       icon: ["GET", assetPaths.icon, refuseOnPage],
       theme: ["POST", paths.theme, refuseOnPage]
     },
-    Effect.map(makeVisits, ({ asVisitor, baseUrl, withForm }) => ({
-      home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
+    Effect.map(makeVisits, ({ baseUrl, withForm }) => ({
       stylesheet: () => Effect.succeed(stylesheet),
       script: () => Effect.succeed(script),
       icon: () => Effect.succeed(icon),
@@ -48,9 +49,12 @@ const common: Surface<Visits> = {
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(
-    beside(beside(common, signIn(settings)), beside(beside(keys, connectionList), connectionActivity)),
     beside(
-      beside(beside(beside(storeList, exportDownloads), importReviews), entities),
+      beside(beside(common, pictureRoutes), signIn(settings)),
+      beside(beside(keys, connectionList), connectionActivity)
+    ),
+    beside(
+      beside(beside(beside(storeList, exportDownloads), importReviews), beside(beside(home, entities), productLists)),
       beside(beside(health, drops), jobList)
     )
   )

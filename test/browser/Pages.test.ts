@@ -36,7 +36,7 @@ describe.skipIf(!chromiumIsThere)("the pages in Chromium", () => {
           await assertAccessible(page, "set-password")
           await page.getByLabel("New password").fill(password)
           await page.getByRole("button", { name: "Set password and sign in" }).click()
-          assert.strictEqual(page.url(), `${base}/stores`)
+          assert.strictEqual(page.url(), `${base}/`)
           await page.goto(`${base}/settings/connections`)
           await assertAccessible(page, "connections-none")
           await page.getByRole("button", { name: "Sign out" }).click()

@@ -26,64 +26,6 @@ import {
 import { assertPage as assertWholePage, mainOf } from "./WholePage.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) => {
-  it.effect("find entities by words or id", () =>
-    Effect.gen(function* () {
-      const { cookie, tent } = yield* aMerchant
-      for (const [path, names] of [
-        ["/products", ["The tent", "The stove"]],
-        ["/variants", ["S tent-S", "M tent-M"]],
-        ["/collections", ["Camp"]],
-        ["/media", ["tent on a table"]]
-      ] as const) {
-        const all = textOf(yield* assertPage(path, cookie))
-        for (const name of names) assert.include(all, name)
-      }
-      const found = yield* ask("/variants?search=tent-S", { cookie })
-      assert.include(textOf(found), "S tent-S 1 store Live")
-      assert.notInclude(textOf(found), "The stove")
-      assert.include(found.text, 'name="search" value="tent-S"')
-      assert.include(textOf(yield* ask("/products?search=nowhere", { cookie })), "Nothing was found.")
-      for (const id of [tent, tent.toUpperCase(), ` ${tent} `]) {
-        const answer = yield* ask(`/products?${new URLSearchParams({ search: id })}`, { cookie })
-        assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/entity?id=${tent}`])
-      }
-    })
-  )
-
-  it.effect("list each entity once over all pages, and refuse a cursor of another search", () =>
-    Effect.gen(function* () {
-      const { actor, cookie } = yield* aMerchant
-      yield* Effect.forEach(Array.from({ length: 60 }), (_, index) =>
-        anEntity("product", { title: `Peg ${index}` })
-      ).pipe(actingAs(actor))
-      const titles: Array<string> = []
-      let path: string | undefined = "/products?search=peg"
-      let pages = 0
-      while (path !== undefined) {
-        const { text }: { readonly text: string } = yield* ask(path, { cookie })
-        pages++
-        titles.push(...[...text.matchAll(/<a href="\/entity[^>]*><bdi>([^<]*)</g)].map(([, title = ""]) => title))
-        path = /href="(\/products\?search=peg[^"]*cursor[^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
-        if (path !== undefined && pages === 1)
-          assertRefusal(yield* ask(path.replace("peg", "tent"), { cookie }), 400, {
-            title: "Not understood",
-            message: "This page does not belong to this search. Start again at its first page.",
-            next: ["/products", "To products"]
-          })
-      }
-      assert.strictEqual(pages, 2)
-      assert.sameMembers(
-        titles,
-        Array.from({ length: 60 }, (_, index) => `Peg ${index}`)
-      )
-      assertRefusal(yield* ask(`/products?search=${"x".repeat(201)}`, { cookie }), 400, {
-        title: "Not understood",
-        message: "A search has at most 200 characters.",
-        next: ["/products", "To products"]
-      })
-    })
-  )
-
   it.effect("show an entity with its values, stores, related entities and history, newest first", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant

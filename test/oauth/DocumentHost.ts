@@ -32,7 +32,7 @@ export const publicAddress = "93.184.216.34"
 export interface HostAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   /** Sends the head, and then nothing. */
   readonly stalls?: boolean
 }

@@ -1,59 +1,37 @@
-import { Effect, Either, Option, Schema } from "effect"
+import { Effect, Either, Schema } from "effect"
 import { errorCodes } from "../../api/ErrorCodes.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
-import { EntityId, inAnyCase, StoreId } from "../../model/Ids.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused, type Visitor } from "../Browser.ts"
+import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
-import { EntitiesPage, listPages } from "./EntitiesPage.tsx"
 import { againField, EntityPage, type PublishResult } from "./EntityPage.tsx"
 
 const routes = {
-  products: ["GET", paths.products, refuseOnPage],
-  variants: ["GET", paths.variants, refuseOnPage],
-  collections: ["GET", paths.collections, refuseOnPage],
-  media: ["GET", paths.media, refuseOnPage],
   show: ["GET", paths.entity, refuseOnPage],
   publish: ["POST", paths.publishEntity, refuseOnPage]
 } as const
 
-/** Maximum number of rows on a page of the list, and of related entities on an entity's page. */
-const pageSize = 50
+/** Maximum number of related entities on an entity's page. */
 const maxRelated = 100
 /** Number of history entries at first, and after the link to a longer history. */
 const firstEntries = 50
 const maxEntries = 250
-/** Maximum length of a search text, in characters. */
-const maxSearch = 200
 
 const rows = Schema.Array(EntityRow)
 const next_cursor = Schema.NullOr(Schema.String)
-const readPage = Schema.decode(Schema.parseJson(Schema.Struct({ data: rows, next_cursor })))
 const readRelated = Schema.decode(
   Schema.parseJson(Schema.Struct({ variants: rows, media: rows, collections: rows, products: rows, next_cursor }))
 )
-const readId = Schema.decodeOption(inAnyCase(EntityId))
-
-const refusedOn = (kind: EntityKind, message: string) => {
-  const { name, path } = listPages[kind]
-  const next = { path, name: `To ${name.toLowerCase()}` }
-  return new PageRefused({ status: 400, title: "Not understood", message, next })
-}
-
-const foreignCursor = (kind: EntityKind) =>
-  refusedOn(kind, "This page does not belong to this search. Start again at its first page.")
-
-const tooLong = (kind: EntityKind) => refusedOn(kind, `A search has at most ${maxSearch} characters.`)
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
@@ -67,7 +45,7 @@ const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishRes
 
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
-/** The entities of an account: the search, and the page of one entity with a form that publishes it. */
+/** The page of one entity, with a form that publishes it. */
 export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -76,26 +54,6 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
     const publishing = yield* Publishing
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
-
-    const list = (kind: EntityKind) =>
-      asVisitor((visitor, request) =>
-        Effect.gen(function* () {
-          const query = queryOf(request)
-          const search = query.get("search")?.trim() ?? ""
-          const id = readId(search)
-          if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
-          if (search.length > maxSearch) return yield* tooLong(kind)
-          const { text } = yield* Effect.catchTag(
-            catalog.list(kind, { limit: pageSize, search, cursor: query.get("cursor") }),
-            "ValidationFailed",
-            () => foreignCursor(kind)
-          )
-          const { data, next_cursor } = yield* Effect.orDie(readPage(text))
-          return html(
-            <EntitiesPage visitor={visitor} kind={kind} rows={data} search={search} nextCursor={next_cursor} />
-          )
-        })
-      )
 
     const showEntity = (
       visitor: Visitor,
@@ -155,10 +113,6 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
       })
 
     return {
-      products: list("product"),
-      variants: list("variant"),
-      collections: list("collection"),
-      media: list("media"),
       show: asVisitor((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)

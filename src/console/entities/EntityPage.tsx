@@ -9,8 +9,8 @@ import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Namin
 import { newDropOf, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { readable, Value } from "../Values.tsx"
-import { sectionOf } from "./EntitiesPage.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
+import { sectionOf } from "./ListPages.ts"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
   readonly next_cursor: string | null

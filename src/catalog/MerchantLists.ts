@@ -1,0 +1,75 @@
+import { Context, Effect, Layer } from "effect"
+import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type ListedEntity, MerchantListsRepo, type StoreCounts, type WindowPage } from "./MerchantListsRepo.ts"
+import { terms } from "./SearchText.ts"
+
+/** The states by which merchants filter: on one store, or the worst of all stores. */
+export const merchantStates = ["live", "changed", "publishing", "failed", "unpublished"] as const
+export type MerchantState = (typeof merchantStates)[number]
+
+/** Fields that a list can require to be empty. */
+export const missingFields = ["description", "vendor", "type", "tags", "picture"] as const
+export type MissingField = (typeof missingFields)[number]
+
+export interface MerchantFilters {
+  /** All words must occur in the search text. */
+  readonly search?: string | undefined
+  readonly storeId?: StoreId | undefined
+  /** On the store, or without one the worst state of all stores. */
+  readonly state?: MerchantState | undefined
+  readonly vendor?: string | undefined
+  readonly productType?: string | undefined
+  readonly tag?: string | undefined
+  /** Only entities with overrides: on the store, or without one on any store. */
+  readonly hasOwnValues?: boolean | undefined
+  readonly missing?: MissingField | undefined
+}
+
+export interface MerchantQuery extends MerchantFilters {
+  /** Only entities that changed before (newest first) or after (oldest first) this place of the change order. */
+  readonly from?: number | undefined
+  readonly order: "newest" | "oldest"
+  /** Rows on a page. */
+  readonly limit: number
+}
+
+export interface MerchantPage extends Omit<WindowPage, "ids"> {
+  readonly rows: ReadonlyArray<ListedEntity>
+}
+
+/** Maximum number of entities that one page looks at, and the largest total that is counted. */
+export const windowSize = 10_000
+
+/** The lists of the pages: newest change first, with what a row of a table shows. */
+export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
+  MerchantLists,
+  {
+    readonly page: (kind: EntityKind, query: MerchantQuery) => Effect.Effect<MerchantPage, never, CurrentActor>
+    /** What is open on each linked store. */
+    readonly storeCounts: Effect.Effect<ReadonlyArray<StoreCounts>, never, CurrentActor>
+    /** The rows of these entities, in this order. Unknown ids are left out. */
+    readonly rows: (ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>, never, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    MerchantLists,
+    Effect.map(MerchantListsRepo, (repo) => ({
+      page: Effect.fn("MerchantLists.page")(function* (kind, { from, limit, order, search, tag, vendor, ...filters }) {
+        const { accountId } = yield* CurrentActor
+        // Vendors and tags are in the search text, whose index finds rare ones.
+        const needles = [search, vendor, tag].flatMap((text) => (text === undefined ? [] : terms(text)))
+        const { ids, ...page } = yield* repo.window(
+          accountId,
+          kind,
+          { ...filters, vendor, tag, needles },
+          { from, limit, isNewestFirst: order === "newest", windowSize }
+        )
+        return { ...page, rows: yield* repo.rows(accountId, ids) }
+      }),
+      storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
+      rows: (ids) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))
+    }))
+  )
+}

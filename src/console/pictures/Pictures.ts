@@ -1,0 +1,120 @@
+import { hash } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Context, Effect, Layer, Option } from "effect"
+import { LRUCache } from "lru-cache"
+import { CatalogRepo } from "../../catalog/CatalogRepo.ts"
+import { makePictureAddress, type PictureAddress, readPictureAddress, type SignedPicture } from "./PictureAddresses.ts"
+import { fetchPicture, imageTypeOf, type Picture } from "./PictureFetch.ts"
+
+/** Draws pictures that no host serves, as SVG. The demo provides one for its shops; by default there is none. */
+export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/DrawnPictures", {
+  defaultValue:
+    () =>
+    (_: URL): string | undefined =>
+      undefined
+}) {}
+
+/** Maximum bytes of the pictures on disk. The ones that were not used for longest are deleted. */
+const maxDiskBytes = 256 * 1_048_576
+/** Maximum number of hosts' pictures that are fetched at the same time. */
+const maxFetches = 8
+/** How long a picture that could not be read is not fetched again. */
+const unreadMillis = 5 * 60_000
+
+/** Shopify's hosts make smaller pictures themselves. Twice the width, for dense screens. */
+const sourceOf = ({ url, width }: SignedPicture): string => {
+  if (!URL.canParse(url)) return url
+  const source = new URL(url)
+  if (source.hostname !== "cdn.shopify.com" && !source.hostname.endsWith(".myshopify.com")) return url
+  source.searchParams.set("width", String(width * 2))
+  return source.href
+}
+
+/** Pictures of media, fetched for the pages and kept on disk while the process runs. */
+export class Pictures extends Context.Tag("catalog/Pictures")<
+  Pictures,
+  {
+    readonly addressOf: PictureAddress
+    /** The picture of a signed address. NoSuchPicture: the address is not signed by this service. None: it cannot be read. */
+    readonly read: (path: string) => Effect.Effect<Option.Option<Picture>, "NoSuchPicture">
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    Pictures,
+    Effect.gen(function* () {
+      const key = yield* (yield* CatalogRepo).cursorKey
+      const draw = yield* DrawnPictures
+      const permits = yield* Effect.makeSemaphore(maxFetches)
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-pictures-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+      )
+      const pathOf = (name: string) => join(folder, name)
+      const onDisk = new LRUCache<string, true>({
+        maxSize: maxDiskBytes,
+        dispose: (_, name) => void rm(pathOf(name), { force: true }).catch(() => {})
+      })
+      const unread = new LRUCache<string, true>({ max: 10_000, ttl: unreadMillis })
+      /** Pages ask for the same picture at once: it is fetched once. */
+      const fetching = new Map<string, Promise<Option.Option<Picture>>>()
+
+      const kept = (name: string) =>
+        Effect.promise(async () => {
+          if (onDisk.get(name) === undefined) return Option.none<Picture>()
+          const bytes = await readFile(pathOf(name)).catch(() => undefined)
+          const type = bytes === undefined ? undefined : imageTypeOf(bytes)
+          return bytes === undefined || type === undefined ? Option.none() : Option.some({ bytes, type })
+        })
+      const keep = (name: string, { bytes }: Picture) =>
+        Effect.promise(async () => {
+          // A full disk costs only the next fetch.
+          const isWritten = await writeFile(pathOf(name), bytes).then(
+            () => true,
+            () => false
+          )
+          if (isWritten) onDisk.set(name, true, { size: Math.max(1, bytes.length) })
+        })
+      const fetchOnce = (name: string, source: string) =>
+        fetchPicture(source).pipe(
+          permits.withPermits(1),
+          Effect.tap((picture) => keep(name, picture)),
+          Effect.asSome,
+          Effect.catchTag("PictureUnread", ({ why }) =>
+            Effect.as(
+              Effect.annotateLogs(Effect.logDebug(`A picture was not read: ${why}`), { source }),
+              Option.none<Picture>()
+            )
+          ),
+          Effect.tap((found) => Effect.sync(() => Option.isNone(found) && unread.set(name, true)))
+        )
+
+      return {
+        addressOf: makePictureAddress(key),
+        read: Effect.fn("Pictures.read")(function* (path) {
+          const signed = readPictureAddress(key, path)
+          if (signed === undefined) return yield* Effect.fail("NoSuchPicture" as const)
+          const drawn = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
+          if (drawn !== undefined) return Option.some({ bytes: Buffer.from(drawn), type: "image/svg+xml" })
+          const source = sourceOf(signed)
+          const name = hash("sha256", source, "hex")
+          const found = yield* kept(name)
+          if (Option.isSome(found)) return found
+          if (unread.has(name)) return Option.none()
+          const runtime = yield* Effect.runtime()
+          return yield* Effect.promise(() => {
+            const before = fetching.get(name)
+            if (before !== undefined) return before
+            const begun = Effect.runPromise(Effect.provide(fetchOnce(name, source), runtime.context)).finally(() =>
+              fetching.delete(name)
+            )
+            fetching.set(name, begun)
+            return begun
+          })
+        })
+      }
+    })
+  )
+}

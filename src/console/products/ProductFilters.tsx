@@ -1,0 +1,239 @@
+import { Schema } from "effect"
+import {
+  type MerchantFilters,
+  type MerchantState,
+  type MissingField,
+  merchantStates,
+  missingFields
+} from "../../catalog/MerchantLists.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
+import { StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import { listPages } from "../entities/ListPages.ts"
+import { Icon } from "../Icon.tsx"
+import { publishStates } from "../Naming.tsx"
+import { StoreOptions } from "../StoreChoice.tsx"
+
+/** Names of the query parameters of a list. */
+export type ListParameter =
+  | "search"
+  | "store_id"
+  | "state"
+  | "vendor"
+  | "type"
+  | "tag"
+  | "own"
+  | "missing"
+  | "order"
+  | "from"
+export type ListQuery = Readonly<Partial<Record<ListParameter, string>>>
+
+const names: ReadonlyArray<ListParameter> = [
+  "search",
+  "store_id",
+  "state",
+  "vendor",
+  "type",
+  "tag",
+  "own",
+  "missing",
+  "order",
+  "from"
+]
+
+const isState = Schema.is(Schema.Literal(...merchantStates))
+const isMissing = Schema.is(Schema.Literal(...missingFields))
+const isStoreId = Schema.is(StoreId)
+
+/** The parameters that are set. Unknown values are left out, so an outdated link shows more and not an error. */
+export const listQueryOf = (query: Parameters): ListQuery => {
+  const given = Object.fromEntries(
+    names.flatMap((name) => {
+      const value = query.get(name)?.trim() ?? ""
+      return value === "" ? [] : [[name, value]]
+    })
+  ) as ListQuery
+  const { from, missing, order, own, state, store_id, ...texts } = given
+  return {
+    ...texts,
+    ...(isStoreId(store_id) && { store_id }),
+    ...(isState(state) && { state }),
+    ...(isMissing(missing) && { missing }),
+    ...(own === "yes" && { own }),
+    ...(order === "oldest" && { order }),
+    ...(from !== undefined && /^\d{1,15}$/.test(from) && { from })
+  }
+}
+
+export const filtersOf = (query: ListQuery): MerchantFilters => ({
+  search: query.search,
+  storeId: isStoreId(query.store_id) ? query.store_id : undefined,
+  state: isState(query.state) ? query.state : undefined,
+  vendor: query.vendor,
+  productType: query.type,
+  tag: query.tag,
+  hasOwnValues: query.own === "yes" ? true : undefined,
+  missing: isMissing(query.missing) ? query.missing : undefined
+})
+
+/** The address of a list. A change of the filters starts again at the first page. */
+export const listAddress = (path: string, { from, ...query }: ListQuery, change: ListQuery = {}): string => {
+  const parameters = new URLSearchParams(
+    Object.entries({ ...query, ...change }).filter(([, value]) => value !== "" && value !== undefined)
+  )
+  return parameters.size === 0 ? path : `${path}?${parameters}`
+}
+
+const missingWords: Readonly<Record<MissingField, string>> = {
+  description: "Description",
+  vendor: "Vendor",
+  type: "Type",
+  tags: "Tags",
+  picture: "Picture"
+}
+
+const StateChips = ({ path, query }: { readonly path: string; readonly query: ListQuery }) => (
+  <ul class="chips" aria-label="State">
+    {[undefined, ...merchantStates].map((state: MerchantState | undefined) => (
+      <li key={state ?? "all"}>
+        <a
+          class="chip"
+          href={listAddress(path, query, { state: state ?? "" })}
+          aria-current={query.state === state ? "true" : undefined}
+        >
+          {state === undefined ? (
+            "All"
+          ) : (
+            <>
+              <span class={`dot ${publishStates[state].tone}`} />
+              {publishStates[state].name}
+            </>
+          )}
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+/** The filters that are set, each with a link that removes it. */
+const SetFilters = ({
+  path,
+  query,
+  stores
+}: {
+  readonly path: string
+  readonly query: ListQuery
+  readonly stores: ReadonlyArray<Store>
+}) => {
+  const { missing, own, search, store_id, tag, type, vendor } = query
+  const store = stores.find(({ id }) => id === store_id)
+  const set: ReadonlyArray<readonly [ListParameter, string]> = [
+    ...(search === undefined ? [] : [["search", `Search: ${search}`] as const]),
+    ...(store_id === undefined ? [] : [["store_id", `Store: ${store?.name ?? "unknown"}`] as const]),
+    ...(vendor === undefined ? [] : [["vendor", `Vendor: ${vendor}`] as const]),
+    ...(type === undefined ? [] : [["type", `Type: ${type}`] as const]),
+    ...(tag === undefined ? [] : [["tag", `Tag: ${tag}`] as const]),
+    ...(isMissing(missing) ? [["missing", `Missing: ${missingWords[missing].toLowerCase()}`] as const] : []),
+    ...(own === undefined ? [] : [["own", "Own values on a store"] as const])
+  ]
+  return set.length === 0 ? null : (
+    <ul class="chips" aria-label="Filters">
+      {set.map(([name, words]) => (
+        <li key={name}>
+          <a class="chip on" href={listAddress(path, query, { [name]: "" })}>
+            <bdi>{words}</bdi>
+            <span class="spoken"> (remove)</span>
+            <Icon name="x" />
+          </a>
+        </li>
+      ))}
+      <li>
+        <a class="chip" href={path}>
+          Clear all
+        </a>
+      </li>
+    </ul>
+  )
+}
+
+/** The filters of a list, as links and one form: they work without JavaScript, and their addresses can be shared. */
+export const ProductFilters = ({
+  kind,
+  query,
+  stores
+}: {
+  readonly kind: EntityKind
+  readonly query: ListQuery
+  readonly stores: ReadonlyArray<Store>
+}) => {
+  const { name, path } = listPages[kind]
+  const text = (parameter: "vendor" | "type" | "tag", label: string) => (
+    <label>
+      {label}
+      <input type="text" name={parameter} value={query[parameter] ?? ""} maxLength={200} />
+    </label>
+  )
+  return (
+    <search class="filters">
+      <StateChips path={path} query={query} />
+      <form method="get" action={path}>
+        {query.state !== undefined && <input type="hidden" name="state" value={query.state} />}
+        <div class="line">
+          <div class="find">
+            <Icon name="search" />
+            <input
+              type="search"
+              name="search"
+              value={query.search ?? ""}
+              aria-label={`Search ${name.toLowerCase()}`}
+              placeholder="Title, SKU, vendor, tag or id"
+              maxLength={200}
+              data-search
+            />
+          </div>
+          <select name="store_id" aria-label="Store">
+            <option value="">Any store</option>
+            <StoreOptions stores={stores} chosen={query.store_id} />
+          </select>
+          <select name="order" aria-label="Sort">
+            <option value="">Newest change first</option>
+            <option value="oldest" selected={query.order === "oldest"}>
+              Oldest change first
+            </option>
+          </select>
+          <button type="submit" class="plain">
+            Apply
+          </button>
+        </div>
+        <details open={["vendor", "type", "tag", "missing", "own"].some((each) => Object.hasOwn(query, each))}>
+          <summary>More filters</summary>
+          <div class="line">
+            {kind === "product" && (
+              <>
+                {text("vendor", "Vendor")}
+                {text("type", "Type")}
+                {text("tag", "Tag")}
+                <label>
+                  Missing
+                  <select name="missing">
+                    <option value="">Nothing in particular</option>
+                    {missingFields.map((field) => (
+                      <option key={field} value={field} selected={query.missing === field}>
+                        {missingWords[field]}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              </>
+            )}
+            <label class="pick">
+              <input type="checkbox" name="own" value="yes" checked={query.own === "yes"} /> Own values on a store
+            </label>
+          </div>
+        </details>
+      </form>
+      <SetFilters path={path} query={query} stores={stores} />
+    </search>
+  )
+}

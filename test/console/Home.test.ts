@@ -1,0 +1,44 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { aFailure, aMerchant, aReview, assertPage, textOf } from "./Merchant.ts"
+
+layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
+  it.effect("lists first steps until there are stores and products", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const text = textOf(yield* assertPage("/", cookie))
+      assert.match(text, /^Home First steps Link a store\. .* Needs you Nothing at the moment\.$/)
+      const merchant = yield* aMerchant
+      assert.notInclude(textOf(yield* ask("/", { cookie: merchant.cookie })), "First steps")
+    })
+  )
+
+  it.effect("shows what failed with its cause, and retries it", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, shop, stove } = merchant
+      yield* aFailure(merchant)
+      const page = yield* assertPage("/", cookie)
+      assert.match(
+        textOf(page),
+        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop refuses because .* Retry all on Tarn &amp; Tern Stores files\.example USD, en\. Never refreshed Files only Tarn &amp; Tern EUR, en\. Refreshed just now 1 failed on Tarn &amp; Tern 1 to publish on Tarn &amp; Tern$/
+      )
+      const { hidden } = sectionsOf(page.text, "/stores/publish-selected")
+      assert.deepInclude(hidden, { id: shop.id, [`publish-${stove}`]: "yes" })
+      const retried = yield* ask("/stores/publish-selected", { cookie, form: hidden })
+      assert.match(String(retried.headers.get("location")), /^\/jobs\/.{36}$/)
+    })
+  )
+
+  it.effect("asks for the decisions of an import that locks the account", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const id = yield* aReview(merchant)
+      const page = yield* assertPage("/", merchant.cookie)
+      assert.include(textOf(page), "3 conflicts in: Refresh of tarn.demo.example")
+      assert.include(page.text, `<a href="/import?id=${id}">Decide</a>`)
+    })
+  )
+})

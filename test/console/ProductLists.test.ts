@@ -1,0 +1,140 @@
+import { assert, it as itself, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { distance } from "../../src/console/Ago.tsx"
+import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aFailure, aMerchant, assertPage, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
+
+/** The names of the rows of a list. */
+const namesOf = (text: string) =>
+  [...text.matchAll(/<div><a href="\/entity[^>]*><bdi>([^<]*)</g)].map(([, title = ""]) => title)
+
+layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) => {
+  it.effect("show each kind, and find by words or id", () =>
+    Effect.gen(function* () {
+      const { cookie, tent } = yield* aMerchant
+      for (const [path, names] of [
+        ["/products", ["The tent", "The stove", "tent-S and 1 more"]],
+        ["/variants", ["S tent-S", "M tent-M"]],
+        ["/collections", ["Camp"]],
+        ["/media", ["tent on a table"]]
+      ] as const) {
+        const all = textOf(yield* assertPage(path, cookie))
+        for (const name of names) assert.include(all, name)
+      }
+      const found = yield* ask("/products?search=tent-S", { cookie })
+      assert.deepStrictEqual(namesOf(found.text), ["The tent"])
+      assert.include(found.text, 'name="search" value="tent-S"')
+      assert.include(textOf(yield* ask("/products?search=nowhere", { cookie })), "Nothing was found. Show all")
+      for (const id of [tent, tent.toUpperCase(), ` ${tent} `]) {
+        const answer = yield* ask(`/products?${new URLSearchParams({ search: id })}`, { cookie })
+        assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/entity?id=${tent}`])
+      }
+      assertRefusal(yield* ask(`/products?search=${"x".repeat(201)}`, { cookie }), 400, {
+        title: "Not understood",
+        message: "A search or filter has at most 200 characters.",
+        next: ["/products", "To products"]
+      })
+      const stranger = yield* aMerchant
+      assert.notInclude((yield* ask("/products", { cookie })).text, stranger.tent)
+    })
+  )
+
+  it.effect("list each product once over all pages, the newest or the oldest change first", () =>
+    Effect.gen(function* () {
+      const { actor, cookie } = yield* aMerchant
+      const expected = Array.from({ length: 60 }, (_, index) => `Peg ${index}`)
+      yield* Effect.forEach(expected, (title) => anEntity("product", { title })).pipe(actingAs(actor))
+      for (const [order, names] of [
+        ["", expected.toReversed()],
+        ["&order=oldest", expected]
+      ] as const) {
+        const titles: Array<string> = []
+        let path: string | undefined = `/products?search=peg${order}`
+        while (path !== undefined) {
+          const { text }: { readonly text: string } = yield* ask(path, { cookie })
+          if (titles.length === 0) assert.include(text, '<span class="total number">60</span>')
+          titles.push(...namesOf(text))
+          path = /href="([^"]*)">Next page/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+        }
+        assert.deepStrictEqual(titles, names)
+      }
+    })
+  )
+
+  it.effect("filter by store, state, vendor, type, tag, own values and missing fields", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, files, shop, tent } = merchant
+      yield* aFailure(merchant)
+      yield* (yield* CatalogChanges)
+        .apply([
+          CatalogChange.SetAttributes({
+            entityId: tent,
+            values: { vendor: "Fell & Son", product_type: "Shelter", tags: '["sale","wet"]', description_html: "" }
+          }),
+          CatalogChange.SetOverrides({ entityId: tent, storeId: shop.id, values: { title: "Das Zelt" } })
+        ])
+        .pipe(actingAs(actor))
+      yield* anEntity("product", { title: "Lamp", vendor: "Fell" }, { on: [files] }).pipe(actingAs(actor))
+      for (const [query, names] of [
+        ["", ["Lamp", "The tent", "The stove"]],
+        [`store_id=${files.id}`, ["Lamp"]],
+        [`store_id=${shop.id}`, ["The tent", "The stove"]],
+        [`store_id=${shop.id}&state=failed`, ["The stove"]],
+        ["state=failed", ["The stove"]],
+        ["state=changed", ["The tent"]],
+        ["state=unpublished", ["Lamp"]],
+        ["state=live", []],
+        ["state=publishing", []],
+        ["state=nonsense", ["Lamp", "The tent", "The stove"]],
+        [`${new URLSearchParams({ vendor: "Fell & Son" })}`, ["The tent"]],
+        ["vendor=Fell", ["Lamp"]],
+        ["type=Shelter", ["The tent"]],
+        ["tag=sale", ["The tent"]],
+        ["tag=sal", []],
+        ["own=yes", ["The tent"]],
+        [`own=yes&store_id=${files.id}`, []],
+        ["missing=vendor", []],
+        ["missing=type", ["Lamp", "The stove"]]
+      ] as const) {
+        const { text } = yield* ask(`/products?${query}`, { cookie })
+        assert.deepStrictEqual(namesOf(text).sort(), [...names].sort(), query)
+      }
+      const page = yield* ask("/products?vendor=Fell&tag=x", { cookie })
+      assert.include(page.text, 'href="/products?tag=x"><bdi>Vendor: Fell</bdi>')
+      const all = textOf(yield* ask("/products", { cookie }))
+      assert.include(all, `Lamp Not published files.example Not on Tarn &amp; Tern`)
+      assert.match(all, /The stove stove-One Failed Tarn &amp; Tern Not on files\.example/)
+    })
+  )
+
+  it.effect("publish the selected products to a store as a job", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aMerchant
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell" } })])
+        .pipe(actingAs(actor))
+      const page = yield* ask("/products", { cookie })
+      assert.include(
+        page.text,
+        `<input type="checkbox" name="publish-${stove}" value="yes" aria-label="Select The stove"/>`
+      )
+      const form = { csrf: csrfOf(page), id: shop.id, [`publish-${stove}`]: "yes" }
+      const begun = yield* ask("/stores/publish-selected", { cookie, form })
+      assert.match(String(begun.headers.get("location")), /^\/jobs\/.{36}$/)
+    })
+  )
+})
+
+itself("a distance in time is in the largest unit that fits", () => {
+  const now = Date.parse("2026-11-21T12:00:00Z")
+  for (const [at, words] of [
+    ["2026-11-21T11:59:50Z", "just now"],
+    ["2026-11-21T11:55:00Z", "5 minutes ago"],
+    ["2026-11-21T15:00:00Z", "in 3 hours"],
+    ["2026-11-20T11:00:00Z", "yesterday"],
+    ["2026-10-01T11:00:00Z", "2026-10-01"]
+  ] as const)
+    assert.strictEqual(distance(at, now), words)
+})
