@@ -1,5 +1,6 @@
 // Makes pictures of the pages of a fresh demo: light, dark and on a phone. `npm run screenshots [FOLDER]`; needs Chromium.
 import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -76,5 +77,6 @@ try {
 } finally {
   await browser.close()
   service.kill()
+  await once(service, "exit")
   rmSync(data, { recursive: true, force: true })
 }

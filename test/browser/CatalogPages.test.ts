@@ -146,6 +146,10 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await assertAccessible(page, "entity")
           await page.getByRole("link", { name: "Products" }).first().click()
           await assertAccessible(page, "products")
+          for (const path of ["/", "/variants", "/collections", "/media", "/products?vendor=Fell&missing=type"]) {
+            await page.goto(base + path)
+            await assertAccessible(page, path.replaceAll(/\W+/g, "-"))
+          }
           await page.getByRole("searchbox", { name: "Search products" }).fill("tent")
           await page.keyboard.press("Enter")
           await page.getByRole("link", { name: "The tent", exact: true }).click()

@@ -18,8 +18,8 @@ export const Thumbnail = ({
     </span>
   ) : (
     <img
-      class={`thumb w${width}`}
       src={address(picture.url, width)}
+      class={`thumb w${width}`}
       width={width}
       height={width}
       alt=""
