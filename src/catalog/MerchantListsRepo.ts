@@ -89,6 +89,8 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
         readonly windowSize: number
       }
     ) => Effect.Effect<WindowPage>
+    /** Counts the versions of each linked store by state, up to `maxCounted` each. */
+    readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
   }
 >() {

@@ -12,6 +12,8 @@ import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
+import { merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
+import { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
 import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { ConnectionsRepo } from "../../src/connections/ConnectionsRepo.ts"
@@ -156,6 +158,30 @@ const statesOf = ({ storeId }: Sample): ReadonlyArray<ListFilters> =>
     )
   )
 
+/** The lists of the pages, with each filter. */
+const merchantLists = ({ accountId, ids, storeId }: Sample) =>
+  Effect.gen(function* () {
+    const lists = yield* MerchantListsRepo
+    const page = { from: undefined, limit: 50, isNewestFirst: true, windowSize: 10_000 }
+    for (const kind of EntityKind.literals)
+      for (const filters of [
+        {},
+        { needles: terms("tent 4711") },
+        { storeId },
+        ...merchantStates.flatMap((state) => [{ state }, { state, storeId }]),
+        ...missingFields.map((missing) => ({ missing })),
+        { vendor: "Fjell", productType: "Tents", tag: "wet" },
+        { hasOwnValues: true },
+        { hasOwnValues: true, storeId }
+      ])
+        yield* lists.window(accountId, kind, { needles: [], ...filters }, page)
+    for (const isNewestFirst of [true, false])
+      yield* lists.window(accountId, "product", { needles: [] }, { ...page, from: 2_000, isNewestFirst })
+    yield* lists.rows(accountId, Object.values(ids))
+    yield* lists.storeCounts(accountId)
+    yield* (yield* ImportsRepo).findHolder(accountId)
+  })
+
 const read = (sample: Sample, withSearch: boolean) =>
   Effect.gen(function* () {
     const catalog = yield* CatalogRepo
@@ -191,6 +217,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.pageOfAll(accountId, filters, 0, 50)
     for (const filters of statesOf(sample)) yield* catalog.pageOfAll(accountId, filters, 0, 50)
     yield* catalog.pageOfAll(accountId, {}, products, 100)
+    yield* merchantLists(sample)
     yield* stores.list(accountId)
     yield* stores.publishCounts(accountId)
     const publications = yield* PublicationsRepo
