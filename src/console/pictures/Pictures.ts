@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Runtime } from "effect"
 import { LRUCache } from "lru-cache"
 import { CatalogRepo } from "../../catalog/CatalogRepo.ts"
 import { makePictureAddress, type PictureAddress, readPictureAddress, type SignedPicture } from "./PictureAddresses.ts"
@@ -107,9 +107,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
           return yield* Effect.promise(() => {
             const before = fetching.get(name)
             if (before !== undefined) return before
-            const begun = Effect.runPromise(Effect.provide(fetchOnce(name, source), runtime.context)).finally(() =>
-              fetching.delete(name)
-            )
+            const begun = Runtime.runPromise(runtime)(fetchOnce(name, source)).finally(() => fetching.delete(name))
             fetching.set(name, begun)
             return begun
           })
