@@ -168,10 +168,11 @@ export const makeScan = (
         SELECT set_config(s.name, s.value, true)
         FROM (VALUES ('statement_timeout', '10min'), ('work_mem', '64MB'), ('jit', 'off'), ('enable_seqscan', 'off'),
                      ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')) AS s (name, value)`
+      // Drawn before anything is read: callers with lower numbers see the scan with the rules that they had written.
+      const run = yield* nextRun
       const plan = yield* readPlan(scan)
       const linked = yield* readLinked(scan)
       const base = Option.getOrUndefined(yield* newest(scan))
-      const run = yield* nextRun
       if (base === undefined || !(yield* isUsable(scan, base, linked, plan))) {
         yield* begin({ ...scan, base: run, fingerprint: plan.fingerprint, stores: linked })
         return { run: null, scanned: 0, entities: 0 }

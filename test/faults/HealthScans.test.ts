@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Chunk, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Chunk, Context, Deferred, Effect, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { CatalogChange, type Locked } from "../../src/drafts/CatalogChange.ts"
 import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
@@ -294,6 +294,37 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
         report("Scans under writes, planted", { ...record, wrong: wrong.length })
         assert.isNotEmpty(wrong, `seed ${seed}`)
       }).pipe(Effect.provide(servicesOn(twoReads)))
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("scans while their rules change", () => {
+  layer(layerDatabase(4), { excludeTestServices: true })((it) => {
+    it.effect("who comes after a scan began to read the rules is not served by it", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* aShop
+        const repo = yield* HealthRepo
+        const sql = yield* SqlClient.SqlClient
+        yield* (yield* DataHealth).scan("completeness").pipe(actingAs(actor))
+        const [isLocked, mayEnd] = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+        const rules = yield* Effect.fork(
+          sql`LOCK TABLE completeness_rule IN ACCESS EXCLUSIVE MODE`.pipe(
+            Effect.zipRight(Deferred.succeed(isLocked, undefined)),
+            Effect.zipRight(Deferred.await(mayEnd)),
+            sql.withTransaction
+          )
+        )
+        yield* Deferred.await(isLocked)
+        const scanning = yield* Effect.fork(sql.withTransaction(repo.scan(accountId, "completeness", null)))
+        yield* Effect.repeat(
+          sql`SELECT 1 FROM pg_locks WHERE relation = 'completeness_rule'::regclass AND NOT granted`,
+          { until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") }
+        )
+        const ticket = yield* repo.ticket
+        yield* Deferred.succeed(mayEnd, undefined)
+        yield* Fiber.join(rules)
+        assert.isBelow((yield* Fiber.join(scanning)).run ?? Number.POSITIVE_INFINITY, ticket)
+      }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
   })
 })
