@@ -44,12 +44,12 @@ export class Refused extends Data.TaggedError("Refused")<{
 /** Removes the fraction of a second from a timestamp. */
 export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")
 
-/** Turns issues into a refusal. `place`: translates an issue's path to a flag or key. */
+/** Turns issues into a refusal. `place`: translates an issue's path to a flag or key. An issue without a path has no place. */
 export const byPlace =
   (place: (path: string) => string) =>
   ({ issues }: ValidationFailed) =>
     new Refused({
-      message: issues.map(({ message, path }) => `${place(path)}: ${message}`).join("; "),
+      message: issues.map(({ message, path }) => (path === "" ? message : `${place(path)}: ${message}`)).join("; "),
       details: issues
     })
 

@@ -92,7 +92,7 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
           return yield* ValidationFailed.at(
             "id",
             from.some((state) => state === after.state)
-              ? "another open job works on the same: resume this one when that one has ended"
+              ? "another open job works on the same store: resume this one when that one has ended"
               : `the job is ${after.state}: ${refusal}`
           )
         }),
@@ -104,9 +104,13 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
 
 /** The reason why a job cannot be created. */
 const busyWith = Option.match({
-  onNone: () => "another job works on the same: try again",
-  onSome: ({ id, state, title }: Job) =>
-    `the job ${JSON.stringify(title)} (${id}) is ${state} and works on the same: ${
-      state === "paused" ? "resume or cancel it" : "let it finish"
+  onNone: () => "another job works on the same store: try again",
+  onSome: ({ id, kind, state, title }: Job) =>
+    `the job ${JSON.stringify(title)} (${id}) is ${state} and works on the same store: ${
+      state !== "paused"
+        ? "let it finish"
+        : jobKinds[kind].whyUncancellable === null
+          ? "resume or cancel it"
+          : "resume it"
     } first`
 })

@@ -194,7 +194,7 @@ for (const engine of serviceEngines) {
           const refused = yield* Effect.flip(begin(actor, "shop"))
           assert.strictEqual(
             refused.message,
-            `the job "Do it" (${first.id}) is queued and works on the same: let it finish first`
+            `the job "Do it" (${first.id}) is queued and works on the same store: let it finish first`
           )
           yield* command("pause", first.id).pipe(actingAs(actor))
           assert.match((yield* Effect.flip(begin(actor, "shop"))).message, /is paused .*: resume or cancel it first$/)
