@@ -7,6 +7,7 @@ import { Jobs } from "../jobs/Jobs.ts"
 import { JobsRepo } from "../jobs/JobsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { AccessRepo } from "./AccessRepo.ts"
 import { AccountDeletionRepo } from "./AccountDeletionRepo.ts"
 
@@ -19,8 +20,10 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
      * published and no drop starts. A job deletes all rows. One record stays, with the account's id and name, the times
      * and the author.
      *
+     * After a deletion that failed, it begins another job.
+     *
      * `name`: the name of the account, as a confirmation. NotFound: no such account. ValidationFailed: `name` is wrong,
-     * or the account is being deleted already. PimLocked: an import is under review or being applied.
+     * or a job deletes the account already. PimLocked: an import is under review or being applied.
      */
     readonly begin: (name: string) => Effect.Effect<Job, NotFound | ValidationFailed | PimLocked, CurrentActor>
   }
@@ -47,8 +50,11 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
           return yield* transaction.run(
             Effect.gen(function* () {
               // Locks the jobs before the import lock, in the same order as a step of a job.
-              if (!(yield* repo.begin(accountId)))
-                return yield* ValidationFailed.at("id", "the account is being deleted already: see `catalog jobs list`")
+              // An account that is marked but has no open job is left from a job that failed: this one goes on.
+              if (!(yield* repo.begin(accountId))) {
+                const open = Option.getOrUndefined(yield* jobs.openOn(accountId))
+                if (open !== undefined) return yield* ValidationFailed.at("id", whyDeletedAlready(accountId, open))
+              }
               if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
               return yield* jobs.begin({
                 kind: "account_deletion",
@@ -64,6 +70,11 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
     })
   )
 }
+
+const whyDeletedAlready = (accountId: AccountId, { id, state }: Job): string =>
+  `the account is being deleted already, and the job is ${state}: \`catalog jobs ${
+    state === "paused" ? "resume" : "show"
+  } ${id} --account ${accountId}\``
 
 /** The table from which the next step deletes rows. */
 const Cursor = Schema.Struct({ table: Schema.String })

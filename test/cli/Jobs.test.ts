@@ -74,6 +74,22 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         const said_ = yield* said("jobs", "list")
         assert.match(said_, / {2}done {7}Link tern\.demo\.example {2}6 entities\n.* {2}Unlink /)
 
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE store SET status = 'unlinked', unlinked_at_seq = 0 WHERE domain = '${europe}';
+             INSERT INTO job (account_id, id, kind, title, subject, state, input, actor, author)
+             SELECT s.account_id, '${nobody}', 'store_unlink', 'Unlink ${europe}', s.id, 'paused', '{}',
+                    '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}'
+             FROM store s WHERE s.domain = '${europe}'`
+          )
+        )
+        assert.strictEqual(
+          yield* refusal("store", "link", europe),
+          `the job "Unlink ${europe}" (${nobody}) is paused and works on the same store: resume it first`
+        )
+        yield* Effect.promise(() => query(DATABASE_URL, `DELETE FROM job WHERE id = '${nobody}'`))
+
         const missing = (id: string) => `The account has no job ${id}: see \`catalog jobs list\`.`
         for (const command of ["show", "pause", "resume", "cancel"])
           for (const id of [nobody, "x"]) assert.strictEqual(yield* refusal("jobs", command, id), missing(id))
@@ -140,11 +156,28 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
           yield* refusal("key", "create", "--name", "Key", "--account", account),
           `The account ${account} is being deleted: see \`catalog jobs list --account ${account}\`.`
         )
-        assert.match(
-          yield* refusal("account", "delete", account, "--yes", "Going"),
-          /^the account is being deleted already: see `catalog jobs list`$/
-        )
         assert.match(yield* said("jobs", "list", "--account", account), /^There are no jobs\./)
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `INSERT INTO job (account_id, id, kind, title, subject, state, input, actor, author) VALUES
+             ('${account}', '${nobody}', 'account_deletion', 'Delete the account Going', '${account}', 'paused', '{}',
+              '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}')`
+          )
+        )
+        assert.strictEqual(
+          yield* refusal("account", "delete", account, "--yes", "Going"),
+          `the account is being deleted already, and the job is paused: \`catalog jobs resume ${nobody} --account ${account}\``
+        )
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE job SET state = 'failed', problem = '{"why":"Why.","next":"Next."}', ended_at = app_now()
+             WHERE account_id = '${account}'`
+          )
+        )
+        assert.match(yield* said("account", "delete", account, "--yes", "Going"), /^Deleted the account Going /)
+        assert.notMatch(yield* said("account", "list"), /Going/)
       })
     )
   })
