@@ -35,6 +35,8 @@ export const paths = {
   acceptImport: "/import/accept",
   discardImport: "/import/discard",
   publishEntity: "/entity/publish",
+  editEntity: "/entity/edit",
+  reviewEntity: "/entity/review",
   keys: "/settings/keys",
   revokeKey: "/settings/keys/revoke",
   disconnect: "/settings/connections/disconnect",

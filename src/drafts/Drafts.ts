@@ -1,9 +1,12 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { EntityKind, effective, listed } from "../model/Attribute.ts"
+import { type Attributes, EntityKind, effective, listed } from "../model/Attribute.ts"
+import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound, type PimLocked, type RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
 import type { Decision, Locked } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import {
@@ -22,6 +25,33 @@ import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { type Projection, toProjections } from "./Projection.ts"
 
 const maxHistoryEntries = 250
+
+/** New values of one layer. `storeId` null: canonical values. */
+export interface LayerUpdate {
+  readonly storeId: StoreId | null
+  readonly attributes: ReadonlyArray<AttributeEdit>
+}
+
+/** All layers of a draft, and the rules of its keys. `stores`: by domain. */
+export interface Sheet {
+  readonly kind: EntityKind
+  readonly attributes: Attributes
+  readonly rules: KeyRules
+  readonly stores: ReadonlyArray<{ readonly overrides: Attributes; readonly projection: Projection }>
+}
+
+const toSheet = (kind: EntityKind, found: ProjectionsRecord, rules: KeyRules): Sheet => {
+  const projections = toProjections(kind, found)
+  return {
+    kind,
+    attributes: found.attributes,
+    rules,
+    stores: found.versions.flatMap(({ overrides }, index) => {
+      const projection = projections[index]
+      return projection === undefined ? [] : [{ overrides, projection }]
+    })
+  }
+}
 
 /**
  * Reads and writes drafts of the actor's account, one entity at a time.
@@ -49,6 +79,12 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       update: AttributesUpdate,
       addsToStore?: boolean
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
+    /** Writes several layers at once: all of them or none. Each layer may be given once. */
+    readonly updateLayers: (
+      id: EntityId,
+      draftRevision: number,
+      layers: ReadonlyArray<LayerUpdate>
+    ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
      * Adds an entity to a store; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.
@@ -67,6 +103,8 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<ReadonlyArray<Projection>, NotFound, CurrentActor>
+    /** NotFound: the entity does not exist. */
+    readonly sheet: (id: EntityId) => Effect.Effect<Sheet, NotFound, CurrentActor>
     /** The newest changes of an entity's draft, newest first. `limit`: 1 to 250. NotFound: no such entity. */
     readonly history: (
       id: EntityId,
@@ -85,20 +123,31 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const write = <E>(id: EntityId, decide: (locked: Locked) => Effect.Effect<Decision, E>) =>
         Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
 
-      const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) =>
+      const updateAll = (
+        id: EntityId,
+        updates: ReadonlyArray<readonly [layer: UpdatedLayer, request: AttributesUpdate]>
+      ) =>
         Effect.gen(function* () {
-          yield* checkUpdate(request)
+          for (const [, request] of updates) yield* checkUpdate(request)
           const { accountId } = yield* CurrentActor
-          const keys = request.attributes.map(({ key }) => key)
-          return yield* write(id, (locked) => {
-            const kind = locked.aggregates.get(id)?.kind
-            return kind === undefined
-              ? new NotFound()
-              : Effect.flatMap(definitions.rulesFor(accountId, kind, keys), (rules) =>
-                  decideUpdate(id, layer, request, rules)(locked)
-                )
-          })
+          const keys = updates.flatMap(([, { attributes }]) => attributes.map(({ key }) => key))
+          return yield* write(id, (locked) =>
+            Effect.gen(function* () {
+              const kind = locked.aggregates.get(id)?.kind
+              if (kind === undefined) return yield* new NotFound()
+              const rules = yield* definitions.rulesFor(accountId, kind, keys)
+              const decisions = yield* Effect.forEach(updates, ([layer, request]) =>
+                decideUpdate(id, layer, request, rules)(locked)
+              )
+              return {
+                changes: decisions.flatMap(({ changes }) => changes),
+                basedOn: new Map(decisions.flatMap(({ basedOn }) => [...basedOn]))
+              }
+            })
+          )
         })
+
+      const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
 
       /** Finds an entity of any kind. */
       const find = (id: EntityId) =>
@@ -115,6 +164,12 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, { storeId: null }, request)),
         updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(
           (id, storeId, request, addsToStore = false) => update(id, { storeId, addsToStore }, request)
+        ),
+        updateLayers: Effect.fn("Drafts.updateLayers")((id, draftRevision, layers) =>
+          updateAll(
+            id,
+            layers.map(({ attributes, storeId }) => [{ storeId }, { draft_revision: draftRevision, attributes }])
+          )
         ),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
           // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
@@ -157,6 +212,12 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
             onSome: (found) => toProjections(kind.value, found)
           })
           return storeId !== undefined && projections.length === 0 ? yield* new NotFound() : projections
+        }),
+        sheet: Effect.fn("Drafts.sheet")(function* (id) {
+          const { accountId } = yield* CurrentActor
+          const { kind } = yield* find(id)
+          const found = yield* Effect.orDie(Effect.flatten(catalog.projections(accountId, kind, id)))
+          return toSheet(kind, found, yield* definitions.rules(accountId))
         }),
         history: Effect.fn("Drafts.history")(function* (id, limit) {
           const { accountId } = yield* CurrentActor

@@ -1,43 +1,45 @@
 import { Effect, Either, Schema } from "effect"
-import { errorCodes } from "../../api/ErrorCodes.ts"
-import { Catalog } from "../../catalog/Catalog.ts"
+import type { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import { Drafts } from "../../drafts/Drafts.ts"
+import type { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
-import { Stores } from "../../stores/Stores.ts"
-import type { Visitor } from "../Browser.ts"
-import { html, seeOther } from "../Html.ts"
+import type { Stores } from "../../stores/Stores.ts"
+import { seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
-import { againField, EntityPage, type PublishResult } from "./EntityPage.tsx"
+import { makeEditCell } from "./CellEdits.ts"
+import { againField, type PublishResult } from "./EntityPage.tsx"
+import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
+import { cellPath, editPath, storeIdIn, viewOf } from "./GridAddress.ts"
+import { nextCell, savedPath } from "./ValueGrid.tsx"
 
 const routes = {
   show: ["GET", paths.entity, refuseOnPage],
+  edit: ["POST", paths.editEntity, refuseOnPage],
   publish: ["POST", paths.publishEntity, refuseOnPage]
 } as const
-
-/** Maximum number of related entities on an entity's page. */
-const maxRelated = 100
-/** Number of history entries at first, and after the link to a longer history. */
-const firstEntries = 50
-const maxEntries = 250
-
-const rows = Schema.Array(EntityRow)
-const next_cursor = Schema.NullOr(Schema.String)
-const readRelated = Schema.decode(
-  Schema.parseJson(Schema.Struct({ variants: rows, media: rows, collections: rows, products: rows, next_cursor }))
-)
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
 
+/** Results of a cell's form, by the first word of `note`. The second is the store, the rest the key. */
+const cellNotes: Readonly<Record<string, string>> = {
+  saved: "saved as a draft.",
+  cleared: "has the catalog's value again.",
+  copied: "saved as a draft, and copied to the chosen stores."
+}
+
 const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishResult | undefined => {
   const name = query.get("note") ?? ""
+  const [, does = "", at = "", key = ""] = /^(\w+) (\S+) (.+)$/s.exec(name) ?? []
+  if (Object.hasOwn(cellNotes, does)) {
+    const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
+    return { _tag: "Saved", does: cellNotes[does] ?? "", place: { key, storeId } }
+  }
   const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
   const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
   return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }
@@ -49,68 +51,10 @@ const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe
 export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
-    const catalog = yield* Catalog
-    const drafts = yield* Drafts
     const publishing = yield* Publishing
-    const stores = yield* Stores
+    const { showEntity, showRefusal } = yield* makeShowEntity
+    const editCell = yield* makeEditCell
     const { asVisitor, withForm } = yield* makeVisits
-
-    const showEntity = (
-      visitor: Visitor,
-      id: EntityId,
-      {
-        limit = firstEntries,
-        resultOn,
-        status = 200
-      }: {
-        readonly limit?: number
-        readonly status?: number
-        readonly resultOn: (stores: EntityRecord["stores"]) => PublishResult | undefined
-      }
-    ) =>
-      Effect.gen(function* () {
-        const kind = yield* catalog.kindOf(id)
-        const content = yield* Effect.all({
-          record: catalog.get(kind, id),
-          versions: catalog.versions(kind, id),
-          history: drafts.history(id, limit),
-          linked: stores.list,
-          // ValidationFailed can only concern a cursor, and none is given.
-          related: catalog.related(id, { limit: maxRelated }).pipe(
-            Effect.catchTag("ValidationFailed", Effect.die),
-            Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
-          )
-        })
-        return html(
-          <EntityPage
-            visitor={visitor}
-            kind={kind}
-            canShowMore={content.history.length === limit && limit < maxEntries}
-            result={resultOn(content.record.stores)}
-            {...content}
-          />,
-          { status }
-        )
-      })
-
-    /** Shows the current page with the reason why the publish was refused. */
-    const showRefusal = (
-      visitor: Visitor,
-      id: EntityId,
-      storeId: StoreId,
-      error: RevisionConflict | ValidationFailed
-    ) =>
-      showEntity(visitor, id, {
-        status: errorCodes[error._tag].status,
-        resultOn: (on) => {
-          const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
-          const message =
-            error._tag === "RevisionConflict"
-              ? `Nothing was published to ${domain}: the draft has changed since you opened this page. Check the current draft, then publish again.`
-              : `Nothing was published to ${domain}: ${error.issues.map(({ message }) => message).join("; ")}.`
-          return { _tag: "Refused", message }
-        }
-      })
 
     return {
       show: asVisitor((visitor, request) =>
@@ -118,7 +62,29 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
           const query = queryOf(request)
           const id = yield* idOf(EntityId, query)
           const limit = query.get("history") === "all" ? maxEntries : firstEntries
-          return yield* showEntity(visitor, id, { limit, resultOn: (on) => resultOf(query, on) })
+          const key = query.get("edit")
+          return yield* showEntity(visitor, id, {
+            limit,
+            view: viewOf(id, query),
+            editing: key === undefined ? undefined : { key, storeId: storeIdIn(query, "store") ?? null },
+            field: query.get("field"),
+            resultOn: (on) => resultOf(query, on)
+          })
+        })
+      ),
+      edit: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const outcome = yield* editCell(form)
+          const { place, view } = outcome.edit
+          if (outcome._tag === "Refused") {
+            const { editing, status } = outcome
+            return yield* showEntity(visitor, view.id, { view, editing, status })
+          }
+          const next = outcome.edit.action === "next" ? nextCell(outcome.sheet, view, place) : undefined
+          if (next !== undefined) return seeOther(editPath(view, next))
+          return seeOther(
+            outcome._tag === "Same" ? cellPath(view, place) : savedPath(view, place, outcome._tag.toLowerCase())
+          )
         })
       ),
       publish: withForm((visitor, form) =>

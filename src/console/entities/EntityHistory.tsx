@@ -83,18 +83,29 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
   return <>{actionWords[entry.action]}</>
 }
 
-/** `history`: newest first; `more`: the URL of the longer history. */
+/** `history`: newest first; `more`: the URL of the longer history; `field`: the one field shown, and the URL of all. */
 export const EntityHistory = ({
+  field,
   history,
   more
 }: {
+  readonly field?: { readonly name: string; readonly all: string }
   readonly history: ReadonlyArray<HistoryEntry>
   readonly more: string | undefined
 }) => (
   <section aria-labelledby="history">
-    <h2 id="history">History</h2>
+    <h2 id="history">{field === undefined ? "History" : `History of ${field.name}`}</h2>
+    {field !== undefined && (
+      <p>
+        <a href={field.all}>Show the history of all fields</a>
+      </p>
+    )}
     {history.length === 0 ? (
-      <p class="quiet">No changes are recorded: the entity is older than the history.</p>
+      <p class="quiet">
+        {field === undefined
+          ? "No changes are recorded: the entity is older than the history."
+          : "No changes of this field are recorded."}
+      </p>
     ) : (
       <Table
         labelledBy="history"

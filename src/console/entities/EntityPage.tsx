@@ -1,23 +1,28 @@
-import type { EntityRecord, EntityRow, StoreVersion } from "../../catalog/Entity.ts"
+import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import type { Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
-import { type AttributeTriple, type EntityKind, listed } from "../../model/Attribute.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Naming.tsx"
+import { Domain, EntityLink, kindWords, PublishStateOf, publishStateOf, publishStates, titleOr } from "../Naming.tsx"
 import { newDropOf, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { readable, Value } from "../Values.tsx"
+import type { Editing } from "./CellForm.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
+import { fieldName } from "./FieldNames.ts"
+import type { CellPlace, GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
+import { columnsOf, ValueGrid } from "./ValueGrid.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
   readonly next_cursor: string | null
 }
 
 const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => (
-  <div class="sheet">
+  <section class="sheet" aria-labelledby="facts">
+    <h2 id="facts">Details</h2>
     <dl>
       <dt>Kind</dt>
       <dd>{kindWords[kind]}</dd>
@@ -40,7 +45,7 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
         <Time at={record.updatedAt} /> <span class="quiet">in the catalog, without store overrides</span>
       </dd>
     </dl>
-  </div>
+  </section>
 )
 
 type OnStore = EntityRecord["stores"][number]
@@ -126,73 +131,6 @@ const OnStores = ({
         }))}
       />
     )}
-    {stores.some(({ store_id }) => linked.some(({ id, platform }) => id === store_id && platform !== "none")) && (
-      <p>
-        <a href={newDropOf(id)}>Schedule a drop</a>
-      </p>
-    )}
-  </section>
-)
-
-/** The values on stores, if they differ from the canonical value. */
-const differing = ({ key, value }: AttributeTriple, versions: ReadonlyArray<StoreVersion>) =>
-  versions.flatMap((version) => {
-    const there = version.attributes.find((attribute) => attribute.key === key)?.value ?? ""
-    return there === value ? [] : [{ domain: version.store_domain, value: there }]
-  })
-
-/** The canonical attributes, then the attributes that exist only on stores, with an empty value. */
-const everyAttribute = (kind: EntityKind, record: EntityRecord, versions: ReadonlyArray<StoreVersion>) => {
-  const canonical = listed(kind, record.attributes)
-  const known = new Set(canonical.map(({ key }) => key))
-  const others = versions.flatMap(({ attributes }) => attributes).filter(({ key }) => !known.has(key))
-  return [...canonical, ...new Map(others.map((each) => [each.key, { ...each, value: "" }])).values()]
-}
-
-const Overrides = ({
-  attribute,
-  versions
-}: {
-  readonly attribute: AttributeTriple
-  readonly versions: ReadonlyArray<StoreVersion>
-}) => {
-  const others = differing(attribute, versions)
-  return others.length === 0 ? (
-    <span class="quiet">{versions.length === 0 ? "on no store" : "none"}</span>
-  ) : (
-    <ul>
-      {others.map(({ domain, value }) => (
-        <li key={domain}>
-          {domain}: <Value text={readable(value, attribute.type)} />
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-const Values = ({
-  kind,
-  record,
-  versions
-}: {
-  readonly kind: EntityKind
-  readonly record: EntityRecord
-  readonly versions: ReadonlyArray<StoreVersion>
-}) => (
-  <section aria-labelledby="values">
-    <h2 id="values">Values</h2>
-    <Table
-      labelledBy="values"
-      columns={["Field", "In the catalog", "Store overrides"]}
-      rows={everyAttribute(kind, record, versions).map((attribute) => ({
-        key: attribute.key,
-        cells: [
-          <code>{attribute.key}</code>,
-          <Value text={readable(attribute.value, attribute.type)} />,
-          <Overrides attribute={attribute} versions={versions} />
-        ]
-      }))}
-    />
   </section>
 )
 
@@ -225,13 +163,41 @@ const RelatedTo = ({ related }: { readonly related: Related }) => {
   )
 }
 
-/** The result of the last publish request. */
+/** A drop needs a store with a platform. */
+const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
+  sheet.stores.some(({ projection: { store_id } }) =>
+    linked.some(({ id, platform }) => id === store_id && platform !== "none")
+  )
+
+/** The result of the last form. */
 export type PublishResult =
   | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Saved"; readonly does: string; readonly place: CellPlace }
   | { readonly _tag: "Refused"; readonly message: string }
 
-const ResultNote = ({ id, result }: { readonly result: PublishResult; readonly id: EntityId }) => {
+const ResultNote = ({
+  id,
+  linked,
+  result,
+  sheet
+}: {
+  readonly result: PublishResult
+  readonly id: EntityId
+  readonly sheet: Sheet
+  readonly linked: ReadonlyArray<Store>
+}) => {
   switch (result._tag) {
+    case "Saved": {
+      const { key, storeId } = result.place
+      const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
+      return (
+        <Note>
+          <p>
+            {fieldName(key)}, <bdi>{where}</bdi>: {result.does}
+          </p>
+        </Note>
+      )
+    }
     case "Requested":
       return (
         <Note>
@@ -256,16 +222,39 @@ const ResultNote = ({ id, result }: { readonly result: PublishResult; readonly i
   }
 }
 
-/** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account. */
+/** The worst states first: what failed is said at the top, the rest under Stores. */
+const StoreChips = ({ linked, sheet }: { readonly sheet: Sheet; readonly linked: ReadonlyArray<Store> }) => (
+  <ul class="storechips" aria-label="States">
+    {sheet.stores.map(({ projection: on }) => {
+      const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
+      return (
+        <li key={on.store_id} class="chip">
+          <span class={`dot ${tone}`} />
+          <span>
+            <bdi>{linked.find(({ id }) => id === on.store_id)?.name ?? on.store_domain}</bdi>: {name}
+            {on.last_publish_error !== null &&
+              on.last_publish_status === "failed" &&
+              `, ${on.last_publish_error.message}`}
+          </span>
+        </li>
+      )
+    })}
+  </ul>
+)
+
+/** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
   canShowMore,
+  editing,
+  field,
   history,
   kind,
   linked,
   record,
   related,
   result,
-  versions,
+  sheet,
+  view,
   visitor
 }: {
   readonly visitor: Visitor
@@ -273,20 +262,46 @@ export const EntityPage = ({
   readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
-  readonly versions: ReadonlyArray<StoreVersion>
+  readonly sheet: Sheet
+  readonly view: GridView
+  readonly editing: Editing | undefined
+  readonly field: string | undefined
   readonly related: Related
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
 }) => (
-  <Frame title={titleOr(kind, record.title)} visitor={visitor} current={sectionOf(kind)}>
-    {result !== undefined && <ResultNote id={record.id} result={result} />}
-    <Facts kind={kind} record={record} />
+  <Frame
+    title={titleOr(kind, record.title)}
+    visitor={visitor}
+    current={sectionOf(kind)}
+    {...(canSchedule(sheet, linked) && {
+      actions: (
+        <a class="button plain" href={newDropOf(record.id)}>
+          Schedule a drop
+        </a>
+      )
+    })}
+  >
+    {result !== undefined && <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} />}
+    <StoreChips sheet={sheet} linked={linked} />
+    <ValueGrid
+      csrf={visitor.csrf}
+      draftRevision={record.draftRevision}
+      sheet={sheet}
+      linked={linked}
+      view={view}
+      editing={editing}
+      saved={result?._tag === "Saved" ? result.place : undefined}
+    />
     <OnStores record={record} linked={linked} csrf={visitor.csrf} />
-    <Values kind={kind} record={record} versions={versions} />
     <RelatedTo related={related} />
     <EntityHistory
       history={history}
+      {...(field === undefined
+        ? {}
+        : { field: { name: fieldName(field), all: `${pageOf(paths.entity, record.id)}#history` } })}
       more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
     />
+    <Facts kind={kind} record={record} />
   </Frame>
 )

@@ -1,0 +1,160 @@
+import { Effect, Either, Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { Drafts, type LayerUpdate, type Sheet } from "../../drafts/Drafts.ts"
+import { NotFound, type PimLocked, type RevisionConflict, type ValidationFailed } from "../../model/Errors.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
+import { decoded, idOf } from "../Visits.ts"
+import { type CellRefusal, cellFields, type Editing } from "./CellForm.tsx"
+import { fromTyped, sameTyped } from "./CellInput.ts"
+import { digestOf, rowOf, storedIn } from "./Cells.ts"
+import { type CellPlace, type GridView, viewOf } from "./GridAddress.ts"
+
+const RevisionForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
+
+type Action = "save" | "next" | "clear" | "copy"
+const actions: ReadonlyArray<Action> = ["save", "next", "clear", "copy"]
+
+/** A cell's form as it was sent. */
+interface CellEdit {
+  readonly view: GridView
+  readonly place: CellPlace
+  readonly action: Action
+  readonly draftRevision: number
+  /** The digest of the stored value that the form was opened with. */
+  readonly seen: string
+  readonly typed: string
+  readonly copyTo: ReadonlyArray<StoreId>
+}
+
+/** `Same`: nothing was typed that differs, so nothing was written. */
+export type CellOutcome =
+  | { readonly _tag: "Saved" | "Cleared" | "Copied" | "Same"; readonly edit: CellEdit; readonly sheet: Sheet }
+  | { readonly _tag: "Refused"; readonly edit: CellEdit; readonly editing: Editing; readonly status: 400 | 409 | 423 }
+
+const readId = Schema.decode(StoreId)
+
+const readEdit = (form: Parameters) =>
+  Effect.gen(function* () {
+    const id = yield* idOf(EntityId, form)
+    const storeId = form.get(cellFields.store) === undefined ? null : yield* idOf(StoreId, form, cellFields.store)
+    const { draft_revision } = yield* decoded(RevisionForm, [cellFields.revision], form)
+    const copyTo = yield* Effect.forEach(
+      form.names.filter((name) => name.startsWith(cellFields.copyTo)),
+      (name) => Effect.mapError(readId(name.slice(cellFields.copyTo.length)), () => new NotFound())
+    )
+    return {
+      view: viewOf(id, form),
+      place: { key: form.get(cellFields.key) ?? "", storeId },
+      action: actions.find((each) => each === form.get(cellFields.does)) ?? "save",
+      draftRevision: draft_revision,
+      seen: form.get(cellFields.seen) ?? "",
+      typed: form.get(cellFields.value) ?? "",
+      copyTo
+    } satisfies CellEdit
+  })
+
+const layersOf = ({ action, copyTo, place: { key, storeId } }: CellEdit, value: string): ReadonlyArray<LayerUpdate> => {
+  const of = (target: StoreId | null, written: string | null) => ({
+    storeId: target,
+    attributes: [{ key, value: written }]
+  })
+  return action === "clear"
+    ? [of(storeId, null)]
+    : [
+        of(storeId, value),
+        ...(action === "copy" ? copyTo.filter((id) => id !== storeId) : []).map((id) => of(id, value))
+      ]
+}
+
+const outcomes = { save: "Saved", next: "Saved", clear: "Cleared", copy: "Copied" } as const
+
+const lockedMessage =
+  "Not saved: an import of this account is under review or being applied. Accept or discard it, then save again."
+
+const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
+
+/** Attempts of a write if others write other fields of the entity at the same time. */
+const maxAttempts = 5
+
+/** Saves the form of a cell as a draft. */
+export const makeEditCell = Effect.map(Drafts, (drafts) => {
+  /** The newest author of a field on a layer. */
+  const authorOf = (id: EntityId, { key, storeId }: CellPlace) =>
+    Effect.map(
+      drafts.history(id, 50),
+      (entries) =>
+        entries.find(({ changes, store_id }) => store_id === storeId && changes.some((change) => change.key === key))
+          ?.actor
+    )
+
+  /**
+   * Writes based on the revision of the form. If only other fields have changed since, writes again with the current revision. A
+   * copy is never repeated, because the form did not show the values of the other stores.
+   */
+  const write = (
+    edit: CellEdit,
+    layers: ReadonlyArray<LayerUpdate>,
+    revision = edit.draftRevision,
+    attempt = 1
+  ): Effect.Effect<
+    unknown,
+    NotFound | PimLocked | RevisionConflict | ValidationFailed,
+    Effect.Effect.Context<ReturnType<typeof drafts.sheet>>
+  > =>
+    Effect.catchTag(drafts.updateLayers(edit.view.id, revision, layers), "RevisionConflict", (conflict) =>
+      Effect.flatMap(drafts.sheet(edit.view.id), (sheet) =>
+        attempt < maxAttempts &&
+        edit.action !== "copy" &&
+        digestOf(storedIn(sheet, edit.place.storeId, edit.place.key)) === edit.seen
+          ? write(edit, layers, conflict.currentRevision, attempt + 1)
+          : conflict
+      )
+    )
+
+  const refused = (edit: CellEdit, status: 400 | 409 | 423, refusal: CellRefusal): CellOutcome => ({
+    _tag: "Refused",
+    edit,
+    status,
+    editing: { ...edit.place, typed: edit.typed, copyTo: edit.copyTo, refusal }
+  })
+
+  const explain = (edit: CellEdit, error: PimLocked | RevisionConflict | ValidationFailed) =>
+    Effect.gen(function* () {
+      const { place, view } = edit
+      switch (error._tag) {
+        case "PimLocked":
+          return refused(edit, 423, { _tag: "Refused", message: lockedMessage })
+        case "ValidationFailed":
+          return refused(edit, 400, {
+            _tag: "Refused",
+            message: error.issues.map(({ message }) => sentence(`this value ${message}`)).join(" ")
+          })
+        case "RevisionConflict": {
+          const value = storedIn(yield* drafts.sheet(view.id), place.storeId, place.key)
+          return digestOf(value) === edit.seen
+            ? refused(edit, 409, {
+                _tag: "Refused",
+                message: "Not saved: somebody changed other fields meanwhile. Check the stores, then save again."
+              })
+            : refused(edit, 409, { _tag: "Newer", value, author: yield* authorOf(view.id, place) })
+        }
+      }
+    })
+
+  return (form: Parameters) =>
+    Effect.gen(function* () {
+      const edit = yield* readEdit(form)
+      const { action, place, typed, view } = edit
+      const sheet = yield* drafts.sheet(view.id)
+      const row = rowOf(sheet, place.key)
+      const cell = row?.cells.find(({ storeId }) => storeId === place.storeId)
+      if (row === undefined || cell === undefined) return yield* new NotFound()
+      // An inherited value that nobody changed stays inherited.
+      if ((action === "save" || action === "next") && sameTyped(row, typed, cell.value))
+        if (digestOf(storedIn(sheet, place.storeId, place.key)) === edit.seen)
+          return { _tag: "Same", edit, sheet } as CellOutcome
+      const written = yield* Effect.either(write(edit, layersOf(edit, fromTyped(row, typed))))
+      if (Either.isRight(written)) return { _tag: outcomes[action], edit, sheet } as CellOutcome
+      return written.left._tag === "NotFound" ? yield* written.left : yield* explain(edit, written.left)
+    })
+})

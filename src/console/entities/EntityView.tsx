@@ -1,0 +1,116 @@
+import { Effect, Schema } from "effect"
+import { errorCodes } from "../../api/ErrorCodes.ts"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import { parametersOf } from "../../connections/AuthorizationRequest.ts"
+import { Drafts } from "../../drafts/Drafts.ts"
+import type { HistoryEntry } from "../../drafts/History.ts"
+import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { Stores } from "../../stores/Stores.ts"
+import type { Visitor } from "../Browser.ts"
+import { html } from "../Html.ts"
+import type { Editing } from "./CellForm.tsx"
+import { EntityPage, type PublishResult } from "./EntityPage.tsx"
+import { type GridView, viewOf } from "./GridAddress.ts"
+
+/** Maximum number of related entities on an entity's page. */
+const maxRelated = 100
+/** Number of history entries at first, and after the link to a longer history. */
+export const firstEntries = 50
+export const maxEntries = 250
+
+const rows = Schema.Array(EntityRow)
+const readRelated = Schema.decode(
+  Schema.parseJson(
+    Schema.Struct({
+      variants: rows,
+      media: rows,
+      collections: rows,
+      products: rows,
+      next_cursor: Schema.NullOr(Schema.String)
+    })
+  )
+)
+
+/** The changes of one field. */
+const onlyField =
+  (key: string) =>
+  (entry: HistoryEntry): ReadonlyArray<HistoryEntry> => {
+    const changes = entry.changes.filter((change) => change.key === key)
+    return changes.length === 0 ? [] : [{ ...entry, changes }]
+  }
+
+const nothingGiven = parametersOf("")
+
+/** Shows the page of one entity. */
+export const makeShowEntity = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const drafts = yield* Drafts
+  const stores = yield* Stores
+
+  const showEntity = (
+    visitor: Visitor,
+    id: EntityId,
+    {
+      editing,
+      field,
+      limit = firstEntries,
+      resultOn = () => undefined,
+      status = 200,
+      view = viewOf(id, nothingGiven)
+    }: {
+      readonly limit?: number
+      readonly status?: number
+      readonly view?: GridView
+      readonly editing?: Editing | undefined
+      readonly field?: string | undefined
+      readonly resultOn?: (stores: EntityRecord["stores"]) => PublishResult | undefined
+    }
+  ) =>
+    Effect.gen(function* () {
+      const kind = yield* catalog.kindOf(id)
+      // The revision is read before the values. If a change comes between, a write with this revision is refused.
+      const content = yield* Effect.all({
+        record: catalog.get(kind, id),
+        sheet: drafts.sheet(id),
+        history: drafts.history(id, field === undefined ? limit : maxEntries),
+        linked: stores.list,
+        // ValidationFailed can only concern a cursor, and none is given.
+        related: catalog.related(id, { limit: maxRelated }).pipe(
+          Effect.catchTag("ValidationFailed", Effect.die),
+          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
+        )
+      })
+      return html(
+        <EntityPage
+          visitor={visitor}
+          kind={kind}
+          canShowMore={field === undefined && content.history.length === limit && limit < maxEntries}
+          result={resultOn(content.record.stores)}
+          view={view}
+          editing={editing}
+          field={field}
+          {...content}
+          history={field === undefined ? content.history : content.history.flatMap(onlyField(field))}
+        />,
+        { status }
+      )
+    })
+
+  /** Shows the current page with the reason why the publish was refused. */
+  const showRefusal = (visitor: Visitor, id: EntityId, storeId: StoreId, error: RevisionConflict | ValidationFailed) =>
+    showEntity(visitor, id, {
+      status: errorCodes[error._tag].status,
+      resultOn: (on) => {
+        const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
+        const message =
+          error._tag === "RevisionConflict"
+            ? `Nothing was published to ${domain}: the draft has changed since you opened this page. Check the current draft, then publish again.`
+            : `Nothing was published to ${domain}: ${error.issues.map(({ message }) => message).join("; ")}.`
+        return { _tag: "Refused", message }
+      }
+    })
+
+  return { showEntity, showRefusal }
+})

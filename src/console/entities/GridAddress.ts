@@ -1,0 +1,57 @@
+import { Option, Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { type EntityId, StoreId } from "../../model/Ids.ts"
+import { paths } from "../Paths.ts"
+import type { RowChoice } from "./Cells.ts"
+
+/** What a page of an entity shows of its grid. `on`: the column that a narrow screen shows; undefined: the catalog's. */
+export interface GridView extends RowChoice {
+  readonly id: EntityId
+  readonly on: StoreId | undefined
+}
+
+/** A cell by its field and store; `storeId` null: of the catalog. */
+export interface CellPlace {
+  readonly key: string
+  readonly storeId: StoreId | null
+}
+
+const readStoreId = Schema.decodeOption(StoreId)
+
+/** The store that a parameter names. Undefined: none. */
+export const storeIdIn = (given: Parameters, name: string): StoreId | undefined =>
+  Option.getOrUndefined(readStoreId(given.get(name) ?? ""))
+
+export const viewOf = (id: EntityId, given: Parameters): GridView => ({
+  id,
+  isDiffering: given.get("only") === "differences",
+  withEmpty: given.get("fields") === "all",
+  on: storeIdIn(given, "on")
+})
+
+/** The parameters of a view, for a link or for hidden fields. */
+export const parametersOfView = ({ id, isDiffering, on, withEmpty }: GridView): Readonly<Record<string, string>> => ({
+  id,
+  ...(isDiffering && { only: "differences" }),
+  ...(withEmpty && { fields: "all" }),
+  ...(on !== undefined && { on })
+})
+
+/** The id of a cell's element. */
+export const cellId = ({ key, storeId }: CellPlace): string => `cell-${storeId ?? "catalog"}-${key}`
+
+export const viewPath = (view: GridView, more: Readonly<Record<string, string>> = {}): string =>
+  `${paths.entity}?${new URLSearchParams({ ...parametersOfView(view), ...more })}`
+
+/** The page, at a cell. */
+export const cellPath = (view: GridView, place: CellPlace, more: Readonly<Record<string, string>> = {}): string =>
+  `${viewPath(view, more)}#${encodeURIComponent(cellId(place))}`
+
+/** The id of the control in the form of a cell. */
+export const inputId = (place: CellPlace): string => `${cellId(place)}-input`
+
+/** The page with the form of a cell open. Browsers focus the control that the fragment names. */
+export const editPath = (view: GridView, place: CellPlace): string => {
+  const open = { edit: place.key, ...(place.storeId !== null && { store: place.storeId }) }
+  return `${viewPath(view, open)}#${encodeURIComponent(inputId(place))}`
+}

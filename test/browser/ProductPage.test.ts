@@ -1,0 +1,129 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { actingAs, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { aFailure, aMerchant } from "../console/Merchant.ts"
+import { PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+
+/** A stove on four stores, with own, changed, failed and unfit values. */
+const aStove = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const { actor, shop, stove } = merchant
+  const { link } = yield* Stores
+  const { apply } = yield* CatalogChanges
+  yield* Effect.gen(function* () {
+    const { store: china } = yield* link({
+      domain: "china.example",
+      name: "山湖与燕鸥",
+      currency: "CNY",
+      primaryLocale: "zh-CN"
+    })
+    const { store: gulf } = yield* link({
+      domain: "gulf.example",
+      name: "تارن وتيرن",
+      currency: "AED",
+      primaryLocale: "ar-AE"
+    })
+    const overrides = (storeId: typeof shop.id, values: Readonly<Record<string, string>>) =>
+      CatalogChange.SetOverrides({ entityId: stove, storeId, values })
+    yield* apply([
+      CatalogChange.AddToStore({ entityId: stove, storeId: china.id }),
+      CatalogChange.AddToStore({ entityId: stove, storeId: gulf.id }),
+      CatalogChange.SetAttributes({
+        entityId: stove,
+        values: {
+          title: "Kestrel stove",
+          description_html:
+            "<p>Burns gas, wood and what the wind brings.</p><p>Folds into its own pot, weighs less than a loaf of bread and boils a litre in four minutes at two thousand metres.</p>",
+          product_type: "Stoves"
+        }
+      }),
+      overrides(china.id, { title: "红隼炉", vendor: "山湖" }),
+      overrides(gulf.id, { title: "موقد كيستريل", description_html: "<p>يحرق الغاز والخشب</p>", status: "about to" }),
+      overrides(shop.id, { title: "Kestrel stove, new valve" })
+    ])
+  }).pipe(actingAs(actor), Effect.orDie)
+  yield* aFailure(merchant)
+  return merchant
+})
+
+const signedIn = (cookie: string, options: { readonly javaScriptEnabled?: boolean } = {}) =>
+  Effect.gen(function* () {
+    const window = yield* openWindow(yield* aBrowserProgram, options)
+    const base = yield* BaseUrl
+    const [name = "", value = ""] = cookie.split("=")
+    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
+    return { ...window, base }
+  })
+
+/** Pictures of a page, to be looked at: only where CATALOG_SCREENSHOTS names a folder. */
+const folder = process.env.CATALOG_SCREENSHOTS
+
+describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("edits a cell in place without JavaScript, at every width and in both colours", () =>
+      Effect.gen(function* () {
+        const { cookie, shop, stove } = yield* aStove
+        const { base, page } = yield* signedIn(cookie, { javaScriptEnabled: false })
+        const take = async (name: string) => {
+          if (folder === undefined) return
+          for (const width of [1_440, 390]) {
+            await page.setViewportSize({ width, height: 900 })
+            await page.screenshot({ path: `${folder}/${name}-${width}.png`, fullPage: true })
+          }
+          await page.setViewportSize({ width: 1_440, height: 900 })
+        }
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${stove}`)
+          await take("product")
+          await page.getByRole("link", { name: "Edit Title, Tarn & Tern" }).click()
+          const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
+          assert.isTrue(await title.evaluate("document.activeElement?.name === 'value'"))
+          await take("product-edit")
+          await title.fill("x".repeat(256))
+          await page.keyboard.press("Enter")
+          assert.strictEqual(await title.inputValue(), "x".repeat(256))
+          assert.strictEqual(
+            await page.getByRole("alert").textContent(),
+            "This value must have at most 255 characters."
+          )
+          await take("product-refused")
+          await title.fill("Der Ofen")
+          await page.keyboard.press("Enter")
+          assert.strictEqual(
+            await page.getByRole("status").first().textContent(),
+            "Title, Tarn & Tern: saved as a draft."
+          )
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Der Ofen")
+          await page.setViewportSize({ width: 390, height: 800 })
+          await page.getByRole("link", { name: "山湖与燕鸥", exact: true }).click()
+          assert.isTrue(await page.getByRole("table", { name: "Values" }).getByText("红隼炉").isVisible())
+          assert.isFalse(await page.locator('[id="cell-catalog-title"]').isVisible())
+        })
+      })
+    )
+
+    it.scoped("is accessible, closed, open and refused", () =>
+      Effect.gen(function* () {
+        const { cookie, shop, stove } = yield* aStove
+        const { base, complaints, page } = yield* signedIn(cookie)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${stove}`)
+          await assertAccessible(page, "product")
+          await page.goto(`${base}/entity?id=${stove}&edit=description_html&store=${shop.id}`)
+          await assertAccessible(page, "product-edit")
+          await page.goto(`${base}/entity?id=${stove}&edit=title`)
+          await page.getByRole("textbox", { name: "Title, Catalog" }).fill("x".repeat(256))
+          await page.getByRole("button", { name: "Save draft" }).click()
+          await assertAccessible(page, "product-refused")
+        })
+        assert.deepStrictEqual(
+          complaints.filter((text) => !/favicon|400/.test(text)),
+          []
+        )
+      })
+    )
+  })
+})
