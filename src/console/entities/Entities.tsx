@@ -1,6 +1,6 @@
 import { Effect, Either, Schema } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
-import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
