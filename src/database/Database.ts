@@ -53,29 +53,34 @@ export interface Settings extends Omit<ServerOptions, "url"> {
 
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
 
-const statementNames = new Map<string, string | undefined>()
 const maxStatementNames = 1_000
 
 /**
- * Names the statements to prepare. A prepared statement costs memory on every connection, so texts beyond the limit
- * (lists of many lengths) get no name.
+ * Names the statements to prepare of one database. A prepared statement costs memory on every connection, so texts beyond the
+ * limit (lists of many lengths) get no name.
  */
-const statementName = (text: string): string | undefined => {
-  if (statementNames.has(text)) {
-    return statementNames.get(text)
+const makeStatementNames = () => {
+  const names = new Map<string, string | undefined>()
+  return (text: string): string | undefined => {
+    if (names.has(text)) {
+      return names.get(text)
+    }
+    if (names.size >= maxStatementNames) {
+      return undefined
+    }
+    const name = text.includes(planCustom) ? undefined : `s${names.size + 1}`
+    names.set(text, name)
+    return name
   }
-  if (statementNames.size >= maxStatementNames) {
-    return undefined
-  }
-  const name = text.includes(planCustom) ? undefined : `s${statementNames.size + 1}`
-  statementNames.set(text, name)
-  return name
 }
 
-/** Prepares statements, so that each is parsed and planned once per connection instead of once per call. */
-class PreparingClient extends WatchedClient {
-  protected override nameOf(text: string): string | undefined {
-    return statementName(text)
+/** A client that prepares statements, so that each is parsed and planned once per connection instead of once per call. */
+const makePreparingClient = () => {
+  const nameOf = makeStatementNames()
+  return class extends WatchedClient {
+    protected override nameOf(text: string): string | undefined {
+      return nameOf(text)
+    }
   }
 }
 
@@ -83,9 +88,10 @@ class PreparingClient extends WatchedClient {
  * The embedded engine has one connection. To cancel an interrupted statement inside a transaction, @effect/sql-pg would
  * need a second one. Without a process id it does not try to cancel.
  */
-class EmbeddedClient extends PreparingClient {
-  readonly processID = undefined
-}
+const makeEmbeddedClient = () =>
+  class extends makePreparingClient() {
+    readonly processID = undefined
+  }
 
 /**
  * A client behind a pooler in transaction mode. It prepares no statements, because the next transaction may use another
@@ -137,7 +143,7 @@ const openPools = ({
         new ServerPools({
           session: {
             connectionString: Redacted.value(url),
-            Client: pooler === "transaction" ? PooledClient : PreparingClient,
+            Client: pooler === "transaction" ? PooledClient : makePreparingClient(),
             types,
             application_name: "catalog",
             // No idle timeout: setting a timer at every release would cost more than keeping the connections.
@@ -296,7 +302,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
     // One connection. It is never closed for being idle, and a caller waits for it without a timeout.
     const pool = yield* Effect.acquireRelease(
       Effect.map(noteLost, (onLost) =>
-        new pg.Pool({ ...createPgConfig(lite), types, Client: EmbeddedClient, max: 1, idleTimeoutMillis: 0 }).on(
+        new pg.Pool({ ...createPgConfig(lite), types, Client: makeEmbeddedClient(), max: 1, idleTimeoutMillis: 0 }).on(
           "error",
           onLost
         )
