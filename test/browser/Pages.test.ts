@@ -114,10 +114,13 @@ describe.skipIf(!chromiumIsThere)("the pages in Chromium", () => {
           await page.getByRole("button", { name: "Sign in" }).click()
           assert.strictEqual(page.url(), `${base}${target}`)
           assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Connect Desk Agent?")
-          assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
+          // The tier that the client asked for.
+          assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
           await assertAccessible(page, "consent")
           // By the keyboard alone.
-          await page.getByRole("radio", { name: /^Read See/ }).focus()
+          await page.getByRole("radio", { name: /^Read and edit/ }).focus()
+          await page.keyboard.press("ArrowUp")
+          assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
           await page.keyboard.press("ArrowDown")
           assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
           await page.keyboard.press("Tab")
