@@ -81,7 +81,7 @@ describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", 
             const { next_cursor: begun } = yield* feedPage("latest", 1)
             let cursor = begun
             const served = () =>
-              Effect.map(feedPage(cursor, 7), ({ data, next_cursor }) => {
+              Effect.map(Effect.orDie(feedPage(cursor, 7)), ({ data, next_cursor }) => {
                 cursor = next_cursor
                 return data
               })
