@@ -52,6 +52,8 @@ import { ImportLockRepo } from "./drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions, OwnDefinitions } from "./drafts/MetafieldDefinitions.ts"
 import { Drops } from "./drops/Drops.ts"
 import { DropsRepo } from "./drops/DropsRepo.ts"
+import { ExportItemsRepo } from "./exports/ExportItemsRepo.ts"
+import { ExportJobs } from "./exports/ExportJobs.ts"
 import { Exports } from "./exports/Exports.ts"
 import { ExportsRepo } from "./exports/ExportsRepo.ts"
 import { ChangeFeed } from "./feed/ChangeFeed.ts"
@@ -103,6 +105,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   FeedRepo.layer,
   layerPlatforms(makeDemoPlatform).pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
+  ExportItemsRepo.layer,
   ExportsRepo.layer.pipe(Layer.provide(Transaction.layer)),
   HealthRepo.layer,
   HistoryRepo.layer,
@@ -156,6 +159,7 @@ export const Services = Layer.mergeAll(
       StoreRecords.layer.pipe(Layer.provideMerge(Drafts.layer)),
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
       PublishJobs.layer,
+      ExportJobs.layer,
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer,
       Undo.layer.pipe(Layer.provide(FaultInjector.layer))

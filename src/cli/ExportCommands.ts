@@ -1,11 +1,12 @@
 import { resolve } from "node:path"
 import { Command, Options } from "@effect/cli"
-import { Effect, Option } from "effect"
+import { Console, Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { receiveExport } from "./ExportFile.ts"
 import { textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
-import { account, answer, json, Refused } from "./Output.ts"
+import { followJob } from "./JobCommands.ts"
+import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const out = Options.optional(
@@ -23,13 +24,15 @@ const fileOf = (out: Option.Option<string>, json: boolean) =>
     return Option.map(out, (path) => resolve(folder, path))
   })
 
+const number = (count: number) => count.toLocaleString("en")
+
 const jsonl = Command.make("jsonl", { out, account, json }, ({ account, json, out }) =>
   Effect.gen(function* () {
     const path = yield* fileOf(out, json)
     const { bytes, done } = yield* receiveExport((yield* AdminClient).exportJsonl({ account }), path, "entities")
     if (Option.isSome(path))
       yield* answer(json, { file: path.value, entities: done, bytes }, [
-        `Wrote ${done.toLocaleString("en")} entities to ${path.value}.`
+        `Wrote ${number(done)} entities to ${path.value}.`
       ])
   }).pipe(withAdmin)
 ).pipe(
@@ -38,7 +41,57 @@ const jsonl = Command.make("jsonl", { out, account, json }, ({ account, json, ou
   )
 )
 
+const csv = Command.make(
+  "csv",
+  {
+    store: textOption("store", "DOMAIN", "Domain or id of the linked store."),
+    out,
+    publish: Options.boolean("publish").pipe(
+      Options.withDescription(
+        "For a store without a platform: when the file is complete, what it contains counts as published. Drafts that were changed meanwhile stay unpublished."
+      )
+    ),
+    account,
+    json
+  },
+  ({ account, json, out, publish, store }) =>
+    Effect.gen(function* () {
+      const path = yield* fileOf(out, json)
+      const client = yield* AdminClient
+      const written = yield* receiveExport(client.exportCsv({ account, store, forPublish: publish }), path, "products")
+      const { bytes, done, end } = written
+      const notes = end?.notes ?? []
+      const exportId = end?.exportId ?? null
+      const wrote = [
+        `Wrote ${number(done)} ${done === 1 ? "product" : "products"} to ${Option.getOrElse(path, () => "stdout")}.`,
+        ...notes
+      ]
+      const tell = (value: Readonly<Record<string, unknown>>, lines: ReadonlyArray<string>) =>
+        Option.isSome(path)
+          ? answer(json, { file: path.value, products: done, bytes, notes, ...value }, [...wrote, ...lines])
+          : // stdout has the file.
+            Console.error([...wrote, ...lines].join("\n"))
+      if (exportId === null) return yield* tell({ job: null }, ["Nothing counts as published by it."])
+      const begun = yield* client.publishExport({ account, store, exportId })
+      const job = yield* followJob(account, begun)
+      const { changed_since = 0, published = 0 } = job.result
+      yield* tell({ job }, [
+        `${number(published)} ${published === 1 ? "entity counts" : "entities count"} as published now${
+          changed_since === 0
+            ? ""
+            : `; ${number(changed_since)} changed during the export and ${changed_since === 1 ? "stays" : "stay"} unpublished`
+        }: see \`${hint(`jobs show ${job.id}`, account)}\`.`
+      ])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => new Refused({ message: `No store ${store} is linked: see \`catalog store list\`.` }),
+        ValidationFailed: byFlag
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Export a store's products as the product CSV of Shopify, which `import csv` reads."))
+
 export const exportCommand = Command.make("export").pipe(
   Command.withDescription("Exports of the catalog as files, each of one moment."),
-  Command.withSubcommands([jsonl])
+  Command.withSubcommands([csv, jsonl])
 )

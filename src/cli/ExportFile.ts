@@ -65,7 +65,13 @@ const toFile = (path: string) =>
     }
   })
 
-/** Writes an export to a file, or to stdout. Draws the progress on stderr. Returns the number of bytes. */
+interface Received {
+  readonly bytes: number
+  readonly done: number
+  readonly end: ExportPart["end"]
+}
+
+/** Writes an export to a file, or to stdout. Draws the progress on stderr. Refused: it cannot be written, or is not complete. */
 export const receiveExport = <E, R>(
   parts: Stream.Stream<ExportPart, E, R>,
   path: Option.Option<string>,
@@ -77,14 +83,17 @@ export const receiveExport = <E, R>(
       onSome: toFile
     })
     const begunAt = yield* Clock.currentTimeMillis
-    const last = yield* Stream.runFoldEffect(parts, { bytes: 0, done: 0 }, (sum, { bytes, done, total }) =>
+    const begin: Received = { bytes: 0, done: 0, end: null }
+    const last = yield* Stream.runFoldEffect(parts, begin, (sum, { bytes, done, end, total }) =>
       Effect.gen(function* () {
         yield* write(bytes)
         const millis = (yield* Clock.currentTimeMillis) - begunAt
         yield* draw(`exporting: ${number(done)} of ${number(total)} ${noun}${timeLeft(done, total, millis)}`)
-        return { bytes: sum.bytes + bytes.length, done }
+        return { bytes: sum.bytes + bytes.length, done, end }
       })
     ).pipe(Effect.ensuring(draw("")))
+    if (last.end === null)
+      return yield* new Refused({ message: "The export ended before it was complete: nothing was written." })
     yield* complete
     return last
   }).pipe(Effect.scoped)

@@ -23,6 +23,7 @@ export const paths = {
   signOut: "/sign-out",
   setPassword: "/set-password",
   refreshStore: "/stores/refresh",
+  exportCsv: "/exports/products.csv",
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
   publishSelected: "/stores/publish-selected",
@@ -96,6 +97,9 @@ export const undoReviewPath = (
 /** The page that publishes all changes of a store. */
 export const publishStoreOf = (storeId: string): string =>
   `${paths.publishStore}?${new URLSearchParams({ id: storeId })}`
+
+/** The download of a store's products. */
+export const exportCsvOf = (storeId: string): string => `${paths.exportCsv}?${new URLSearchParams({ id: storeId })}`
 
 /** The form for a new drop, with the entity filled in. */
 export const newDropOf = (entityId: string): string => `${paths.newDrop}?${new URLSearchParams({ entity: entityId })}`

@@ -53,6 +53,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   health_base: "distributed",
   health_list: "distributed",
   job: "distributed",
+  export_item: "distributed",
 
   api_key: "local",
   app_user: "local",

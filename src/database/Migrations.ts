@@ -33,7 +33,8 @@ export const names: ReadonlyArray<string> = [
   "0018_incremental_scans",
   "0019_inlined_key_fits",
   "0020_variant_barcodes",
-  "0021_change_feed"
+  "0021_change_feed",
+  "0022_exports"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

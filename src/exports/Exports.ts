@@ -1,15 +1,25 @@
-import { Context, Effect, Layer, type Stream } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
+import { NotFound, type ValidationFailed } from "../model/Errors.ts"
+import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { Stores } from "../stores/Stores.ts"
+import type { ExportItem } from "./ExportItem.ts"
+import { ExportItemsRepo } from "./ExportItemsRepo.ts"
+import { refuseWithPlatform } from "./ExportJobs.ts"
 import { ExportsRepo } from "./ExportsRepo.ts"
-import { type ExportPart, spooled, type WriteExport } from "./Spool.ts"
+import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
+import { type ExportEnd, type ExportPart, spooled, type WriteExport } from "./Spool.ts"
+import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
 /** Exports that one process reads at the same time. Each keeps a connection for as long. */
 const maxAtOnce = 2
 
-/** Entities of one statement. */
+/** Entities of one statement, and products of one statement. */
 const linesAtOnce = 500
+const productsAtOnce = 200
 
 /** Entities come after those that they consist of. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
@@ -20,40 +30,113 @@ export class Exports extends Context.Tag("catalog/Exports")<
   {
     /** All entities with their values, store versions and relationships, as lines of JSON. docs/exports.md has the format. */
     readonly jsonl: Stream.Stream<ExportPart, never, CurrentActor>
+    /**
+     * The products of a store as the product CSV of Shopify. `forPublish`: keeps what the file contains, so that it can count as
+     * published when the file is complete. NotFound: no such store. ValidationFailed: `forPublish`, but the store has a platform.
+     */
+    readonly csv: (
+      storeId: StoreId,
+      forPublish: boolean
+    ) => Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
     Exports,
     Effect.gen(function* () {
+      const items = yield* ExportItemsRepo
       const repo = yield* ExportsRepo
+      const stores = yield* Stores
       const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
       /** Streams what the reads write. They see the catalog of one moment. */
-      const exporting = <E>(reads: (write: WriteExport) => Effect.Effect<unknown, E, CurrentActor>) =>
-        spooled((write: WriteExport) => repo.inSnapshot(reads(write)).pipe(asBackground, semaphore.withPermits(1)))
+      const exporting = <E>(
+        reads: (write: WriteExport, accountId: AccountId) => Effect.Effect<ExportEnd, E, CurrentActor>
+      ) =>
+        spooled((write: WriteExport) =>
+          Effect.flatMap(CurrentActor, ({ accountId }) => repo.inSnapshot(reads(write, accountId))).pipe(
+            asBackground,
+            semaphore.withPermits(1)
+          )
+        )
 
-      const writeCatalog = (write: WriteExport) =>
+      const writeCatalog = (write: WriteExport, accountId: AccountId) =>
         Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
           const { entities: total, line, stores } = yield* repo.head(accountId)
           let done = 0
           yield* write([line, ...stores, ""].join("\n"), done, total)
           for (const kind of kindsInOrder)
             for (let after: number | null = 0; after !== null; ) {
-              const { entities, last, lines }: Effect.Effect.Success<ReturnType<typeof repo.lines>> = yield* repo.lines(
+              const page: Effect.Effect.Success<ReturnType<typeof repo.lines>> = yield* repo.lines(
                 accountId,
                 kind,
                 after,
                 linesAtOnce
               )
-              done += entities
-              after = last
-              if (entities > 0) yield* write(lines, done, total)
+              done += page.entities
+              after = page.last
+              if (page.entities > 0) yield* write(page.lines, done, total)
             }
           yield* write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total)
+          return { exportId: null, notes: [] } satisfies ExportEnd
         })
 
-      return { jsonl: exporting(writeCatalog) }
+      const writeProducts =
+        (storeId: StoreId, exportId: ExportId | null) => (write: WriteExport, accountId: AccountId) =>
+          Effect.gen(function* () {
+            const overview = yield* repo.overview(accountId, storeId)
+            const metafields = yield* repo.metafields(accountId, storeId)
+            let done = 0
+            yield* write(headerOf(metafields), done, overview.products)
+            for (let after = 0; ; ) {
+              const rows: ReadonlyArray<StoreProductRow> = yield* repo.products(
+                accountId,
+                storeId,
+                after,
+                productsAtOnce
+              )
+              const last = rows.at(-1)
+              if (last === undefined) break
+              if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
+              after = last.place
+              done += rows.length
+              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+            }
+            return { exportId, notes: notesOf(overview) }
+          })
+
+      const csv = (storeId: StoreId, forPublish: boolean) =>
+        Effect.gen(function* () {
+          const store = (yield* stores.list).find(({ id }) => id === storeId)
+          if (store === undefined) return yield* new NotFound()
+          if (forPublish) yield* refuseWithPlatform(store)
+          const exportId = forPublish ? yield* mintId(ExportId) : null
+          return exporting(writeProducts(storeId, exportId))
+        })
+
+      return { jsonl: exporting(writeCatalog), csv: (storeId, forPublish) => Stream.unwrap(csv(storeId, forPublish)) }
     })
   )
 }
+
+/** What the file contains of a product. */
+const toItem = ({ id, images, revision, variants }: StoreProductRow): ExportItem => ({
+  productId: id,
+  revisions: Object.fromEntries<number>([
+    [id, revision],
+    ...variants.map((variant): [EntityId, number] => [variant.id, variant.revision]),
+    ...images.flatMap(
+      (image): ReadonlyArray<[EntityId, number]> => (image.revision === null ? [] : [[image.id, image.revision]])
+    )
+  ]),
+  variants: variants.map((variant) => variant.id),
+  media: images.map((image) => image.id)
+})
+
+const counted = (count: number, what: string) =>
+  count === 0 ? [] : [`${count.toLocaleString("en")} ${count === 1 ? "product" : "products"} ${what}`]
+
+const notesOf = ({ withoutHandle, withoutTitle, withSharedHandle }: StoreOverview): ReadonlyArray<string> => [
+  ...counted(withoutTitle, "without a title: an import refuses the file until they have one."),
+  ...counted(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
+  ...counted(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")
+]

@@ -3,12 +3,22 @@ import { open, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Fiber, Option, Queue, Stream } from "effect"
+import type { ExportId } from "../model/Ids.ts"
 
-/** A part of an export. `done` of `total` entities were written when the part was read. */
+/** What is known of an export when it is complete. */
+export interface ExportEnd {
+  /** null: the export cannot count as published. */
+  readonly exportId: ExportId | null
+  /** What an import of the file would refuse or change. Sentences for people. */
+  readonly notes: ReadonlyArray<string>
+}
+
+/** A part of an export. `done` of `total` entities were written when the part was read. Only the last part has `end`. */
 export interface ExportPart {
   readonly bytes: Uint8Array
   readonly done: number
   readonly total: number
+  readonly end: ExportEnd | null
 }
 
 /** Appends text to an export. */
@@ -33,7 +43,7 @@ const openUnnamed = Effect.acquireRelease(
  * catalog takes, however slow the receiver is.
  */
 export const spooled = <E, R>(
-  produce: (write: WriteExport) => Effect.Effect<unknown, E, R>
+  produce: (write: WriteExport) => Effect.Effect<ExportEnd, E, R>
 ): Stream.Stream<ExportPart, E, R> =>
   Stream.unwrapScoped(
     Effect.gen(function* () {
@@ -64,13 +74,17 @@ export const spooled = <E, R>(
         const buffer = Buffer.allocUnsafeSlow(Math.min(partBytes, state.written - state.read))
         const { bytesRead } = await file.read(buffer, 0, buffer.length, state.read)
         state.read += bytesRead
-        return { bytes: buffer.subarray(0, bytesRead), done: state.done, total: state.total }
+        return { bytes: buffer.subarray(0, bytesRead), done: state.done, total: state.total, end: null }
       })
       const next: Effect.Effect<ExportPart, Option.Option<E>> = Effect.suspend(() => {
         if (state.read < state.written) return readPart
         if (!state.isEnded) return Effect.zipRight(Queue.take(more), next)
-        return Effect.zipRight(Effect.mapError(Fiber.join(producing), Option.some), Effect.fail(Option.none()))
+        return Effect.fail(Option.none())
       })
-      return Stream.repeatEffectOption(next)
+      const lastPart = Effect.map(
+        Fiber.join(producing),
+        (end): ExportPart => ({ bytes: new Uint8Array(), done: state.done, total: state.total, end })
+      )
+      return Stream.concat(Stream.repeatEffectOption(next), Stream.fromEffect(lastPart))
     })
   )

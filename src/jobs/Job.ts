@@ -15,7 +15,8 @@ export const JobKindName = Schema.Literal(
   "store_link",
   "publish_waiting",
   "publish_selected",
-  "account_deletion"
+  "account_deletion",
+  "export"
 )
 export type JobKindName = typeof JobKindName.Type
 
@@ -39,7 +40,8 @@ export const jobKinds: Readonly<
   account_deletion: {
     items: "rows",
     whyUncancellable: "the account's keys and users are deleted already. Let the job finish"
-  }
+  },
+  export: { items: "products", whyUncancellable: null }
 }
 
 /** An item that a job refused, and why. */

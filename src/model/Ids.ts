@@ -31,6 +31,10 @@ export type PublicationId = typeof PublicationId.Type
 export const ImportId = Uuid.pipe(Schema.brand("ImportId"))
 export type ImportId = typeof ImportId.Type
 
+/** Id of an export that may count as published. */
+export const ExportId = Uuid.pipe(Schema.brand("ExportId"))
+export type ExportId = typeof ExportId.Type
+
 export const UserId = Uuid.pipe(Schema.brand("UserId"))
 export type UserId = typeof UserId.Type
 

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Option, Schedule } from "effect"
 import { makeDeletionKinds } from "../access/AccountDeletion.ts"
+import { makeExportKinds } from "../exports/ExportJobs.ts"
 import type { Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -36,7 +37,8 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
       const runner = yield* makeJobRunner([
         ...(yield* makeStoreJobKinds),
         ...(yield* makePublishJobKinds),
-        ...(yield* makeDeletionKinds)
+        ...(yield* makeDeletionKinds),
+        ...(yield* makeExportKinds)
       ])
       return {
         runDue: runner.runDue,

@@ -3,6 +3,7 @@ import { Sessions } from "../access/Sessions.ts"
 import { Activity } from "../connections/Activity.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
+import { ExportJobs } from "../exports/ExportJobs.ts"
 import { ChangeFeed } from "../feed/ChangeFeed.ts"
 import { DataHealth } from "../health/DataHealth.ts"
 import { Imports } from "../imports/Imports.ts"
@@ -33,6 +34,7 @@ const sweep = Effect.gen(function* () {
   const health = yield* DataHealth
   const jobs = yield* Jobs
   const feed = yield* ChangeFeed
+  const exportJobs = yield* ExportJobs
   const sweeps = [
     { done: "Discarded undecided reviews", work: discardAbandoned },
     { done: "Deleted products staged by imports", work: forgetStaged },
@@ -41,7 +43,8 @@ const sweep = Effect.gen(function* () {
     { done: "Deleted daily call counts of connections", work: activity.forget },
     { done: "Deleted rows left by scans of data health", work: health.forget },
     { done: "Deleted old jobs", work: jobs.forget },
-    { done: "Deleted changes that the feed no longer shows", work: feed.forget }
+    { done: "Deleted changes that the feed no longer shows", work: feed.forget },
+    { done: "Deleted items of exports", work: exportJobs.forget }
   ]
   for (const { done, work } of sweeps) {
     const count = yield* work
@@ -59,7 +62,7 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | ChangeFeed | DataHealth | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
+  Activity | Authorization | ChangeFeed | DataHealth | ExportJobs | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.

@@ -18,6 +18,7 @@ import { emptyHistory, layerHistoryRepoMemory } from "../drafts/HistoryRepo.memo
 import { emptyImportLock, layerImportLockRepoMemory } from "../drafts/ImportLockRepo.memory.ts"
 import { emptyDefinitions } from "../drafts/MirroredDefinitions.memory.ts"
 import { emptyDrops, layerDropsRepoMemory } from "../drops/DropsRepo.memory.ts"
+import { layerExportItemsRepoMemory } from "../exports/ExportItemsRepo.memory.ts"
 import { layerFeedRepoMemory } from "../feed/FeedRepo.memory.ts"
 import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.ts"
 import { Readiness } from "../http/Health.ts"
@@ -62,6 +63,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerDraftsRepoMemory,
   layerDropsRepoMemory,
   layerFeedRepoMemory,
+  layerExportItemsRepoMemory,
   layerHealthRepoMemory,
   layerHistoryRepoMemory,
   layerImportLockRepoMemory,

@@ -27,6 +27,7 @@ import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Drafts } from "../../src/drafts/Drafts.ts"
 import { OwnDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Drops } from "../../src/drops/Drops.ts"
+import { ExportJobs } from "../../src/exports/ExportJobs.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -185,6 +186,7 @@ describe("the socket of a server", () => {
             Layer.mock(Drafts, {}),
             Layer.mock(Drops, {}),
             Layer.mock(Exports, {}),
+            Layer.mock(ExportJobs, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Publishing, {}),
             Layer.mock(PublishJobs, {}),
@@ -227,6 +229,7 @@ describe("the socket of a server", () => {
           Layer.mock(Drafts, {}),
           Layer.mock(Drops, {}),
           Layer.mock(Exports, {}),
+          Layer.mock(ExportJobs, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Publishing, {}),
           Layer.mock(PublishJobs, {}),

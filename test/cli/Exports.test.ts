@@ -7,7 +7,7 @@ import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { catalogProcess, startCatalog } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "exports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -68,6 +68,97 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         assert.strictEqual(child.signalCode, "SIGKILL")
         assert.strictEqual(readFileSync(out, "utf8").length, text.length)
         assert.strictEqual(withoutTime(readFileSync(out, "utf8")), withoutTime(text))
+      })
+    )
+
+    it.effect("write a store's products, which count as published when the file is complete", () =>
+      Effect.gen(function* () {
+        const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }
+        const { json, refusal, run, said } = commandsWith(env)
+        const { account_id: account } = yield* json("account", "create", "--name", "Publishes files")
+        const named = ["--account", String(account)]
+        yield* json("store", "link", "files.example", ...named)
+        yield* json("store", "link", "tern.demo.example", "--platform", "demo", ...named)
+        yield* json("import", "csv", source, "--store", "files.example", "--accept", ...named)
+        const edited = (title: string) =>
+          Effect.gen(function* () {
+            const { draft_revision } = yield* json("draft", "show", "hat-7", ...named)
+            yield* json("draft", "set", "hat-7", "--revision", String(draft_revision), `title=${title}`, ...named)
+          })
+        yield* edited("Hat seven")
+        const stateOf = Effect.map(
+          Effect.promise(() =>
+            query(
+              env.DATABASE_URL,
+              `SELECT v.pending_publish, v.last_publish_status FROM store_version v JOIN entity e ON e.id = v.entity_id
+               WHERE e.account_id = '${account}' AND e.title LIKE 'Hat seven%'`
+            )
+          ),
+          ([row]) => [row?.last_publish_status, row?.pending_publish]
+        )
+        const out = join(folder, "products.csv")
+
+        // Killed while the file is written, it publishes nothing and begins no job.
+        const child = startCatalog(
+          ["export", "csv", "--store", "files.example", "--out", out, "--publish", ...named],
+          env
+        )
+        const ended = once(child, "close")
+        while (!readdirSync(folder).some((name) => name.startsWith(".products.csv"))) yield* Effect.sleep("2 millis")
+        child.kill("SIGKILL")
+        yield* Effect.promise(() => ended)
+        assert.strictEqual(child.signalCode, "SIGKILL")
+        assert.notInclude(readdirSync(folder), "products.csv")
+        assert.deepStrictEqual(yield* stateOf, ["published", true])
+        assert.deepStrictEqual(yield* json("jobs", "list", ...named), { jobs: [] })
+
+        assert.strictEqual(
+          yield* said("export", "csv", "--store", "files.example", "--out", out, ...named),
+          `Wrote 3,000 products to ${out}.\nNothing counts as published by it.`
+        )
+        assert.deepStrictEqual(yield* stateOf, ["published", true])
+        const text = readFileSync(out, "utf8")
+        assert.match(text, /^Handle,Title,Body \(HTML\),Vendor,/)
+        assert.include(text, "hat-7,Hat seven,")
+        assert.match(
+          yield* said("export", "csv", "--store", "files.example", "--out", out, "--publish", ...named),
+          /^Wrote 3,000 products to \S+\.\n1 entity counts as published now: see `catalog jobs show \S+ --account \S+`\.$/
+        )
+        assert.deepStrictEqual(yield* stateOf, ["published", false])
+        const { jobs } = yield* json("jobs", "list", ...named)
+        assert.lengthOf(jobs, 1)
+        assert.deepInclude(jobs[0], {
+          kind: "export",
+          state: "done",
+          done: 3_000,
+          result: { published: 1, changed_since: 0 }
+        })
+
+        const printed = yield* run("export", "csv", "--store", "files.example", "--publish", "--json", ...named)
+        assert.strictEqual(
+          printed.stderr,
+          "--json: give --out too, because the export itself goes to stdout without it.\n"
+        )
+        const review = yield* json("import", "csv", out, "--store", "files.example", ...named)
+        assert.deepInclude(review, { created: 0, updated: 0, unchanged: 3_000, conflicts: 0 })
+        yield* json("import", "discard", String(review.import_id), ...named)
+
+        yield* edited("Hat seven again")
+        const streamed = yield* Effect.promise(() =>
+          catalogProcess(["export", "csv", "--store", "files.example", "--publish", ...named], env)
+        )
+        assert.strictEqual(streamed.stdout, readFileSync(out, "utf8").replace("Hat seven", "Hat seven again"))
+        assert.match(streamed.stderr, /^Wrote 3,000 products to stdout\.\n1 entity counts as published now: see /)
+        assert.deepStrictEqual(yield* stateOf, ["published", false])
+
+        assert.strictEqual(
+          yield* refusal("export", "csv", "--store", "tern.demo.example", "--publish", ...named),
+          "--publish: tern.demo.example has a platform: publish to it instead. Only the export of a store without a platform is its publish"
+        )
+        assert.strictEqual(
+          yield* refusal("export", "csv", "--store", "nowhere.example", ...named),
+          "No store nowhere.example is linked: see `catalog store list`."
+        )
       })
     )
   })

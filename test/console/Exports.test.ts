@@ -1,7 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
-import { aMerchant, assertPage } from "./Merchant.ts"
+import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf } from "./Merchant.ts"
 
 layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (it) => {
   it.effect("are linked on the page of stores, and need a sign-in", () =>
@@ -27,6 +29,41 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
         [foreign.status, foreign.headers.get("location")],
         [303, "/sign-in?return_to=%2Fexports%2Fcatalog.jsonl"]
       )
+    })
+  )
+
+  it.effect("of a store's products; those of a store without a platform can count as published", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, files, shop } = merchant
+      const hat = yield* anEntity("product", { title: "Hat", handle: "hat" }, { on: [files] }).pipe(actingAs(actor))
+      const stores = yield* assertPage("/stores", cookie)
+      assert.include(stores.text, `href="/exports/products.csv?id=${shop.id}"`)
+      assert.lengthOf(stores.text.match(/Download and count as published: /g) ?? [], 1)
+      const ofShop = yield* ask(`/exports/products.csv?id=${shop.id}`, { cookie })
+      assert.deepStrictEqual(
+        [ofShop.status, ofShop.headers.get("content-type"), ofShop.headers.get("content-disposition")],
+        [200, "text/csv; charset=utf-8", 'attachment; filename="tarn.demo.example-products.csv"']
+      )
+      assert.match(ofShop.text, /\r\ntent,The tent,/)
+
+      const stateOf = Effect.map(
+        Effect.flatMap(Catalog, (catalog) => catalog.get("product", hat)),
+        ({ stores: [state] }) => state?.last_publish_status
+      ).pipe(actingAs(actor))
+      assert.include((yield* ask(`/exports/products.csv?id=${files.id}`, { cookie })).text, "hat,Hat,")
+      assert.strictEqual(yield* stateOf, "never_published", "a download alone publishes nothing")
+      const form = { csrf: csrfOf(stores), id: files.id }
+      const file = yield* ask("/exports/products.csv", { cookie, form })
+      assert.include(file.text, "hat,Hat,")
+      yield* (yield* JobWorker).runDue
+      assert.strictEqual(yield* stateOf, "published")
+
+      const refused = yield* ask("/exports/products.csv", { cookie, form: { ...form, id: shop.id } })
+      assert.strictEqual(refused.status, 400)
+      assert.include(refused.text, "tarn.demo.example has a platform. Publish the changes to it instead.")
+      assertNotThere(yield* ask("/exports/products.csv?id=x", { cookie }))
+      assertForeignForm(yield* ask("/exports/products.csv", { cookie, form: { id: files.id } }))
     })
   )
 })

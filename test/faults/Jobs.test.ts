@@ -1,11 +1,15 @@
 import { once } from "node:events"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Effect, Fiber, Option, Redacted, Schedule } from "effect"
+import { Array as Arr, Effect, Fiber, Option, Redacted, Schedule, Stream } from "effect"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import type { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
+import { ExportJobs } from "../../src/exports/ExportJobs.ts"
+import { Exports } from "../../src/exports/Exports.ts"
+import type { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
@@ -23,6 +27,7 @@ import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, layerServices, noticeDeadlocksSoon, untilQuiet } from "./ServerServices.ts"
 
 const domain = "b.demo.example"
+const files = "files.example"
 
 interface World {
   readonly accountId: AccountId
@@ -94,6 +99,10 @@ interface Work {
 type Services =
   | AccountDeletion
   | AccountDeletionRepo
+  | CatalogChanges
+  | ExportItemsRepo
+  | ExportJobs
+  | ExportsRepo
   | JobWorker
   | Jobs
   | Publishing
@@ -146,6 +155,35 @@ const works: ReadonlyArray<Work> = [
         return yield* (yield* PublishJobs).selected(storeId, ids)
       }).pipe(actingAs(actor)),
     seen: requested,
+    entities: amount(100, 1_000)
+  },
+  {
+    kind: "export",
+    prepare: ({ accountId, actor }) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { store } = yield* (yield* Stores).link({ domain: files })
+        const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
+        const ids = rows.map(({ id }) => EntityId.make(String(id)))
+        for (const some of Arr.chunksOf(ids, 250))
+          yield* (yield* CatalogChanges).apply(
+            some.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id }))
+          )
+      }).pipe(actingAs(actor), Effect.orDie),
+    begin: ({ actor }) =>
+      Effect.gen(function* () {
+        const store = (yield* (yield* Stores).list).find((each) => each.domain === files) ?? assert.fail("no store")
+        const last = yield* Stream.runLast((yield* Exports).csv(store.id, true))
+        const end = Option.getOrThrow(last).end ?? assert.fail("not complete")
+        return yield* (yield* ExportJobs).publish(store.id, end.exportId ?? assert.fail("not kept"))
+      }).pipe(Effect.provide(Exports.layer), actingAs(actor)),
+    seen: ({ accountId }) =>
+      Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        count(sql`
+          SELECT count(*) FROM store_version v JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id
+          WHERE v.account_id = ${accountId} AND s.domain = ${files} AND v.last_publish_status = 'published'
+            AND NOT v.pending_publish`)
+      ),
     entities: amount(100, 1_000)
   }
 ]

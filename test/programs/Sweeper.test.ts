@@ -4,6 +4,7 @@ import { Sessions } from "../../src/access/Sessions.ts"
 import { Activity } from "../../src/connections/Activity.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { ExportJobs } from "../../src/exports/ExportJobs.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -19,7 +20,8 @@ const nothingMirrored = Layer.merge(
 
 const noJobs = Layer.merge(
   Layer.mock(Jobs, { forget: Effect.succeed(0) }),
-  Layer.mock(ChangeFeed, { forget: Effect.succeed(0) })
+  Layer.mock(ChangeFeed, { forget: Effect.succeed(0) }),
+  Layer.mock(ExportJobs, { forget: Effect.succeed(0) })
 )
 
 const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })

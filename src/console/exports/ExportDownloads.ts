@@ -1,41 +1,86 @@
 import { HttpServerResponse } from "@effect/platform"
 import { Effect, Stream } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { ExportJobs } from "../../exports/ExportJobs.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
+import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import { Stores } from "../../stores/Stores.ts"
+import { PageRefused } from "../Browser.ts"
 import { pageHeaders } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, type Visits } from "../Visits.ts"
+import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 
 const routes = {
-  jsonl: ["GET", paths.exportJsonl, refuseOnPage]
+  jsonl: ["GET", paths.exportJsonl, refuseOnPage],
+  csv: ["GET", paths.exportCsv, refuseOnPage],
+  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage]
 } as const
 
+type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
+
 /** Sends an export as a file while it is read. If reading fails, the connection is cut, so the browser reports a failed download. */
-const download = (parts: Stream.Stream<ExportPart, never, CurrentActor>, name: string, contentType: string) =>
+const download = (parts: Parts, name: string, contentType: string) =>
   Effect.map(Effect.context<CurrentActor>(), (context) =>
     HttpServerResponse.stream(
       Stream.provideContext(
         Stream.map(parts, ({ bytes }) => bytes),
         context
       ),
-      {
-        contentType,
-        headers: { ...pageHeaders, "content-disposition": `attachment; filename="${name}"` }
-      }
+      { contentType, headers: { ...pageHeaders, "content-disposition": `attachment; filename="${name}"` } }
     )
   )
 
+const cannotPublish = ({ domain }: Store) =>
+  new PageRefused({
+    status: 400,
+    title: "An export does not publish to this store",
+    message: `${domain} has a platform. Publish the changes to it instead.`,
+    next: { path: paths.stores, name: "To the stores" }
+  })
+
 /** Downloads of the catalog as files. */
-export const exportDownloads: Surface<Exports | Visits> = surfaceOf(
+export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
+    const exportJobs = yield* ExportJobs
     const exports = yield* Exports
-    const { asVisitor } = yield* makeVisits
+    const stores = yield* Stores
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const storeOf = (given: Parameters) =>
+      Effect.gen(function* () {
+        const id = yield* idOf(StoreId, given)
+        const store = (yield* stores.list).find((each) => each.id === id)
+        return store === undefined ? yield* new NotFound() : store
+      })
+
+    const downloadCsv = ({ domain }: Store, parts: Parts) =>
+      download(parts, `${domain}-products.csv`, "text/csv; charset=utf-8")
+
     return {
-      jsonl: asVisitor(() => download(exports.jsonl, "catalog.jsonl", "application/jsonl; charset=utf-8"))
+      jsonl: asVisitor(() => download(exports.jsonl, "catalog.jsonl", "application/jsonl; charset=utf-8")),
+      csv: asVisitor((_, request) =>
+        Effect.flatMap(storeOf(queryOf(request)), (store) => downloadCsv(store, exports.csv(store.id, false)))
+      ),
+      csvAsPublish: withForm((_, form) =>
+        Effect.gen(function* () {
+          const store = yield* storeOf(form)
+          if (store.platform !== "none") return yield* cannotPublish(store)
+          return yield* downloadCsv(
+            store,
+            // The last part is requested when all others were taken by the connection.
+            Stream.tap(exports.csv(store.id, true), ({ end }) =>
+              end === null || end.exportId === null ? Effect.void : exportJobs.publish(store.id, end.exportId)
+            )
+          )
+        })
+      )
     }
   })
 )

@@ -6,7 +6,7 @@ import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Domain, EntityLink } from "../Naming.tsx"
-import { issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
+import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 
 const platformWords: Readonly<Record<Platform, string>> = {
@@ -102,6 +102,25 @@ const Refresh = ({
   )
 }
 
+/** The download of the store's products, and the one that counts as the publish of a store without a platform. */
+const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string }) => (
+  <>
+    <p>
+      <a href={exportCsvOf(store.id)} aria-label={`Download the products of ${store.name} as CSV`} download>
+        Download products (CSV)
+      </a>
+    </p>
+    {store.platform === "none" && (
+      <form method="post" action={paths.exportCsv}>
+        <HiddenFields csrf={csrf} id={store.id} />
+        <button type="submit" class="plain" aria-label={`Download and count as published: ${store.name}`}>
+          Download and count as published
+        </button>
+      </form>
+    )}
+  </>
+)
+
 /** `failures`: the newest failures; `total`: number of all failures. */
 const Failures = ({
   failures,
@@ -186,6 +205,7 @@ export const StoresPage = ({
                     <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
                   </dl>
                   <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
+                  <Export store={store} csrf={visitor.csrf} />
                   <PublishAll
                     counts={counts.get(store.id) ?? nothingToCount}
                     store={store}

@@ -137,3 +137,13 @@ export const weightIn = (unit: string, grams: string): string => {
   const shortest = candidates.find((candidate) => (Number(candidate) * perUnit).toFixed(decimals) === asked)
   return shortest ?? candidates.at(-1) ?? asked
 }
+
+/** The opposite of `weightIn`: the grams with the fewest decimals that are converted back to the same weight. */
+export const gramsOf = (unit: string, weight: string): string => {
+  const grams = Number(weight) * (gramsPerUnit[unit] ?? 1)
+  // The format has at most nine decimals.
+  const candidates = Array.from({ length: 10 }, (_, decimals) => grams.toFixed(decimals))
+  return (
+    candidates.find((candidate) => Number(weightIn(unit, candidate)) === Number(weight)) ?? candidates.at(-1) ?? weight
+  )
+}

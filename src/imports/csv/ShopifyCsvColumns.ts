@@ -5,7 +5,7 @@ import { ImportFileRejected, quoted } from "../ImportedProduct.ts"
  * The imported columns. Each has two names: in Shopify's exports, and in Shopify's newer template file if that differs.
  * Source: Shopify Help Center, "Using CSV files to import and export products".
  */
-const columnNames = {
+export const columnNames = {
   handle: ["Handle", "URL handle"],
   title: ["Title"],
   description_html: ["Body (HTML)", "Description"],

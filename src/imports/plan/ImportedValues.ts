@@ -42,6 +42,22 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 }
 
 /**
+ * Whether a file cannot tell two values of an existing variant apart: a file has no titles of variants, so an import derives them
+ * from the options, and no unit of a variant without a weight.
+ */
+const isUntold = (
+  { kind }: Aggregate,
+  key: string,
+  candidate: string,
+  { values }: StoreEntity,
+  now: (key: string) => string
+) =>
+  kind === "variant" &&
+  (key === "title"
+    ? optionKeys.every((option) => values[option] === undefined || values[option] === now(option))
+    : key === "weight_unit" && candidate === "" && values.weight === "")
+
+/**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
  * value, or else to the current draft, that form is returned, so that it does not count as a change.
  */
@@ -55,6 +71,7 @@ export const readValues = (entity: Aggregate, imported: StoreEntity, source: Imp
       const type = imported.types?.[key] ?? typeOf(entity.kind, key, [now, accepted ?? {}])
       const isSame = (candidate: string) =>
         sameValue(key, type, candidate, value) ||
+        (!source.isComplete && isUntold(entity, key, candidate, imported, (option) => valueOf(now, option))) ||
         // Stores share the order of variants, and therefore the order of option values.
         (key === "options" && !isOnlyStore && sameOptions(candidate, value))
       const candidates = [...(accepted === undefined ? [] : [valueOf(accepted, key)]), valueOf(now, key)]

@@ -1,0 +1,91 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { forgetByAccount } from "../database/Forgetting.ts"
+import { insertAll } from "../database/Inserts.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, ExportId } from "../model/Ids.ts"
+import { ExportItem } from "./ExportItem.ts"
+
+/** What exports contained, until it counts as published. */
+export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
+  ExportItemsRepo,
+  {
+    /** Adds items behind the place `after`. */
+    readonly stage: (
+      accountId: AccountId,
+      id: ExportId,
+      after: number,
+      items: ReadonlyArray<ExportItem>
+    ) => Effect.Effect<void>
+    /** Returns the next items of an export, and removes them. */
+    readonly take: (accountId: AccountId, id: ExportId, limit: number) => Effect.Effect<ReadonlyArray<ExportItem>>
+    /** Number of items that are left. */
+    readonly count: (accountId: AccountId, id: ExportId) => Effect.Effect<number>
+    /** Deletes items that are older than 30 days, of all accounts. Returns their number. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ExportItemsRepo,
+    Effect.map(SqlClient.SqlClient, (sql) => {
+      const OfExport = { accountId: AccountId, id: ExportId }
+      const take = SqlSchema.findAll({
+        Request: Schema.Struct({ ...OfExport, limit: Schema.Int }),
+        Result: Schema.Struct({ content: ExportItem }),
+        execute: ({ accountId, id, limit }) => sql`
+          WITH taken AS (
+            DELETE FROM export_item d
+            WHERE d.account_id = ${accountId} AND d.export_id = ${id} AND d.place <= (
+              SELECT max(n.place) FROM (
+                SELECT i.place FROM export_item i
+                WHERE i.account_id = ${accountId} AND i.export_id = ${id}
+                ORDER BY i.place LIMIT ${limit}
+              ) n
+            )
+            RETURNING d.place, d.content
+          )
+          SELECT t.content FROM taken t ORDER BY t.place`
+      })
+      const count = SqlSchema.findAll({
+        Request: Schema.Struct(OfExport),
+        Result: Schema.Struct({ count: Schema.Int }),
+        execute: ({ accountId, id }) => sql`
+          SELECT count(*)::integer AS count FROM export_item i
+          WHERE i.account_id = ${accountId} AND i.export_id = ${id}`
+      })
+      return {
+        stage: (accountId, id, after, items) =>
+          orDie(
+            insertAll(
+              sql`
+                INSERT INTO export_item (account_id, export_id, place, content)
+                SELECT own.account_id, ${id}::uuid, ${after}::integer + r.number::integer, r.content
+                FROM account_state own
+                CROSS JOIN jsonb_array_elements(${JSON.stringify(items)}::jsonb) WITH ORDINALITY AS r (content, number)
+                WHERE own.account_id = ${accountId}`,
+              items.length
+            )
+          ),
+        take: (accountId, id, limit) =>
+          Effect.map(orDie(take({ accountId, id, limit })), (rows) => rows.map(({ content }) => content)),
+        count: (accountId, id) => Effect.map(orDie(count({ accountId, id })), ([row]) => row?.count ?? 0),
+        forget: orDie(
+          forgetByAccount(
+            sql<{ accountId: string }>`
+              SELECT DISTINCT i.account_id AS "accountId" FROM export_item i
+              WHERE i.staged_at <= app_now() - interval '30 days' ${sql.literal(allAccounts)}`,
+            (accountId) => sql`
+              DELETE FROM export_item d
+              WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
+                SELECT i.ctid FROM export_item i
+                WHERE i.account_id = ${accountId} AND i.staged_at <= app_now() - interval '30 days'
+                LIMIT 10000
+              ))
+              RETURNING d.place`
+          )
+        )
+      }
+    })
+  )
+}

@@ -1,0 +1,169 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
+import { publishable, sameOrder } from "../drafts/Aggregate.ts"
+import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { HistoryRepo } from "../drafts/HistoryRepo.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { type Job, JobStopped } from "../jobs/Job.ts"
+import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { Jobs } from "../jobs/Jobs.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { EntityId, ExportId, StoreId } from "../model/Ids.ts"
+import { makeSavePublishStates } from "../publishing/PublishStateChanges.ts"
+import { Stores } from "../stores/Stores.ts"
+import type { ExportItem } from "./ExportItem.ts"
+import { ExportItemsRepo } from "./ExportItemsRepo.ts"
+
+const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId })
+
+/** Items that are done. The next ones are the first that are left. */
+const Cursor = Schema.Int
+
+const variantsOf = ({ aggregates }: Locked, productId: EntityId): ReadonlyArray<Aggregate> =>
+  [...aggregates.values()]
+    .filter(({ parentId }) => parentId === productId)
+    .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+
+/**
+ * Divides the entities of an exported product by what became of them since. `exported`: the store waits for exactly what was
+ * exported. `changed`: the draft was changed, or the entity is no longer on the store; it stays as it is.
+ */
+export const divideExported = (
+  locked: Locked,
+  storeId: StoreId,
+  { media, productId, revisions, variants }: ExportItem
+) => {
+  const exported: Array<EntityId> = []
+  const changed: Array<EntityId> = []
+  for (const [key, revision] of Object.entries(revisions)) {
+    const id = EntityId.make(key)
+    const aggregate = locked.aggregates.get(id)
+    const version = aggregate?.versions.find((each) => each.storeId === storeId)
+    if (aggregate === undefined || version === undefined || locked.revisions.get(id) !== revision) {
+      changed.push(id)
+      continue
+    }
+    const now = publishable(aggregate, version, variantsOf(locked, id))
+    // Variants and files can come to the store and leave it without a new revision of the product.
+    if (id === productId && !(sameOrder(now.variants, variants) && sameOrder(now.media, media))) changed.push(id)
+    else if (version.pendingPublish || version.lastPublishStatus !== "published") exported.push(id)
+  }
+  return { exported, changed }
+}
+
+/** The kind of job that counts an export as the publish of a store without a platform. */
+export const makeExportKinds = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const history = yield* HistoryRepo
+  const importLock = yield* ImportLockRepo
+  const repo = yield* ExportItemsRepo
+  const savePublishStates = yield* makeSavePublishStates
+
+  return [
+    anyKind({
+      name: "export",
+      input: Input,
+      cursor: Cursor,
+      sizes: { first: 10, max: 200 },
+      step: ({ accountId, cursor, input: { exportId, storeId }, size }) =>
+        Effect.gen(function* (): Effect.fn.Return<
+          StepResult<number>,
+          JobStopped | NotFound | ValidationFailed,
+          CurrentActor
+        > {
+          if (Option.isSome(yield* importLock.share(accountId)))
+            return { _tag: "Wait", why: "the end of an import or of its review" } as const
+          const actor = yield* CurrentActor
+          const items = yield* repo.take(accountId, exportId, size)
+          if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 } as const
+          const ids = items.flatMap(({ revisions }) => Object.keys(revisions).map((id) => EntityId.make(id)))
+          const locked = yield* drafts.lock(accountId, [...new Set(ids)], [])
+          if (!locked.storeIds.includes(storeId))
+            return yield* new JobStopped({
+              why: "The store is no longer linked.",
+              next: "What was counted as published before stays published. Link the store again, then resume the job."
+            })
+          const all = items.map((item) => divideExported(locked, storeId, item))
+          // A file that several products show occurs several times.
+          const exported = [...new Set(all.flatMap((each) => each.exported))]
+          const changed = new Set(all.flatMap((each) => each.changed))
+          yield* savePublishStates(
+            accountId,
+            locked,
+            exported.map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId })),
+            history.recordPublishes(
+              accountId,
+              yield* history.nameOf(actor),
+              null,
+              exported.map((entityId) => ({
+                entityId,
+                storeId,
+                draftRevision: locked.revisions.get(entityId) ?? 0,
+                action: "published" as const,
+                error: null
+              }))
+            )
+          )
+          return {
+            _tag: "Progress",
+            cursor: (cursor ?? 0) + items.length,
+            done: items.length,
+            counts: { published: exported.length, changed_since: changed.size }
+          } as const
+        }).pipe(
+          // The entities are locked and on the store. A change that is refused is therefore a defect.
+          Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die })
+        )
+    })
+  ]
+})
+
+/** Counts exports as published. */
+export class ExportJobs extends Context.Tag("catalog/ExportJobs")<
+  ExportJobs,
+  {
+    /**
+     * Begins a job that counts what an export contained as published on its store. NotFound: no such store. ValidationFailed: the
+     * store has a platform, or another job works on it.
+     */
+    readonly publish: (storeId: StoreId, id: ExportId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
+    /** Deletes what is left of exports that were not counted as published within 30 days. Returns the number of products. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ExportJobs,
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const repo = yield* ExportItemsRepo
+      const stores = yield* Stores
+      return {
+        publish: Effect.fn("ExportJobs.publish")(function* (storeId, id) {
+          const { accountId } = yield* CurrentActor
+          const store = (yield* stores.list).find((each) => each.id === storeId)
+          if (store === undefined) return yield* new NotFound()
+          yield* refuseWithPlatform(store)
+          return yield* jobs.begin({
+            kind: "export",
+            title: `Count the export of ${store.domain} as published`,
+            subject: storeId,
+            input: { storeId, exportId: id },
+            total: yield* repo.count(accountId, id)
+          })
+        }),
+        forget: repo.forget
+      }
+    })
+  )
+}
+
+/** Refuses to count an export as published on a store that publishes to its platform. */
+export const refuseWithPlatform = ({ domain, platform }: { readonly domain: string; readonly platform: string }) =>
+  platform === "none"
+    ? Effect.void
+    : ValidationFailed.at(
+        "publish",
+        `${domain} has a platform: publish to it instead. Only the export of a store without a platform is its publish`
+      )

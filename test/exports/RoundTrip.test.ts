@@ -1,0 +1,193 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, layer } from "@effect/vitest"
+import { parse } from "csv-parse/sync"
+import { Effect, Either, Layer, Stream } from "effect"
+import { afterAll } from "vitest"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { Demo } from "../../src/demo/Demo.ts"
+import { Exports } from "../../src/exports/Exports.ts"
+import { Imports } from "../../src/imports/Imports.ts"
+import { EntityId, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { anyDatabase } from "../oauth/PagesServer.ts"
+
+const realExports = fileURLToPath(new URL("../../../shared/data/shopify-csv/", import.meta.url))
+const examples = fileURLToPath(new URL("../../docs/examples/", import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), "round-trip-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const quiet = () => Effect.void
+
+const exported = (storeId: StoreId) =>
+  Effect.gen(function* () {
+    const parts = yield* Stream.runCollect((yield* Exports).csv(storeId, false))
+    const last = [...parts].at(-1)
+    assert.isNotNull(last?.end)
+    return { notes: last?.end?.notes, text: Buffer.concat([...parts].map(({ bytes }) => bytes)).toString("utf8") }
+  })
+
+type Row = Readonly<Record<string, string>>
+
+const rowsOf = (text: string): ReadonlyArray<Row> => parse(text, { columns: true, bom: true })
+
+/** The columns that both files have. */
+const keptColumns = (before: string, after: string) =>
+  Object.keys(rowsOf(after)[0] ?? {}).filter((name) => Object.hasOwn(rowsOf(before)[0] ?? {}, name))
+
+/** Numbers that an export writes in one form: positions are counted, and weights have no needless zeros. */
+const inOneForm = (column: string, cell: string, row: Row) =>
+  column === "Image Position" && row["Image Src"] !== "" && cell === ""
+    ? "1"
+    : column === "Variant Grams" && cell !== ""
+      ? String(Number(cell))
+      : cell
+
+/** The cells of kept columns that differ, to the letter. */
+const differences = (before: string, after: string) => {
+  const [given, written] = [rowsOf(before), rowsOf(after)]
+  return given.flatMap((row, index) =>
+    keptColumns(before, after).flatMap((column) => {
+      const [left, right = ""] = [inOneForm(column, row[column] ?? "", row), written[index]?.[column]]
+      return left === right ? [] : [`${index} ${column}: ${JSON.stringify(left)} -> ${JSON.stringify(right)}`]
+    })
+  )
+}
+
+const nothing = { created: 0, updated: 0, unchanged: 0, conflicts: 0 }
+
+/** What an import of the file would change. */
+const changesOf = (text: string, domain: string) =>
+  Effect.gen(function* () {
+    const imports = yield* Imports
+    const path = join(folder, "again.csv")
+    writeFileSync(path, text)
+    const { id, summary } = yield* imports.csv(path, domain, quiet)
+    yield* imports.discard(id)
+    const { conflicts, created, unchanged, updated } = summary
+    return { created, updated, unchanged, conflicts }
+  })
+
+layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { excludeTestServices: true })(
+  "exports of products that are imported again",
+  (it) => {
+    for (const path of [
+      join(examples, "bakery.csv"),
+      ...["apparel.csv", "apparel-eu.csv", "home-and-garden.csv", "jewelery.csv", "liquid-course.csv"].map((name) =>
+        join(realExports, name)
+      )
+    ].filter(existsSync))
+      it.effect(`${path.split("/").at(-1)} comes out as it was imported, and changes nothing`, () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const { store } = yield* (yield* Stores).link({ domain: "files.example" })
+            const run = yield* imports.csv(path, "files.example", quiet)
+            yield* imports.accept(run.id, quiet)
+            const { notes, text } = yield* exported(store.id)
+            assert.deepStrictEqual(notes, [])
+            const given = readFileSync(path, "utf8")
+            assert.strictEqual(rowsOf(text).length, rowsOf(given).length)
+            assert.isAtLeast(keptColumns(given, text).length, 12)
+            assert.deepStrictEqual(differences(given, text), [])
+            assert.deepStrictEqual(yield* changesOf(text, "files.example"), {
+              ...nothing,
+              unchanged: run.summary.created
+            })
+          }).pipe(actingAs(actor))
+        })
+      )
+
+    it.effect("what a file cannot tell is kept: options, titles of variants, units, lists, texts with quotes", () =>
+      Effect.gen(function* () {
+        const { actor } = yield* anAccount()
+        yield* Effect.gen(function* () {
+          const { store } = yield* (yield* Stores).link({ domain: "files.example" })
+          const { apply } = yield* CatalogChanges
+          const [product, variant, other] = yield* Effect.all([mintId(EntityId), mintId(EntityId), mintId(EntityId)])
+          const create = CatalogChange.CreateEntity
+          const options = JSON.stringify([{ name: "Size", values: ["M", "L"] }])
+          const description = '<p class="a">Two\nlines; a "quote", a comma</p>'
+          yield* apply([
+            create({
+              id: product,
+              kind: "product",
+              parentId: null,
+              values: {
+                title: "=Tent, red",
+                handle: "tent",
+                options,
+                tags: '["a","b c"]',
+                description_html: description,
+                status: "archived"
+              }
+            }),
+            create({
+              id: variant,
+              kind: "variant",
+              parentId: product,
+              values: {
+                title: "Medium one",
+                option1: "M",
+                sku: "T-1",
+                weight: "0.743",
+                weight_unit: "lb",
+                price: "12.50"
+              }
+            }),
+            create({ id: other, kind: "variant", parentId: product, values: { title: "Large one", option1: "L" } }),
+            ...[product, variant, other].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id })),
+            ...[product, variant, other].map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: store.id }))
+          ])
+          const { text } = yield* exported(store.id)
+          const [row, second] = rowsOf(text)
+          assert.deepInclude(row, {
+            Title: "=Tent, red",
+            "Body (HTML)": description,
+            Tags: "a, b c",
+            Published: "false",
+            Status: "archived",
+            "Option1 Name": "Size",
+            "Variant Grams": "337"
+          })
+          assert.deepInclude(second, { "Option1 Value": "L", "Variant Grams": "", "Variant Weight Unit": "" })
+          assert.deepStrictEqual(yield* changesOf(text, "files.example"), { ...nothing, unchanged: 1 })
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    it.effect("the demo's stores, with overrides and metafields", () =>
+      Effect.gen(function* () {
+        const { account } = yield* (yield* Demo).create
+        yield* Effect.gen(function* () {
+          const outcomes: Array<string> = []
+          for (const { domain, id } of yield* (yield* Stores).list) {
+            const { text } = yield* exported(id)
+            const outcome = yield* Effect.either(changesOf(text, domain))
+            if (Either.isRight(outcome))
+              assert.deepStrictEqual(outcome.right, {
+                ...nothing,
+                unchanged: new Set(rowsOf(text).map((row) => row.Handle)).size
+              })
+            outcomes.push(
+              Either.match(outcome, {
+                onLeft: ({ message }) => message.replace(/^Line \d+, /, ""),
+                onRight: () => "unchanged"
+              })
+            )
+          }
+          // The demo has a price that no shop takes.
+          assert.deepStrictEqual(outcomes.sort(), [
+            'column "Variant Price": "free" is not a number of 0 or more, written like 12.50.',
+            "unchanged",
+            "unchanged"
+          ])
+        }).pipe(actingAs({ _tag: "Cli", accountId: account.id }))
+      })
+    )
+  }
+)
