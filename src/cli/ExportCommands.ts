@@ -74,12 +74,12 @@ const csv = Command.make(
       if (exportId === null) return yield* tell({ job: null }, ["Nothing counts as published by it."])
       const begun = yield* client.publishExport({ account, store, exportId })
       const job = yield* followJob(account, begun)
-      const { changed_since = 0, published = 0 } = job.result
+      const { changed = 0, published = 0 } = job.result
       yield* tell({ job }, [
         `${number(published)} ${published === 1 ? "entity counts" : "entities count"} as published now${
-          changed_since === 0
+          changed === 0
             ? ""
-            : `; ${number(changed_since)} changed during the export and ${changed_since === 1 ? "stays" : "stay"} unpublished`
+            : `; ${number(changed)} changed during the export and ${changed === 1 ? "stays" : "stay"} unpublished`
         }: see \`${hint(`jobs show ${job.id}`, account)}\`.`
       ])
     }).pipe(

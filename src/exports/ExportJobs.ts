@@ -110,7 +110,7 @@ export const makeExportKinds = Effect.gen(function* () {
             _tag: "Progress",
             cursor: (cursor ?? 0) + items.length,
             done: items.length,
-            counts: { published: exported.length, changed_since: changed.size }
+            counts: { published: exported.length, changed: changed.size }
           } as const
         }).pipe(
           // The entities are locked and on the store. A change that is refused is therefore a defect.

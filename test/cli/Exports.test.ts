@@ -13,8 +13,8 @@ const folder = mkdtempSync(join(tmpdir(), "exports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const source = join(folder, "source.csv")
-const hats = Array.from({ length: 3_000 }, (_, index) => `hat-${index},Hat ${index},H-${index},5.00`)
-writeFileSync(source, ["Handle,Title,Variant SKU,Variant Price", ...hats, ""].join("\n"))
+const hats = Array.from({ length: 3_000 }, (_, index) => `hat-${index},Hat ${index},Title,Default Title,H-${index},5.00`)
+writeFileSync(source, ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price", ...hats, ""].join("\n"))
 
 describe.skipIf(!serverAnswers)("exports on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
@@ -131,7 +131,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           kind: "export",
           state: "done",
           done: 3_000,
-          result: { published: 1, changed_since: 0 }
+          result: { published: 1, changed: 0 }
         })
 
         const printed = yield* run("export", "csv", "--store", "files.example", "--publish", "--json", ...named)

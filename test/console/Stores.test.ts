@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Publish all changes Refresh Take the catalog out .* Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Download products \(CSV\) Download and count as published Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Download products \(CSV\) Publish all changes Refresh Take the catalog out .* Failed to publish/
       )
       assert.match(
         text,

@@ -85,7 +85,7 @@ for (const { absent, layer: database, name } of engines)
               done: 4,
               total: 4,
               // Of 12 entities: the renamed product, the product with a new variant, the removed variant and its product.
-              result: { published: 8, changed_since: 4 }
+              result: { published: 8, changed: 4 }
             })
             assert.deepStrictEqual(yield* stateOf("product", kept.product), published)
             assert.deepStrictEqual(yield* stateOf("variant", kept.variant), published)
