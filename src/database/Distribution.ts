@@ -70,7 +70,8 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   password_link: "local",
   session: "local",
   shopify_shop: "local",
-  sign_in_device: "local"
+  sign_in_device: "local",
+  work_hint: "local"
 }
 
 const tablesOf = (kind: TableKind) => Object.keys(tableKinds).filter((name) => tableKinds[name] === kind)

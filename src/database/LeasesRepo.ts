@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { Array as Arr, Context, Effect, Layer } from "effect"
+import { AccountId } from "../model/Ids.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
+import { makeRepairHints, makeWorkHints } from "./WorkHintsRepo.ts"
 
 /** The leases of all accounts on publications, imports and jobs. There is no in-memory layer. */
 export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
@@ -10,6 +12,8 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
   {
     /** Ends the leases of processes that have certainly ended, before they expire. Returns their number. */
     readonly endOfGone: Effect.Effect<number>
+    /** Adds the hints of open work that are missing on a cluster. Does nothing where the tables are not distributed. */
+    readonly repairHints: Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -17,8 +21,17 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { isGone } = yield* LeaseHolder
+      const repairHints = yield* makeRepairHints
+      const hints = yield* Effect.all({
+        publications: makeWorkHints("publication"),
+        imports: makeWorkHints("import"),
+        jobs: makeWorkHints("job")
+      })
       return {
+        repairHints,
         endOfGone: Effect.gen(function* () {
+          // Without open work on a cluster there are no leases, and no node has to be asked.
+          if (hints.jobs !== undefined && !(yield* hints.jobs.haveAny)) return 0
           const holders = yield* sql<{ readonly accountId: string; readonly name: string }>`
             SELECT account_id AS "accountId", claimed_by AS name FROM publication
             WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
@@ -48,6 +61,12 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
               WHERE account_id = ${accountId} AND state = 'running' AND due_at > app_now()
                 AND claimed_by = ANY(${names}::text[])
               RETURNING id`
+            for (const [{ length }, hint] of [
+              [publications, hints.publications],
+              [imports, hints.imports],
+              [jobs, hints.jobs]
+            ] as const)
+              if (length > 0 && hint !== undefined) yield* hint.add(AccountId.make(accountId))
             ended += publications.length + imports.length + jobs.length
           }
           return ended

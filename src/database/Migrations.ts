@@ -34,7 +34,8 @@ export const names: ReadonlyArray<string> = [
   "0019_inlined_key_fits",
   "0020_variant_barcodes",
   "0021_change_feed",
-  "0022_exports"
+  "0022_exports",
+  "0023_work_hints"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -32,6 +32,20 @@ const asWrite = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     workload === "request" ? Effect.provideService(effect, Workload, "write") : effect
   )
 
+/** `Transaction.run`, for repositories whose statements belong to transactions of their own. */
+export const makeRunTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (outer) =>
+      Option.isSome(outer)
+        ? sql.withTransaction(collectHooks(effect)).pipe(Effect.catchIf(isSqlError, Effect.die))
+        : asWrite(
+            sql
+              .withTransaction(collectHooks(effect))
+              .pipe(Effect.sandbox, Effect.retry({ while: mayRepeat, schedule: repeats }), Effect.catchAll(settle))
+          )
+    ).pipe(Effect.flatMap(releaseHooks))
+
 /**
  * Runs a program in one database transaction.
  *
@@ -46,17 +60,6 @@ export class Transaction extends Context.Tag("catalog/Transaction")<
 >() {
   static readonly layer = Layer.effect(
     Transaction,
-    Effect.map(SqlClient.SqlClient, (sql) => ({
-      run: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-        Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (outer) =>
-          Option.isSome(outer)
-            ? sql.withTransaction(collectHooks(effect)).pipe(Effect.catchIf(isSqlError, Effect.die))
-            : asWrite(
-                sql
-                  .withTransaction(collectHooks(effect))
-                  .pipe(Effect.sandbox, Effect.retry({ while: mayRepeat, schedule: repeats }), Effect.catchAll(settle))
-              )
-        ).pipe(Effect.flatMap(releaseHooks))
-    }))
+    Effect.map(SqlClient.SqlClient, (sql) => ({ run: makeRunTransaction(sql) }))
   )
 }

@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -17,7 +18,7 @@ type ScheduleStatements = Pick<
 const decodeOverlaps = Schema.decodeUnknown(Schema.Array(Overlap))
 
 /** Statements that check, insert and cancel drops. */
-export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
+export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefined): ScheduleStatements => {
   const now = SqlSchema.single({
     Request: Schema.Void,
     Result: Schema.Struct({ now: Timestamp }),
@@ -97,6 +98,8 @@ export const makeScheduleStatements = (sql: SqlClient): ScheduleStatements => {
             WHERE own.account_id = ${accountId}`,
           changes.length
         )
+        // The first look replaces it by the time of the start.
+        if (hints !== undefined) yield* hints.add(accountId)
       }).pipe(orDie),
     cancel: (accountId, id, actor) =>
       sql`

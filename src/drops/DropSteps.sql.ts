@@ -1,12 +1,13 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect, Option, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
-import { DropId } from "../model/Ids.ts"
+import { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { DropChange, DropStatus } from "./Drop.ts"
 import { DropEffect, DueStep } from "./DropStep.ts"
@@ -34,37 +35,46 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
   )`
 
 /** Statements that find due steps and lock drops. */
-export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
+export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "hold"> => {
   const due = SqlSchema.findAll({
-    Request: Schema.Struct({ limit: Schema.Int, except: Schema.Array(DropId) }),
-    Result: DueStep,
-    execute: ({ except, limit }) => sql`
-      SELECT k.account_id AS "accountId", k.id, k.step
+    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), limit: Schema.Int, except: Schema.Array(DropId) }),
+    Result: Schema.Struct({ ...DueStep.fields, at: Timestamp }),
+    execute: ({ accountId, except, limit }) => {
+      const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
+      const isOwn = accountId === null ? sql.literal("true") : sql`d.account_id = ${accountId}`
+      return sql`
+      SELECT k.account_id AS "accountId", k.id, k.step, rfc3339(k.at) AS at
       FROM (
         (SELECT d.account_id, d.id, 'end' AS step, d.ends_at AS at FROM drop d
-         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
-         WHERE d.next_step = 'end' AND d.ends_at <= app_now() AND d.id <> ALL(${except}::uuid[])
+         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
+         WHERE ${isOwn} AND d.next_step = 'end' AND d.ends_at <= app_now() AND d.id <> ALL(${except}::uuid[])
          ORDER BY d.ends_at LIMIT ${limit})
         UNION ALL
         (SELECT d.account_id, d.id, 'start', d.starts_at FROM drop d
-         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
-         WHERE d.next_step = 'start' AND d.starts_at <= app_now() AND d.id <> ALL(${except}::uuid[])
-           AND ${isFree(sql, sql.literal("d.account_id"))}
+         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
+         WHERE ${isOwn} AND d.next_step = 'start' AND d.starts_at <= app_now() AND d.id <> ALL(${except}::uuid[])
+           AND ${isFree(sql, account)}
          ORDER BY d.starts_at LIMIT ${limit})
         UNION ALL
         (SELECT d.account_id, d.id, d.next_step, coalesce(d.ends_at, d.starts_at) FROM drop d
-         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
-         WHERE d.next_step IN ('settle_start', 'settle_end') AND d.id <> ALL(${except}::uuid[])
+         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
+         WHERE ${isOwn} AND d.next_step IN ('settle_start', 'settle_end') AND d.id <> ALL(${except}::uuid[])
            AND NOT EXISTS (
              SELECT FROM drop_effect f
-             JOIN publication p ON p.account_id = f.account_id AND p.id = f.publication_id
-             WHERE f.account_id = d.account_id AND f.drop_id = d.id AND f.outcome IS NULL AND p.state = 'pending'
+             JOIN publication p ON p.account_id = ${account} AND p.id = f.publication_id
+             WHERE f.account_id = ${account} AND f.drop_id = d.id AND f.outcome IS NULL AND p.state = 'pending'
            )
          LIMIT ${limit})
       ) k
       ORDER BY k.at, k.id
-      LIMIT ${limit} ${sql.literal(allAccounts)}`
+      LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
+    }
   })
+
+  const byTime = Order.mapInput(
+    Order.tuple(Order.string, Order.string),
+    ({ at, id }: DueStep & { at: string }) => [at, id] as const
+  )
 
   const lock = SqlSchema.findOne({
     Request: DueStep,
@@ -105,7 +115,13 @@ export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
   })
 
   return {
-    due: (limit, except) => orDie(due({ limit, except })),
+    due: (limit, except) =>
+      hints === undefined
+        ? orDie(due({ accountId: null, limit, except }))
+        : Effect.map(
+            hints.look((accountId) => due({ accountId, limit, except })),
+            (steps) => Arr.take(Arr.sort(steps, byTime), limit)
+          ),
     hold: (step) =>
       Effect.gen(function* () {
         const held = yield* lock(step)

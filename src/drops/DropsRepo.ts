@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
+import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
@@ -58,11 +59,15 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
 >() {
   static readonly layer = Layer.effect(
     DropsRepo,
-    Effect.map(SqlClient.SqlClient, (sql) => ({
-      ...makeScheduleStatements(sql),
-      ...makeDropReads(sql),
-      ...makeDueSteps(sql),
-      ...makeStepWrites(sql)
-    }))
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const hints = yield* makeWorkHints("drop")
+      return {
+        ...makeScheduleStatements(sql, hints),
+        ...makeDropReads(sql),
+        ...makeDueSteps(sql, hints),
+        ...makeStepWrites(sql)
+      }
+    })
   )
 }

@@ -1,10 +1,12 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, Option, Schema } from "effect"
+import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { makeWorkHints, type WorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { type ImportOrigin, type ImportPhase, ImportRun, type ImportSummary, nothingPlanned } from "./Import.ts"
 import type { LeasedRun } from "./StagedImport.ts"
 
@@ -54,6 +56,55 @@ export interface ImportRunStatements {
   readonly accountVersion: (accountId: AccountId) => Effect.Effect<number>
 }
 
+/** Takes over an import of one account, or of any. */
+const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints | undefined) => {
+  const takeOver = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
+    Result: Schema.Struct({
+      accountId: AccountId,
+      id: ImportId,
+      phase: Schema.Literal("fetching", "applying"),
+      takeovers: Schema.Int
+    }),
+    execute: ({ accountId, id }) => sql`
+      UPDATE import_run i
+      SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
+      WHERE i.account_id = ${accountId} AND i.id = (
+        SELECT e.id FROM import_run e
+        WHERE e.account_id = ${accountId} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
+          AND (${id}::uuid IS NULL OR e.id = ${id})
+        ORDER BY e.lease_until LIMIT 1
+        FOR UPDATE SKIP LOCKED
+      )
+      RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
+  })
+  const waiting = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
+    Result: Schema.Struct({ accountId: AccountId, leaseUntil: Timestamp }),
+    execute: ({ accountId, id }) => sql`
+      SELECT e.account_id AS "accountId", rfc3339(min(e.lease_until)) AS "leaseUntil" FROM import_run e
+      WHERE ${accountId === null ? sql.literal("true") : sql`e.account_id = ${accountId}`} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now() AND (${id}::uuid IS NULL OR e.id = ${id})
+      GROUP BY e.account_id
+      ORDER BY min(e.lease_until) ${sql.literal(accountId === null ? allAccounts : "")}`
+  })
+  const candidates = (id: ImportId | null) =>
+    hints === undefined
+      ? waiting({ accountId: null, id })
+      : Effect.map(
+          hints.look((accountId) => waiting({ accountId, id })),
+          Arr.sortWith(({ leaseUntil }) => leaseUntil, Order.string)
+        )
+  /** Asks the accounts in order, because another process can take over an import meanwhile. */
+  const takeOverAny = Effect.fnUntraced(function* (id: ImportId | null) {
+    for (const { accountId } of yield* candidates(id)) {
+      const run = yield* takeOver({ accountId, id })
+      if (Option.isSome(run)) return run
+    }
+    return Option.none<LeasedRun>()
+  })
+  return { takeOver, takeOverAny }
+}
+
 /** Reads import runs. */
 const makeFinders = (sql: SqlClient.SqlClient): Pick<ImportRunStatements, "find" | "findHolder" | "list"> => {
   const runColumns = sql`
@@ -98,44 +149,9 @@ const makeFinders = (sql: SqlClient.SqlClient): Pick<ImportRunStatements, "find"
 export const makeImportRunStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { name: holder } = yield* LeaseHolder
+  const hints = yield* makeWorkHints("import")
 
-  const takeOver = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
-    Result: Schema.Struct({
-      accountId: AccountId,
-      id: ImportId,
-      phase: Schema.Literal("fetching", "applying"),
-      takeovers: Schema.Int
-    }),
-    execute: ({ accountId, id }) => sql`
-      UPDATE import_run i
-      SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
-      WHERE i.account_id = ${accountId} AND i.id = (
-        SELECT e.id FROM import_run e
-        WHERE e.account_id = ${accountId} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
-          AND (${id}::uuid IS NULL OR e.id = ${id})
-        ORDER BY e.lease_until LIMIT 1
-        FOR UPDATE SKIP LOCKED
-      )
-      RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
-  })
-  const waiting = SqlSchema.findAll({
-    Request: Schema.NullOr(ImportId),
-    Result: Schema.Struct({ accountId: AccountId }),
-    execute: (id) => sql`
-      SELECT e.account_id AS "accountId" FROM import_run e
-      WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now() AND (${id}::uuid IS NULL OR e.id = ${id})
-      GROUP BY e.account_id
-      ORDER BY min(e.lease_until) ${sql.literal(allAccounts)}`
-  })
-  /** Asks the accounts in order, because another process can take over an import meanwhile. */
-  const takeOverAny = Effect.fnUntraced(function* (id: ImportId | null) {
-    for (const { accountId } of yield* waiting(id)) {
-      const run = yield* takeOver({ accountId, id })
-      if (Option.isSome(run)) return run
-    }
-    return Option.none<LeasedRun>()
-  })
+  const { takeOver, takeOverAny } = makeTakeOver(sql, holder, hints)
   const abandonedReviews = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -152,6 +168,8 @@ export const makeImportRunStatements = Effect.gen(function* () {
   const isLeased = ({ accountId, id, phase, takeovers }: LeasedRun) =>
     sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`
 
+  const tell = (accountId: AccountId, delaySeconds = 0) => hints?.add(accountId, delaySeconds) ?? Effect.void
+
   return {
     create: (accountId, run) =>
       sql`
@@ -159,7 +177,10 @@ export const makeImportRunStatements = Effect.gen(function* () {
                                 actor_kind, actor_id, actor_name)
         VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
                 app_now() + interval '60 seconds', ${holder}, ${JSON.stringify(nothingPlanned)}::jsonb,
-                ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
+                ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(
+        Effect.zipRight(tell(accountId, 60)),
+        orDie
+      ),
     ...makeFinders(sql),
     move: (accountId, id, { actor, error, leased, phase, summary }) =>
       sql`
@@ -172,7 +193,10 @@ export const makeImportRunStatements = Effect.gen(function* () {
             actor_kind = coalesce(${actor?.kind ?? null}::text, actor_kind),
             actor_id = CASE WHEN ${actor === undefined} THEN actor_id ELSE ${actor?.id ?? null}::uuid END,
             actor_name = CASE WHEN ${actor === undefined} THEN actor_name ELSE ${actor?.name ?? null}::text END
-        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(
+        Effect.zipRight(leased ? tell(accountId, 60) : Effect.void),
+        orDie
+      ),
     renew: (run) =>
       sql`
         UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(
@@ -185,7 +209,10 @@ export const makeImportRunStatements = Effect.gen(function* () {
         orDie
       ),
     release: (run) =>
-      sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
+      sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(
+        Effect.zipRight(tell(run.accountId)),
+        orDie
+      ),
     takeOver: ({ accountId, id }) => orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
     abandonedReviews: orDie(abandonedReviews()),
     accountVersion: (accountId) => Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto"
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Option, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { JobKindName, maxJobErrors } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
@@ -19,18 +21,27 @@ const Place = Schema.Struct({ accountId: AccountId, id: JobId })
 /** Statements that take jobs, run their steps and let go of them. `holder`: the name of this process. */
 export const makeJobLeases = (
   sql: SqlClient,
-  holder: string
+  holder: string,
+  hints: WorkHints | undefined
 ): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
-  // Reads all accounts. The result is only a hint: each row is checked again when it is claimed.
+  // The row is checked again when it is taken. null: jobs of all accounts.
   const due = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Place,
-    execute: () => sql`
-      SELECT j.account_id AS "accountId", j.id FROM job j
-      WHERE j.state IN ('queued', 'running') AND j.due_at <= app_now()
+    Request: Schema.NullOr(AccountId),
+    Result: Schema.Struct({ ...Place.fields, dueAt: Timestamp }),
+    execute: (accountId) => sql`
+      SELECT j.account_id AS "accountId", j.id, rfc3339(j.due_at) AS "dueAt" FROM job j
+      WHERE ${accountId === null ? sql.literal("true") : sql`j.account_id = ${accountId}`}
+        AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
       ORDER BY j.due_at, j.id
-      LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(allAccounts)}`
+      LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
   })
+  const candidates =
+    hints === undefined
+      ? due(null)
+      : Effect.map(
+          hints.look(due),
+          Arr.sortWith(({ dueAt }) => dueAt, Order.string)
+        )
 
   const take = SqlSchema.findOne({
     Request: Schema.Struct({ ...Place.fields, claim: Schema.String, leaseSeconds: Schema.Number }),
@@ -68,8 +79,8 @@ export const makeJobLeases = (
   return {
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
-        for (const place of only === null ? yield* due() : [only]) {
-          const taken = yield* take({ ...place, claim: randomUUID(), leaseSeconds })
+        for (const { accountId, id } of only === null ? yield* candidates : [only]) {
+          const taken = yield* take({ accountId, id, claim: randomUUID(), leaseSeconds })
           if (Option.isSome(taken)) return taken
         }
         return Option.none()
@@ -99,7 +110,10 @@ export const makeJobLeases = (
         SET state = 'queued', claim = NULL, claimed_by = NULL, waiting_for = ${waitingFor},
             attempts = CASE WHEN ${isAttempt} THEN j.attempts ELSE 0 END,
             due_at = app_now() + ${delaySeconds}::float8 * interval '1 second'
-        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie),
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(
+        Effect.zipRight(hints?.add(accountId, delaySeconds) ?? Effect.void),
+        orDie
+      ),
     fail: ({ accountId, claim, id }, problem) =>
       sql`
         UPDATE job j

@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
 import { Job } from "./Job.ts"
@@ -13,7 +14,12 @@ type Repo = Context.Tag.Service<JobsRepo>
 const encodeActor = Schema.encodeSync(ActorJson)
 
 /** Statements that insert, read, move and delete jobs. */
-export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+export const makeJobRows = (
+  sql: SqlClient,
+  hints: WorkHints | undefined
+): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+  const tell = (accountId: AccountId) => hints?.add(accountId) ?? Effect.void
+
   const columns = sql`
     j.id, j.kind, j.title, j.state, j.done, j.total, j.result, j.errors,
     j.error_count, j.problem, j.waiting_for, j.author, rfc3339(j.created_at) AS created_at,
@@ -61,6 +67,7 @@ export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "ins
         ON CONFLICT DO NOTHING
         RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0),
+        Effect.zipLeft(tell(accountId)),
         orDie
       ),
     find: (accountId, id) => orDie(find({ accountId, id })),
@@ -79,6 +86,7 @@ export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "ins
           ))
         RETURNING j.id`.pipe(
         Effect.map((rows) => rows.length > 0),
+        Effect.zipLeft(tell(accountId)),
         orDie
       ),
     forget: Effect.gen(function* () {

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
+import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
@@ -96,7 +97,8 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { name: holder } = yield* LeaseHolder
-      return { ...makeJobRows(sql), ...makeJobLeases(sql, holder) }
+      const hints = yield* makeWorkHints("job")
+      return { ...makeJobRows(sql, hints), ...makeJobLeases(sql, holder, hints) }
     })
   )
 }

@@ -14,13 +14,15 @@ import { Mirror } from "../storedata/Mirror.ts"
 /** If the process of an import is killed, another one continues within 75 s: its lease of 60 s expires first. */
 const betweenTakeovers = Schedule.spaced("10 seconds")
 const betweenSweeps = Schedule.spaced("1 hour")
+/** On a cluster, a lost hint of work is found within this time. */
+const betweenRepairs = Schedule.spaced("1 minute")
 
 const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
   Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
 
-/** Ends the leases of processes that are gone, and continues their imports. */
+/** Ends the leases of processes that are gone, and continues their imports. While a node is down, leases expire instead. */
 const takeOver = Effect.gen(function* () {
-  yield* (yield* LeasesRepo).endOfGone
+  yield* survived("Ending the leases of processes that are gone", (yield* LeasesRepo).endOfGone)
   const count = yield* (yield* Imports).resume(Option.none())
   if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
 })
@@ -67,6 +69,15 @@ export const layer: Layer.Layer<
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.
     Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+    Effect.forkScoped(
+      Effect.repeat(
+        survived(
+          "Adding missing hints of work",
+          Effect.flatMap(LeasesRepo, (repo) => repo.repairHints)
+        ),
+        betweenRepairs
+      )
+    ),
     Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
     Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
   ])

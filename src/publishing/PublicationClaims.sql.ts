@@ -5,6 +5,8 @@ import { Array as Arr, type Context, Effect, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, PublicationId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
@@ -12,7 +14,9 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 
+/** `accountId` null: publications of all accounts. */
 const Limits = Schema.Struct({
+  accountId: Schema.NullOr(AccountId),
   limit: Schema.Int,
   maxPerStore: Schema.Int,
   only: Schema.NullOr(Schema.Array(PublicationId))
@@ -28,71 +32,87 @@ const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
       AND q.sequence < p.sequence AND q.brings && p.brings
   )`
 
-/** The stores with pending publications, of all accounts. */
-const makeWaitingStores = (sql: SqlClient, isDistributed: boolean) =>
-  isDistributed
-    ? sql`
-        waiting AS (
-          SELECT s.account_id, s.id AS store_id FROM store s
-          WHERE s.status = 'linked' AND EXISTS (
-            SELECT FROM publication p WHERE p.account_id = s.account_id AND p.store_id = s.id AND p.state = 'pending'
-          )
-        )`
-    : // It walks from store to store along the queue's index, so its cost does not grow with a store's backlog.
-      sql`
-        waiting AS (
-          (
-            SELECT p.account_id, p.store_id FROM publication p
-            WHERE p.state = 'pending'
-            ORDER BY p.account_id, p.store_id LIMIT 1
-          )
-          UNION ALL
-          SELECT n.account_id, n.store_id
-          FROM waiting w
-          CROSS JOIN LATERAL (
-            SELECT p.account_id, p.store_id FROM publication p
-            WHERE p.state = 'pending' AND (p.account_id, p.store_id) > (w.account_id, w.store_id)
-            ORDER BY p.account_id, p.store_id LIMIT 1
-          ) n
-        )`
+/** The linked stores with pending publications, of all accounts of a server. */
+const makeWaitingStores = (sql: SqlClient) =>
+  // It walks from store to store along the queue's index, so its cost does not grow with a store's backlog.
+  sql`
+    WITH RECURSIVE waiting AS (
+      (
+        SELECT p.account_id, p.store_id FROM publication p
+        WHERE p.state = 'pending'
+        ORDER BY p.account_id, p.store_id LIMIT 1
+      )
+      UNION ALL
+      SELECT n.account_id, n.store_id
+      FROM waiting w
+      CROSS JOIN LATERAL (
+        SELECT p.account_id, p.store_id FROM publication p
+        WHERE p.state = 'pending' AND (p.account_id, p.store_id) > (w.account_id, w.store_id)
+        ORDER BY p.account_id, p.store_id LIMIT 1
+      ) n
+    )`
 
-/** Finds publications to claim, in all accounts: the first of each store, then the second of each, and so on. */
+/** The same of one account, or of all accounts of a cluster, where a recursion cannot ask several nodes. */
+const makeStoresOfCluster = (sql: SqlClient, accountId: string | null) =>
+  sql`
+    WITH waiting AS (
+      SELECT s.account_id, s.id AS store_id FROM store s
+      WHERE s.status = 'linked' AND ${accountId === null ? sql.literal("true") : sql`s.account_id = ${accountId}`}
+        AND EXISTS (
+          SELECT FROM publication p
+          WHERE p.account_id = ${accountId === null ? sql.literal("s.account_id") : sql`${accountId}`}
+            AND p.store_id = s.id AND p.state = 'pending'
+        )
+    )`
+
+const Due = Schema.Struct({
+  accountId: AccountId,
+  id: PublicationId,
+  place: Schema.Number,
+  sequence: Schema.Number,
+  requestedAt: Timestamp
+})
+
+/** Finds publications to claim: the first of each store, then the second of each, and so on. */
 const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
-  const waitingStores = makeWaitingStores(sql, isDistributed)
   const isDue = makeIsDue(sql)
   return SqlSchema.findAll({
     Request: Limits,
-    Result: Schema.Struct({ accountId: AccountId, id: PublicationId }),
-    execute: ({ limit, maxPerStore, only }) => sql`
-      WITH ${sql.literal(isDistributed ? "" : "RECURSIVE")} ${waitingStores}
-      SELECT c.account_id AS "accountId", c.id
+    Result: Due,
+    execute: ({ accountId, limit, maxPerStore, only }) => {
+      const account = accountId === null ? sql.literal("w.account_id") : sql`${accountId}`
+      return sql`
+      ${isDistributed ? makeStoresOfCluster(sql, accountId) : makeWaitingStores(sql)}
+      SELECT c.account_id AS "accountId", c.id, c.place, c.sequence, rfc3339(c.asked_at) AS "requestedAt"
       FROM (
         SELECT c.account_id, c.id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
-        JOIN store s ON s.account_id = w.account_id AND s.id = w.store_id AND s.status = 'linked'
-        JOIN import_lock l ON l.account_id = w.account_id AND l.run_id IS NULL
+        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND s.status = 'linked'
+        JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
         CROSS JOIN LATERAL (
           SELECT count(*) AS count FROM publication b
-          WHERE b.account_id = w.account_id AND b.store_id = w.store_id AND b.claim IS NOT NULL
+          WHERE b.account_id = ${account} AND b.store_id = w.store_id AND b.claim IS NOT NULL
             AND b.lease_until > app_now()
         ) busy
         CROSS JOIN LATERAL (
           SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
           FROM publication p
-          WHERE p.account_id = w.account_id AND p.store_id = w.store_id
-            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(sql.literal("w.account_id"))}
+          WHERE p.account_id = ${account} AND p.store_id = w.store_id
+            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(account)}
           ORDER BY p.sequence
           LIMIT greatest(${maxPerStore}::bigint - busy.count, 0)
         ) c
       ) c
-      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${limit} ${sql.literal(allAccounts)}`
+      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
+    }
   })
 }
 
 /** Claims publications of one account. Concurrent workers skip locked rows, and each checks again what it has locked. */
 const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
   const isDue = makeIsDue(sql)
+  const run = makeRunTransaction(sql)
   const take = SqlSchema.findAll({
     Request: Schema.Struct({
       accountId: AccountId,
@@ -144,7 +164,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       const claimed = yield* take({ accountId, ids, claims: ids.map(() => crypto.randomUUID()), leaseSeconds })
       if (claimed.length > 0) yield* beginAttempts(accountId, claimed)
       return claimed
-    }).pipe(sql.withTransaction)
+    }).pipe(orDie, run)
 }
 
 const byRequest = Order.mapInput(
@@ -152,26 +172,55 @@ const byRequest = Order.mapInput(
   ({ requestedAt, id }: { readonly requestedAt: Timestamp; readonly id: string }) => `${requestedAt} ${id}`
 )
 
-/** Claims due publications for the process `holder`, in one transaction per account. */
-export const makeClaimPublications = (sql: SqlClient, holder: string, isDistributed: boolean): Repo["claim"] => {
-  const findDue = makeFindDue(sql, isDistributed)
+const byPlace = Order.mapInput(
+  Order.tuple(Order.number, Order.string, Order.number),
+  ({ place, requestedAt, sequence }: typeof Due.Type) => [place, requestedAt, sequence] as const
+)
+
+/** Claims due publications for the process `holder`. On a cluster, each account in a transaction of its own. */
+export const makeClaimPublications = (sql: SqlClient, holder: string, hints: WorkHints | undefined): Repo["claim"] => {
+  const findDue = makeFindDue(sql, hints !== undefined)
   const claimOfAccount = makeClaimOfAccount(sql, holder)
+  const run = makeRunTransaction(sql)
+
+  const claimEach = (due: ReadonlyArray<typeof Due.Type>, leaseSeconds: number) =>
+    Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([accountId, ofAccount]) =>
+      claimOfAccount(
+        AccountId.make(accountId),
+        ofAccount.map(({ id }) => id),
+        leaseSeconds
+      )
+    )
+  const inOrder = (claimed: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof claimOfAccount>>>) =>
+    Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
+
+  if (hints === undefined)
+    return ({ leaseSeconds, ...limits }) =>
+      findDue({ ...limits, accountId: null }).pipe(
+        Effect.flatMap((due) => claimEach(due, leaseSeconds)),
+        Effect.map(inOrder),
+        orDie,
+        run
+      )
+
   return ({ leaseSeconds, ...limits }) =>
     Effect.gen(function* () {
-      const byAccount = Arr.groupBy(yield* findDue(limits), ({ accountId }) => accountId)
-      const claimed = yield* Effect.forEach(Object.entries(byAccount), ([accountId, due]) =>
-        claimOfAccount(
-          AccountId.make(accountId),
-          due.map(({ id }) => id),
-          leaseSeconds
-        )
-      )
-      return Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
+      const due =
+        limits.only === null
+          ? yield* hints.look((accountId) => findDue({ ...limits, accountId }))
+          : yield* findDue({ ...limits, accountId: null })
+      return inOrder(yield* claimEach(Arr.take(Arr.sort(due, byPlace), limits.limit), leaseSeconds))
     }).pipe(orDie)
 }
 
 /** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
-export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+export const makeClaimWrites = (
+  sql: SqlClient,
+  hints: WorkHints | undefined
+): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+  const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
+    hints?.add(accountId, delaySeconds) ?? Effect.void
+
   const isStillClaimed = ({ accountId, claim, id }: ClaimedPublication) =>
     sql`p.account_id = ${accountId} AND p.id = ${id} AND p.claim = ${claim}::uuid AND p.state = 'pending'`
 
@@ -214,10 +263,12 @@ export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack
           sql`
             error = ${JSON.stringify(error)}::jsonb,
             next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
-        )
+        ).pipe(Effect.zipLeft(tell(claimed, delaySeconds)))
       ),
     giveBack: (claimed) =>
-      Effect.asVoid(end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`)),
+      end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(
+        Effect.zipRight(tell(claimed))
+      ),
     finish: (claimed, ended, state, error) =>
       end(
         claimed,
@@ -225,6 +276,6 @@ export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack
         sql`
           state = ${state}, finished_at = app_now(),
           error = ${error === null ? null : JSON.stringify(error)}::jsonb`
-      )
+      ).pipe(Effect.zipLeft(tell(claimed)))
   }
 }

@@ -2,6 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { KnownVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -12,7 +13,7 @@ type Requests = Pick<
 >
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
-export const makePublicationRequests = (sql: SqlClient): Requests => {
+export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): Requests => {
   const newest = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
     Result: Schema.Struct({ id: PublicationId, content: PublicationContent }),
@@ -98,7 +99,7 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
                  WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
                )
         FROM account_state own
-        WHERE own.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
+        WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
     requestedAgain: (accountId, storeId, ids, id) =>
       Effect.map(orDie(requestedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
-import { isDistributed } from "../database/Distribution.ts"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
+import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
@@ -152,11 +152,12 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { name: holder } = yield* LeaseHolder
+      const hints = yield* makeWorkHints("publication")
       return {
-        ...makePublicationRequests(sql),
+        ...makePublicationRequests(sql, hints),
         ...makePendingScans(sql),
-        claim: makeClaimPublications(sql, holder, yield* isDistributed),
-        ...makeClaimWrites(sql),
+        claim: makeClaimPublications(sql, holder, hints),
+        ...makeClaimWrites(sql, hints),
         ...makePublicationOutcomes(sql)
       }
     })

@@ -86,12 +86,11 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const runClaimed = yield* makeRunClaimed(options)
-    const transaction = yield* Transaction
 
     const claim = (limit: number, only: ReadonlyArray<PublicationId> | null) => {
       const leaseSeconds = Duration.toSeconds(options.lease)
-      return transaction
-        .run(repo.claim({ limit, maxPerStore: options.maxPerStore, leaseSeconds, only }))
+      return repo
+        .claim({ limit, maxPerStore: options.maxPerStore, leaseSeconds, only })
         .pipe(
           Effect.catchAllCause((cause) =>
             Effect.logWarning("Failed to claim publications", cause).pipe(

@@ -24,7 +24,7 @@ const noJobs = Layer.merge(
   Layer.mock(ExportJobs, { forget: Effect.succeed(0) })
 )
 
-const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })
+const noLeases = Layer.succeed(LeasesRepo, { repairHints: Effect.void, endOfGone: Effect.succeed(0) })
 
 const silent = Logger.remove(Logger.defaultLogger)
 

@@ -1,0 +1,144 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { AccountId } from "../model/Ids.ts"
+import { afterCommit } from "./CommitHooks.ts"
+import { isDistributed } from "./Distribution.ts"
+import { allAccounts } from "./PlannerHints.ts"
+import { orDie } from "./SqlErrors.ts"
+
+/** The open work of each kind, and when it may be due at the earliest. Its table has the alias `w`. */
+const openWork = {
+  publication: {
+    table: "publication w",
+    isOpen: "w.state = 'pending'",
+    due: "greatest(w.next_attempt_at, w.lease_until)"
+  },
+  drop: {
+    table: "drop w",
+    isOpen: "w.next_step IS NOT NULL",
+    due: "CASE w.next_step WHEN 'start' THEN w.starts_at WHEN 'end' THEN w.ends_at ELSE '-infinity' END"
+  },
+  job: { table: "job w", isOpen: "w.state IN ('queued', 'running')", due: "w.due_at" },
+  import: { table: "import_run w", isOpen: "w.phase IN ('fetching', 'applying')", due: "w.lease_until" }
+} as const
+
+export type WorkKind = keyof typeof openWork
+
+/** Accounts that one look asks. Accounts that have waited longer come first. */
+const maxAccounts = 64
+/** Accounts that are asked at the same time. */
+const atOnce = 4
+/** The earliest time is read of so many rows of open work. Others are found when these are done, or by the scan. */
+const maxRows = 200
+/** Pause before an account is asked again whose node did not answer. */
+const pauseAfterFailure = "5 seconds"
+
+/** Which accounts of a cluster have work of one kind. */
+export interface WorkHints {
+  /** Tells the workers of all processes, after the open transaction commits, that an account has work that is due after a delay. */
+  readonly add: (accountId: AccountId, delaySeconds?: number) => Effect.Effect<void>
+  /** Whether any account has open work, of any kind. */
+  readonly haveAny: Effect.Effect<boolean>
+  /** Asks each account that may have due work. An account whose node does not answer is left out. */
+  readonly look: <A, E, R>(
+    find: (accountId: AccountId) => Effect.Effect<ReadonlyArray<A>, E, R>
+  ) => Effect.Effect<ReadonlyArray<A>, never, R>
+}
+
+/** The hints of one kind. Undefined: the tables are not distributed, so one statement asks all accounts. */
+export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefined, never, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    if (!(yield* isDistributed)) return undefined
+    const sql = yield* SqlClient.SqlClient
+    const { due, isOpen, table } = openWork[kind]
+
+    // A hint that is due changes its time too, so that a worker that looked before the commit does not delete it.
+    const add = (accountId: AccountId, delaySeconds: number) => sql`
+      INSERT INTO work_hint AS h (account_id, kind, due_at)
+      VALUES (${accountId}, ${kind}, app_now() + ${delaySeconds}::float8 * interval '1 second')
+      ON CONFLICT (account_id, kind) DO UPDATE
+      SET due_at = CASE WHEN h.due_at <= app_now() THEN app_now() ELSE least(h.due_at, excluded.due_at) END`
+
+    const dueHints = sql<{ readonly accountId: string; readonly dueAt: string }>`
+      SELECT h.account_id AS "accountId", h.due_at::text AS "dueAt" FROM work_hint h
+      WHERE h.kind = ${kind} AND h.due_at <= app_now()
+      ORDER BY h.due_at LIMIT ${sql.literal(String(maxAccounts))}`
+
+    const nextDue = (accountId: AccountId) => sql<{ readonly next: string | null }>`
+      SELECT min(o.due)::text AS next FROM (
+        SELECT ${sql.literal(due)} AS due FROM ${sql.literal(table)}
+        WHERE w.account_id = ${accountId} AND ${sql.literal(isOpen)} LIMIT ${sql.literal(String(maxRows))}
+      ) o`
+
+    /** Moves a hint that nobody changed since it was read. */
+    const move = (accountId: AccountId, dueAt: string, next: string | null) =>
+      next === null
+        ? sql`DELETE FROM work_hint WHERE account_id = ${accountId} AND kind = ${kind} AND due_at = ${dueAt}::timestamptz`
+        : sql`
+            UPDATE work_hint SET due_at = greatest(${next}::timestamptz, app_now())
+            WHERE account_id = ${accountId} AND kind = ${kind} AND due_at = ${dueAt}::timestamptz`
+
+    const postpone = (accountId: AccountId) => sql`
+      UPDATE work_hint SET due_at = app_now() + ${pauseAfterFailure}::interval
+      WHERE account_id = ${accountId} AND kind = ${kind}`
+
+    const look: WorkHints["look"] = (find) =>
+      Effect.gen(function* () {
+        const found = yield* Effect.forEach(
+          yield* orDie(dueHints),
+          (hint) => {
+            const accountId = AccountId.make(hint.accountId)
+            return Effect.gen(function* () {
+              const items = yield* find(accountId)
+              const next = items.length > 0 ? hint.dueAt : (yield* nextDue(accountId))[0]?.next
+              yield* move(accountId, hint.dueAt, next ?? null)
+              return items
+            }).pipe(
+              Effect.catchAllCause((cause) =>
+                Effect.logDebug(`Account ${accountId} could not be asked for work (${kind})`, cause).pipe(
+                  Effect.zipRight(orDie(postpone(accountId))),
+                  Effect.as([])
+                )
+              )
+            )
+          },
+          { concurrency: atOnce }
+        )
+        return found.flat()
+      })
+
+    return {
+      add: (accountId: AccountId, delaySeconds = 0) =>
+        afterCommit(
+          Effect.catchAllCause(add(accountId, delaySeconds), (cause) =>
+            Effect.logWarning(`The hint of work (${kind}) is missing until the next scan`, cause)
+          )
+        ),
+      haveAny: orDie(Effect.map(sql`SELECT EXISTS (SELECT FROM work_hint h) AS any`, ([row]) => row?.any === true)),
+      look
+    }
+  })
+
+/** Adds the hints that are missing, by asking every node for open work. Does nothing where the tables are not distributed. */
+export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.gen(function* () {
+  if (!(yield* isDistributed)) return Effect.void
+  const sql = yield* SqlClient.SqlClient
+  const repair = ([kind, { due, isOpen, table }]: [string, (typeof openWork)[WorkKind]]) =>
+    Effect.gen(function* () {
+      const open = yield* sql<{ readonly accountId: string; readonly due: string }>`
+        SELECT w.account_id AS "accountId", min(${sql.literal(due)})::text AS due FROM ${sql.literal(table)}
+        WHERE ${sql.literal(isOpen)} GROUP BY w.account_id ${sql.literal(allAccounts)}`
+      if (open.length === 0) return
+      yield* sql`
+        INSERT INTO work_hint AS h (account_id, kind, due_at)
+        SELECT n.account_id, ${kind}, n.due
+        FROM unnest(${open.map(({ accountId }) => accountId)}::uuid[], ${open.map(({ due }) => due)}::timestamptz[])
+          AS n (account_id, due)
+        ORDER BY n.account_id
+        ON CONFLICT (account_id, kind) DO UPDATE SET due_at = least(h.due_at, excluded.due_at)
+        WHERE h.due_at > excluded.due_at`
+    })
+  return orDie(
+    Effect.forEach(Object.entries(openWork) as Array<[string, (typeof openWork)[WorkKind]]>, repair, { discard: true })
+  )
+})

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { makeWorkHints } from "../../src/database/WorkHintsRepo.ts"
+import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { AccountId } from "../../src/model/Ids.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { Stores } from "../../src/stores/Stores.ts"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import * as TestDatabase from "../support/TestDatabase.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const services = Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.orDie)
+
+/** An account with a publication that waits. */
+const waiting = Effect.gen(function* () {
+  const { actor } = yield* anAccount({ domains: [] })
+  yield* Effect.gen(function* () {
+    const { store } = yield* (yield* Stores).link({ domain: `${randomUUID()}.demo.example`, platform: "demo" })
+    const entityId = yield* anEntity("product", { title: "Boots" }, { on: [store] })
+    yield* (yield* Publishing).request(entityId, store.id)
+  }).pipe(actingAs(actor))
+  return actor.accountId
+})
+
+const claimed = Effect.flatMap(PublicationsRepo, (repo) =>
+  repo.claim({ limit: 100, maxPerStore: 4, leaseSeconds: 60, only: null })
+).pipe(Effect.map((all) => all.map(({ accountId }) => accountId)))
+
+const hints = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ id: string; kind: string }>`SELECT account_id AS id, kind FROM work_hint ORDER BY account_id, kind`
+)
+
+for (const { absent, layer: database, name } of engines)
+  describe.skipIf(absent || name === "citus")(`hints of work on ${name}`, () => {
+    layer(Layer.provideMerge(services, database), { excludeTestServices: true })((it) => {
+      it.effect("are not written, and work is found without them", () =>
+        Effect.gen(function* () {
+          const accountId = yield* waiting
+          assert.isUndefined(yield* makeWorkHints("publication"))
+          yield* (yield* LeasesRepo).repairHints
+          assert.deepStrictEqual(yield* hints, [])
+          assert.deepStrictEqual(yield* claimed, [accountId])
+        })
+      )
+    })
+  })
+
+describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () => {
+  const cluster = engines.find(({ name }) => name === "citus")?.layer ?? TestDatabase.layerEmbedded
+  layer(Layer.provideMerge(services, cluster), { excludeTestServices: true })((it) => {
+    it.effect("name the accounts with work, and only these are asked", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Effect.replicateEffect(waiting, 6)
+        assert.sameDeepMembers(
+          [...(yield* hints)],
+          accounts.map((id) => ({ id, kind: "publication" }))
+        )
+        assert.sameMembers([...(yield* claimed)], accounts)
+        assert.deepStrictEqual(yield* claimed, [])
+      })
+    )
+
+    it.effect("that are lost are added by the scan; without the scan the work is not found", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* claimed
+        const accountId = yield* waiting
+        yield* sql`DELETE FROM work_hint WHERE account_id = ${accountId}`
+        assert.deepStrictEqual(yield* claimed, [])
+        yield* (yield* LeasesRepo).repairHints
+        assert.deepStrictEqual(yield* claimed, [accountId])
+      })
+    )
+
+    it.effect("without work are deleted, also of accounts that do not exist", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { actor } = yield* anAccount({ domains: [] })
+        const stale = [actor.accountId, AccountId.make(randomUUID())]
+        for (const id of stale)
+          for (const kind of ["publication", "drop", "job", "import"])
+            yield* sql`INSERT INTO work_hint VALUES (${id}, ${kind}, app_now())`
+        assert.deepStrictEqual(yield* claimed, [])
+        assert.deepStrictEqual(yield* (yield* DropsRepo).due(10, []), [])
+        assert.isTrue((yield* (yield* JobsRepo).claim(null, 30))._tag === "None")
+        const left = (yield* hints).filter(({ id }) => stale.some((each) => each === id))
+        assert.sameDeepMembers(
+          left,
+          stale.map((id) => ({ id, kind: "import" }))
+        )
+      })
+    )
+
+    it.effect("of work that was committed while a worker looked stay", () =>
+      Effect.gen(function* () {
+        const accountId = AccountId.make(randomUUID())
+        const jobs = yield* makeWorkHints("job")
+        if (jobs === undefined) return assert.fail("the tables are not distributed")
+        yield* jobs.add(accountId)
+        // The worker finds nothing, and the work comes before it deletes the hint.
+        yield* jobs.look(() => Effect.as(jobs.add(accountId), []))
+        assert.deepInclude([...(yield* hints)], { id: accountId, kind: "job" })
+        yield* jobs.look(() => Effect.succeed([]))
+        assert.notDeepInclude([...(yield* hints)], { id: accountId, kind: "job" })
+      })
+    )
+
+    it.effect("of an account whose node does not answer wait, and others are asked", () =>
+      Effect.gen(function* () {
+        const [bad, good] = [AccountId.make(randomUUID()), AccountId.make(randomUUID())]
+        const jobs = yield* makeWorkHints("job")
+        if (jobs === undefined) return assert.fail("the tables are not distributed")
+        for (const id of [bad, good]) yield* jobs.add(id)
+        const find = (id: AccountId) => (id === bad ? Effect.die(new Error("down")) : Effect.succeed([id]))
+        assert.deepStrictEqual(yield* jobs.look(find), [good])
+        assert.deepInclude([...(yield* hints)], { id: bad, kind: "job" })
+        assert.deepStrictEqual(yield* jobs.look((id) => Effect.succeed([id])), [good], "the other one is not due yet")
+      })
+    )
+
+    it.effect("spare the nodes: no look asks more than one of them", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* Effect.replicateEffect(waiting, 4)
+        const refusing = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+          sql.withTransaction(Effect.zipRight(sql.unsafe("SET LOCAL citus.multi_task_query_log_level = 'error'"), work))
+        const refused = yield* Effect.exit(refusing(sql`SELECT count(*) FROM job /* all accounts */`))
+        assert.isTrue(refused._tag === "Failure", "the setting refuses a statement on several shards")
+        assert.lengthOf(yield* refusing(claimed), 4)
+        assert.deepStrictEqual(yield* refusing((yield* DropsRepo).due(10, [])), [])
+        yield* refusing((yield* JobsRepo).claim(null, 30))
+      })
+    )
+  })
+})
