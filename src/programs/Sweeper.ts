@@ -64,7 +64,17 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | ChangeFeed | DataHealth | ExportJobs | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
+  | Activity
+  | Authorization
+  | ChangeFeed
+  | DataHealth
+  | ExportJobs
+  | Imports
+  | Jobs
+  | LeasesRepo
+  | Mirror
+  | Publishing
+  | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.

@@ -13,7 +13,10 @@ const folder = mkdtempSync(join(tmpdir(), "exports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const source = join(folder, "source.csv")
-const hats = Array.from({ length: 3_000 }, (_, index) => `hat-${index},Hat ${index},Title,Default Title,H-${index},5.00`)
+const hats = Array.from(
+  { length: 3_000 },
+  (_, index) => `hat-${index},Hat ${index},Title,Default Title,H-${index},5.00`
+)
 writeFileSync(source, ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price", ...hats, ""].join("\n"))
 
 describe.skipIf(!serverAnswers)("exports on the command line", () => {

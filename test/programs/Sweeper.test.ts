@@ -18,7 +18,7 @@ const nothingMirrored = Layer.merge(
   Layer.mock(DataHealth, { forget: Effect.succeed(0) })
 )
 
-const noJobs = Layer.merge(
+const noJobs = Layer.mergeAll(
   Layer.mock(Jobs, { forget: Effect.succeed(0) }),
   Layer.mock(ChangeFeed, { forget: Effect.succeed(0) }),
   Layer.mock(ExportJobs, { forget: Effect.succeed(0) })
