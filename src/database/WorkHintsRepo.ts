@@ -119,10 +119,8 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
     }
   })
 
-/** Adds the hints that are missing, by asking every node for open work. Does nothing where the tables are not distributed. */
-export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.gen(function* () {
-  if (!(yield* isDistributed)) return Effect.void
-  const sql = yield* SqlClient.SqlClient
+/** Adds the hints that are missing, by asking every node for open work. */
+const repairHints = (sql: SqlClient.SqlClient): Effect.Effect<void> => {
   const repair = ([kind, { due, isOpen, table }]: [string, (typeof openWork)[WorkKind]]) =>
     Effect.gen(function* () {
       const open = yield* sql<{ readonly accountId: string; readonly due: string }>`
@@ -141,4 +139,11 @@ export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClien
   return orDie(
     Effect.forEach(Object.entries(openWork) as Array<[string, (typeof openWork)[WorkKind]]>, repair, { discard: true })
   )
-})
+}
+
+/** Repairs the hints. Does nothing where the tables are not distributed. */
+export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.zipWith(
+  isDistributed,
+  SqlClient.SqlClient,
+  (distributed, sql) => (distributed ? repairHints(sql) : Effect.void)
+)
