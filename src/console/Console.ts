@@ -6,6 +6,7 @@ import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
+import { publishReview } from "./entities/PublishReview.tsx"
 import { exportDownloads } from "./exports/ExportDownloads.ts"
 import { seeOther } from "./Html.ts"
 import { health } from "./health/Health.tsx"
@@ -54,7 +55,10 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
       beside(beside(keys, connectionList), connectionActivity)
     ),
     beside(
-      beside(beside(beside(storeList, exportDownloads), importReviews), beside(beside(home, entities), productLists)),
+      beside(
+        beside(beside(storeList, exportDownloads), importReviews),
+        beside(beside(home, beside(entities, publishReview)), productLists)
+      ),
       beside(beside(health, drops), jobList)
     )
   )

@@ -126,3 +126,6 @@ export const issuesPath = (
   })
   return `${paths.healthIssues}?${query}`
 }
+
+/** The page that shows what a publish of an entity would change. */
+export const reviewPath = (entityId: string): string => `${paths.reviewEntity}?${new URLSearchParams({ id: entityId })}`

@@ -40,6 +40,8 @@ const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishRes
     const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
     return { _tag: "Saved", does: cellNotes[does] ?? "", place: { key, storeId } }
   }
+  const [, count] = /^chosen (\d{1,3})$/.exec(name) ?? []
+  if (count !== undefined) return { _tag: "Chosen", count: Number(count) }
   const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
   const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
   return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }

@@ -6,8 +6,17 @@ import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import { Domain, EntityLink, kindWords, PublishStateOf, publishStateOf, publishStates, titleOr } from "../Naming.tsx"
-import { newDropOf, pageOf, paths } from "../Paths.ts"
+import {
+  counted,
+  Domain,
+  EntityLink,
+  kindWords,
+  PublishStateOf,
+  publishStateOf,
+  publishStates,
+  titleOr
+} from "../Naming.tsx"
+import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
@@ -58,7 +67,7 @@ const Publish = ({
   csrf,
   draftRevision,
   id,
-  on: { pending_publish, store_domain, store_id },
+  on: { last_publish_status, pending_publish, store_domain, store_id },
   store
 }: {
   readonly csrf: string
@@ -67,7 +76,7 @@ const Publish = ({
   readonly on: OnStore
   readonly store: Store | undefined
 }) => {
-  const word = pending_publish ? "Publish" : "Publish again"
+  const word = last_publish_status === "failed" ? "Retry" : pending_publish ? "Publish" : "Publish again"
   if (store === undefined || store.platform === "none")
     return (
       <span class="quiet">{pending_publish ? "Unpublished: the store has no platform" : "Nothing to publish"}</span>
@@ -172,6 +181,7 @@ const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
 /** The result of the last form. */
 export type PublishResult =
   | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Chosen"; readonly count: number }
   | { readonly _tag: "Saved"; readonly does: string; readonly place: CellPlace }
   | { readonly _tag: "Refused"; readonly message: string }
 
@@ -187,6 +197,15 @@ const ResultNote = ({
   readonly linked: ReadonlyArray<Store>
 }) => {
   switch (result._tag) {
+    case "Chosen":
+      return (
+        <Note>
+          <p>
+            {`The publish to ${counted(result.count, "store")} is requested and runs in the background. `}
+            <a href={pageOf(paths.entity, id)}>Reload</a>
+          </p>
+        </Note>
+      )
     case "Saved": {
       const { key, storeId } = result.place
       const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
@@ -222,25 +241,85 @@ const ResultNote = ({
   }
 }
 
-/** The worst states first: what failed is said at the top, the rest under Stores. */
-const StoreChips = ({ linked, sheet }: { readonly sheet: Sheet; readonly linked: ReadonlyArray<Store> }) => (
-  <ul class="storechips" aria-label="States">
-    {sheet.stores.map(({ projection: on }) => {
-      const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
-      return (
-        <li key={on.store_id} class="chip">
-          <span class={`dot ${tone}`} />
-          <span>
-            <bdi>{linked.find(({ id }) => id === on.store_id)?.name ?? on.store_domain}</bdi>: {name}
-            {on.last_publish_error !== null &&
-              on.last_publish_status === "failed" &&
-              `, ${on.last_publish_error.message}`}
-          </span>
-        </li>
-      )
-    })}
-  </ul>
-)
+/** The state of each store. A failure tells its cause, and is retried in place. */
+const StoreStates = ({
+  csrf,
+  linked,
+  record: { draftRevision, id },
+  sheet
+}: {
+  readonly sheet: Sheet
+  readonly linked: ReadonlyArray<Store>
+  readonly record: EntityRecord
+  readonly csrf: string
+}) => {
+  const nameOf = (on: OnStore) => <bdi>{linked.find((store) => store.id === on.store_id)?.name ?? on.store_domain}</bdi>
+  const states = sheet.stores.map(({ projection }) => projection)
+  return (
+    <>
+      <ul class="storechips" aria-label="States">
+        {states.map((on) => {
+          const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
+          return (
+            <li key={on.store_id} class="chip">
+              <span class={`dot ${tone}`} />
+              <span>
+                {nameOf(on)}: {name}
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+      {states
+        .filter((on) => on.last_publish_status === "failed")
+        .map((on) => (
+          <div key={on.store_id} class="failure">
+            <p>
+              <strong>{nameOf(on)} did not take the last publish.</strong> {on.last_publish_error?.message}
+            </p>
+            <Publish
+              csrf={csrf}
+              id={id}
+              draftRevision={draftRevision}
+              on={on}
+              store={linked.find((store) => store.id === on.store_id)}
+            />
+          </div>
+        ))}
+    </>
+  )
+}
+
+/** The number of stores that a publish would change. */
+const countPending = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
+  sheet.stores.filter(
+    ({ projection: { pending_publish, store_id } }) =>
+      pending_publish && linked.some(({ id, platform }) => id === store_id && platform !== "none")
+  ).length
+
+const Actions = ({
+  id,
+  linked,
+  sheet
+}: {
+  readonly id: EntityId
+  readonly sheet: Sheet
+  readonly linked: ReadonlyArray<Store>
+}) => {
+  const pending = countPending(sheet, linked)
+  return (
+    <>
+      <a class="button plain" href={newDropOf(id)}>
+        Schedule a drop
+      </a>
+      {pending > 0 && (
+        <a class="button" href={reviewPath(id)}>
+          {`Review and publish to ${counted(pending, "store")}`}
+        </a>
+      )}
+    </>
+  )
+}
 
 /** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
@@ -275,15 +354,11 @@ export const EntityPage = ({
     visitor={visitor}
     current={sectionOf(kind)}
     {...(canSchedule(sheet, linked) && {
-      actions: (
-        <a class="button plain" href={newDropOf(record.id)}>
-          Schedule a drop
-        </a>
-      )
+      actions: <Actions id={record.id} sheet={sheet} linked={linked} />
     })}
   >
     {result !== undefined && <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} />}
-    <StoreChips sheet={sheet} linked={linked} />
+    <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
     <ValueGrid
       csrf={visitor.csrf}
       draftRevision={record.draftRevision}

@@ -1,0 +1,157 @@
+import { Either, Schema } from "effect"
+import type { EntityKind } from "../../model/Attribute.ts"
+import { relationships } from "../../model/FieldOrder.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { PublishPreview } from "../../publishing/Publishing.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
+import { counted, titleOr } from "../Naming.tsx"
+import { pageOf, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { ComparedValue } from "../Values.tsx"
+import { fieldName } from "./FieldNames.ts"
+import { sectionOf } from "./ListPages.ts"
+
+/** What a publish to one store would do. `Refused`: why it is not possible. */
+export type StorePreview = { readonly store: Store } & (
+  | { readonly _tag: "Preview"; readonly preview: PublishPreview }
+  | { readonly _tag: "Refused"; readonly message: string }
+)
+
+/** The name of the checkbox of a store, before its id. */
+export const chosenPrefix = "to-"
+
+const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
+
+/** The number of entities in a list of ids. */
+const sizeOf = (ids: string) =>
+  Either.match(readIds(ids), { onLeft: () => ids, onRight: (each) => counted(each.length, "entry", "entries") })
+
+const Side = ({ field, other, value }: { readonly field: string; readonly value: string; readonly other: string }) =>
+  relationships.includes(field) ? (
+    <span>{sizeOf(value)}</span>
+  ) : (
+    <bdi class="value">
+      <ComparedValue text={value} other={other} />
+    </bdi>
+  )
+
+const Changes = ({ id, preview }: { readonly id: string; readonly preview: PublishPreview }) => (
+  <>
+    {!preview.isLive && <p class="quiet">It was never published to this store.</p>}
+    {preview.differences.length > 0 && (
+      <Table
+        labelledBy={id}
+        columns={["Field", "Live", "New"]}
+        rows={preview.differences.map(({ draft, key, live }) => ({
+          key,
+          cells: [
+            fieldName(key),
+            <Side field={key} value={live} other={draft} />,
+            <Side field={key} value={draft} other={live} />
+          ]
+        }))}
+      />
+    )}
+    {preview.included.length > 0 && (
+      <p class="quiet">{`${counted(preview.included.length, "variant or media file", "variants and media files")} will be published with it.`}</p>
+    )}
+  </>
+)
+
+const StoreSection = ({
+  chosen,
+  row
+}: {
+  readonly row: StorePreview
+  readonly chosen: ReadonlyArray<StoreId> | undefined
+}) => {
+  const { id, name } = row.store
+  const heading = `on-${id}`
+  if (row._tag === "Refused")
+    return (
+      <section aria-labelledby={heading}>
+        <h2 id={heading}>
+          <bdi>{name}</bdi>
+        </h2>
+        <p class="wrong">{`Cannot be published: ${row.message}.`}</p>
+      </section>
+    )
+  const { outcome } = row.preview
+  return (
+    <section aria-labelledby={heading}>
+      <h2 id={heading}>
+        {outcome === "would_publish" ? (
+          <label class="pick">
+            <input
+              type="checkbox"
+              name={`${chosenPrefix}${id}`}
+              value="yes"
+              checked={chosen === undefined || chosen.includes(id)}
+            />
+            <span>
+              <span class="spoken">Publish to </span>
+              <bdi>{name}</bdi>
+            </span>
+          </label>
+        ) : (
+          <bdi>{name}</bdi>
+        )}
+      </h2>
+      {outcome === "joined" && <p class="quiet">This draft is being published already.</p>}
+      {outcome === "nothing_to_publish" ? (
+        <p class="quiet">Nothing to publish.</p>
+      ) : (
+        <Changes id={heading} preview={row.preview} />
+      )}
+    </section>
+  )
+}
+
+/** What a publish of an entity would change, live and new, store by store. `chosen`: the stores of the refused form. */
+export const ReviewPage = ({
+  chosen,
+  draftRevision,
+  id,
+  kind,
+  refusal,
+  rows,
+  title,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly id: EntityId
+  readonly kind: EntityKind
+  readonly title: string
+  readonly draftRevision: number
+  readonly rows: ReadonlyArray<StorePreview>
+  readonly refusal?: string | undefined
+  readonly chosen?: ReadonlyArray<StoreId> | undefined
+}) => {
+  const isOpen = rows.some((row) => row._tag === "Preview" && row.preview.outcome === "would_publish")
+  return (
+    <Frame title={`Publish ${titleOr(kind, title)}`} visitor={visitor} current={sectionOf(kind)}>
+      <nav class="trail" aria-label="Trail">
+        <a href={pageOf(paths.entity, id)}>
+          <bdi>{titleOr(kind, title)}</bdi>
+        </a>
+      </nav>
+      <Refusal text={refusal} />
+      {rows.length === 0 && <p class="quiet">It is on no store that has a platform.</p>}
+      <form method="post" action={paths.reviewEntity} class="review">
+        <HiddenFields csrf={visitor.csrf} id={id} />
+        <input type="hidden" name="draft_revision" value={String(draftRevision)} />
+        {rows.map((row) => (
+          <StoreSection key={row.store.id} row={row} chosen={chosen} />
+        ))}
+        <div class="buttons">
+          {isOpen && <button type="submit">Publish to the chosen stores</button>}
+          <a class="button plain" href={pageOf(paths.entity, id)}>
+            {isOpen ? "Cancel" : "Back"}
+          </a>
+        </div>
+      </form>
+    </Frame>
+  )
+}

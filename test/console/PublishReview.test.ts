@@ -1,0 +1,151 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import {
+  aFailure,
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  textOf
+} from "./Merchant.ts"
+import { assertPage as assertWholePage } from "./WholePage.ts"
+
+const post = (cookie: string, form: Readonly<Record<string, string>>) => ask("/entity/review", { cookie, form })
+
+const alertIn = (text: string) => /<div class="alert" role="alert"><p>(.*?)<\/p><\/div>/.exec(text)?.[1]
+
+layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it) => {
+  /** A stove that two stores with a platform and one without have, with a draft of a new title on one. */
+  const aDraft = Effect.gen(function* () {
+    const merchant = yield* aMerchant
+    const { actor, files, shop, stove } = merchant
+    const { store: second } = yield* Effect.flatMap(Stores, ({ link }) =>
+      link({ domain: "second.demo.example", name: "Second <b>", platform: "demo", currency: "EUR" })
+    ).pipe(actingAs(actor), Effect.orDie)
+    yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+      apply([
+        CatalogChange.AddToStore({ entityId: stove, storeId: files.id }),
+        CatalogChange.AddToStore({ entityId: stove, storeId: second.id }),
+        CatalogChange.SetOverrides({ entityId: stove, storeId: shop.id, values: { title: "The <i>stove" } })
+      ])
+    ).pipe(actingAs(actor))
+    return { ...merchant, second }
+  })
+
+  it.effect("shows live and new field by field, and publishes to the chosen stores after one confirmation", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, second, shop, stove } = yield* aDraft
+      const path = `/entity/review?id=${stove}`
+      assert.include(
+        (yield* ask(`/entity?id=${stove}`, { cookie })).text,
+        `<a class="button" href="${path}">Review and publish to 2 stores</a>`
+      )
+      const page = yield* assertPage(path, cookie)
+      const text = textOf(page)
+      assert.match(
+        text,
+        /^Publish The stove The stove Publish to Second &lt;b> It was never published to this store\. Field Live New Title empty The stove /
+      )
+      assert.include(
+        text,
+        "Publish to Tarn &amp; Tern Field Live New Title The stove The &lt;i>stove Publish to the chosen stores Cancel"
+      )
+      assert.notInclude(text, "files.example")
+      const { hidden } = sectionsOf(page.text, "/entity/review")
+      assert.deepStrictEqual(hidden, { csrf: csrfOf(page), id: stove, draft_revision: "2" })
+      const none = yield* post(cookie, hidden)
+      assertWholePage(none, 400)
+      assert.strictEqual(alertIn(none.text), "Nothing was published: choose at least one store.")
+      const done = yield* post(cookie, { ...hidden, [`to-${shop.id}`]: "yes" })
+      const to = `/entity?id=${stove}&note=chosen+1`
+      assert.deepStrictEqual([done.status, done.headers.get("location")], [303, to])
+      assert.include(
+        textOf(yield* ask(to, { cookie: withNote(cookie, to) })),
+        "The publish to 1 store is requested and runs in the background. Reload"
+      )
+      const { request, settle } = yield* Publishing
+      const open = yield* request(stove, shop.id).pipe(actingAs(actor))
+      assert(open.outcome === "joined")
+      const [settled] = yield* settle([open.publicationId], () => Effect.void).pipe(actingAs(actor))
+      assert.strictEqual(settled?.state, "published")
+      const after = textOf(yield* ask(path, { cookie }))
+      assert.include(after, "Tarn &amp; Tern Nothing to publish.")
+      assert.notInclude(after, "Publish to Tarn")
+      // Nothing was requested for the store that was not chosen.
+      assert.strictEqual((yield* request(stove, second.id).pipe(actingAs(actor))).outcome, "requested")
+    })
+  )
+
+  it.effect("publishes nothing if the draft has changed since, and shows the change", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, second, shop, stove } = yield* aDraft
+      const { hidden } = sectionsOf((yield* ask(`/entity/review?id=${stove}`, { cookie })).text, "/entity/review")
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Unseen" } })])
+      ).pipe(actingAs(actor))
+      const refused = yield* post(cookie, { ...hidden, [`to-${shop.id}`]: "yes" })
+      assertWholePage(refused, 409)
+      assert.strictEqual(
+        alertIn(refused.text),
+        "Nothing was published to Tarn &amp; Tern: the draft has changed since you opened this page. Check the changes below, then publish again."
+      )
+      assert.include(textOf(refused), "Vendor Fell Unseen")
+      assert.include(refused.text, `name="to-${shop.id}" value="yes" checked`)
+      assert.notInclude(refused.text, `name="to-${second.id}" value="yes" checked`)
+      const again = sectionsOf(refused.text, "/entity/review").hidden
+      assert.strictEqual((yield* post(cookie, { ...again, [`to-${shop.id}`]: "yes" })).status, 303)
+    })
+  )
+
+  it.effect("says which store cannot be published to, and is nobody else's", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aDraft
+      const { actor, cookie, files, shop, stove } = merchant
+      const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop, files] }).pipe(actingAs(actor))
+      const bulb = yield* anEntity("variant", { title: "Bulb" }, { on: [shop], of: lamp }).pipe(actingAs(actor))
+      const review = yield* ask(`/entity/review?id=${bulb}`, { cookie })
+      const why = `its product ${lamp} is not live on this store: publish the product first.`
+      assert.include(textOf(review), `Tarn &amp; Tern Cannot be published: ${why} Back`)
+      const { hidden } = sectionsOf(review.text, "/entity/review")
+      const refused = yield* post(cookie, { ...hidden, [`to-${shop.id}`]: "yes" })
+      assertWholePage(refused, 400)
+      assert.strictEqual(alertIn(refused.text), `Nothing was published to Tarn &amp; Tern: ${why}`)
+      const stranger = yield* aMerchant
+      for (const id of [stranger.stove, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""]) {
+        assertNotThere(yield* ask(`/entity/review?id=${id}`, { cookie }))
+        assertNotThere(yield* post(cookie, { ...hidden, id, [`to-${shop.id}`]: "yes" }))
+      }
+      for (const store of [files.id, stranger.shop.id, "x"])
+        assertNotThere(yield* post(cookie, { ...hidden, [`to-${store}`]: "yes" }))
+      const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
+      assertForeignForm(yield* post(cookie, { ...hidden, csrf: theirs, [`to-${shop.id}`]: "yes" }))
+      for (const draft_revision of ["", "two"])
+        assert.strictEqual((yield* post(cookie, { ...hidden, draft_revision })).status, 400)
+      // What failed is retried where it is shown.
+      yield* aFailure(merchant)
+      const failed = yield* ask(`/entity?id=${stove}`, { cookie })
+      assert.include(
+        failed.text,
+        '<div class="failure"><p><strong><bdi>Tarn &amp; Tern</bdi> did not take the last publish.</strong>'
+      )
+      const retry = yield* ask("/entity/publish", { cookie, form: sectionsOf(failed.text, "/entity/publish").hidden })
+      assert.strictEqual(retry.headers.get("location"), `/entity?id=${stove}&note=requested&store_id=${shop.id}`)
+      yield* aReview(merchant)
+      const revision = /Revision (?:<!-- -->)?(\d+)/.exec(failed.text)?.[1] ?? ""
+      const current = { ...hidden, id: stove, draft_revision: revision }
+      assertRefusal(yield* post(cookie, { ...current, [`to-${shop.id}`]: "yes" }), 423, {
+        title: "An import is in progress",
+        message:
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+        next: ["/imports", "To the imports"]
+      })
+    })
+  )
+})
