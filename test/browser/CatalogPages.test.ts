@@ -150,7 +150,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
             await page.goto(base + path)
             await assertAccessible(page, path.replaceAll(/\W+/g, "-"))
           }
-          await page.getByRole("searchbox", { name: "Search products" }).fill("tent")
+          await page.getByRole("searchbox", { name: "Search products" }).first().fill("tent")
           await page.keyboard.press("Enter")
           await page.getByRole("link", { name: "The tent", exact: true }).click()
           assert.strictEqual(page.url(), `${base}/entity?id=${merchant.tent}`)
@@ -186,7 +186,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await assertAccessible(page, "entity-to-publish")
           await tabTo(page, "Publish")
           await page.keyboard.press("Enter")
-          await page.waitForURL(/note=asked/)
+          await page.waitForURL(/note=requested/)
           assert.include(String(await page.getByRole("status").textContent()), "to tarn.demo.example is requested")
           await assertAccessible(page, "entity-asked")
           await page.goto(`${base}/entity?id=${merchant.tent}`)
