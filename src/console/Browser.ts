@@ -47,7 +47,7 @@ const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 const themeCookieName = "catalog_theme"
 
 /** The CSRF token. It is derived from the session token, but differs from the hash of the session token in the database. */
-const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
+export const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -197,6 +197,17 @@ const hasCsrfOf =
     const expected = Buffer.from(csrf)
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
+
+/** Maximum characters of a form that sign-in keeps: encoded again, it must fit into the form of the sign-in. */
+const maxKept = 36_000
+
+/** A form of a session that has expired, without its CSRF token. Undefined: it is too long to be kept. */
+export const keptFormOf = (request: Request, baseUrl: string) =>
+  Effect.map(formOf(request, baseUrl, ownFormBytes), (form) => {
+    const names = form.names.filter((name) => name !== fieldNames.csrf)
+    const kept = `${new URLSearchParams(names.map((name) => [name, form.get(name) ?? ""]))}`
+    return kept.length > maxKept ? undefined : kept
+  })
 
 /** Reads the fields of a form. PageRefused: as for `formOf`, or the CSRF token of the visitor's session is missing. */
 export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>

@@ -14,6 +14,7 @@ import { NotFound } from "../model/Errors.ts"
 import {
   formOf,
   keepNote,
+  keptFormOf,
   localPath,
   ownFormOf,
   ownUploadOf,
@@ -24,9 +25,10 @@ import {
   visitorOf
 } from "./Browser.ts"
 import { fieldNames, noteNames } from "./Fields.ts"
-import { seeOther } from "./Html.ts"
+import { html, seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
 import { refusedPage } from "./Refusals.tsx"
+import { SignInPage } from "./signin/SignInPage.tsx"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
@@ -161,15 +163,34 @@ export const makeVisits = Effect.gen(function* () {
       )
     )
 
+  const withForm = (answer: (visitor: Visitor, form: Parameters, request: Request) => Page<CurrentActor>): Handler =>
+    asVisitor((visitor, request) =>
+      Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form, request))
+    )
+
   return {
     baseUrl,
     /** A page for signed-in visitors. Other visitors sign in first and are then sent back to the page. */
     asVisitor,
     /** A form for signed-in visitors. It must contain the CSRF token of the visitor's session. */
-    withForm: (answer: (visitor: Visitor, form: Parameters, request: Request) => Page<CurrentActor>): Handler =>
-      asVisitor((visitor, request) =>
-        Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form, request))
-      ),
+    withForm,
+    /** As `withForm`. If the session has expired, sign-in keeps the form and offers it afterwards. Only for the form of a cell. */
+    withKeptForm: (answer: (visitor: Visitor, form: Parameters, request: Request) => Page<CurrentActor>): Handler => {
+      const signedIn = withForm(answer)
+      return page((request) =>
+        Effect.flatMap(
+          visitorOf(sessions, baseUrl, request),
+          (visitor): Page =>
+            Option.isSome(visitor)
+              ? signedIn(request)
+              : Effect.map(keptFormOf(request, baseUrl), (kept) =>
+                  kept === undefined
+                    ? toSignIn(request, baseUrl)
+                    : html(SignInPage({ kept, returnTo: sentFrom(request, baseUrl) }), { status: 403 })
+                )
+        )
+      )
+    },
     /** As `withForm`, for a form with a file. */
     withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { Users } from "../../src/access/Users.ts"
 import { Drafts } from "../../src/drafts/Drafts.ts"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { actingAs, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
@@ -348,6 +349,55 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
       for (const each of [unproven, { ...typed, csrf: theirs }]) assertForeignForm(yield* save(cookie, each))
       assert.strictEqual((yield* openForm(cookie, stove, "title", shop.id)).draft_revision, form.draft_revision)
+    })
+  )
+
+  it.effect("keeps what was typed if the session has ended, and saves it after sign-in", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, email, shop, stove } = merchant
+      const password = "tern over tarn 1"
+      const form = yield* openForm(cookie, stove, "title", shop.id)
+      const typed = { ...form, value: 'Der "Ofen" & <b>', do: "save" }
+      const { token } = yield* Effect.flatMap(Users, ({ invite }) => invite(merchant.accountId, email)).pipe(
+        Effect.orDie
+      )
+      // A new password ends the sessions of before.
+      yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+      const away = yield* save(cookie, typed)
+      assert.strictEqual(away.status, 403)
+      assert.strictEqual(
+        alertIn(away),
+        "Your session has expired, so this was not saved yet. What you typed is kept: sign in to save it."
+      )
+      const kept = sectionsOf(away.text, "/sign-in").hidden
+      const { csrf: _, ...fields } = typed as Readonly<Record<string, string>>
+      assert.deepStrictEqual(Object.fromEntries(new URLSearchParams(kept.kept)), fields)
+      // A wrong password loses nothing.
+      const wrong = yield* ask("/sign-in", { form: { ...kept, email, password: "not it" } })
+      assert.deepStrictEqual(sectionsOf(wrong.text, "/sign-in").hidden, kept)
+      const back = yield* ask("/sign-in", { form: { ...kept, email, password } })
+      assertWholePage(back)
+      assert.include(
+        textOf(back),
+        "Title was not saved yet. You typed: Der &quot;Ofen&quot; &amp; &lt;b> Save draft Discard"
+      )
+      const again =
+        back.headers
+          .getSetCookie()
+          .map((each) => each.split(";")[0])
+          .find((each) => each?.startsWith("catalog_session")) ?? ""
+      const saved = yield* save(again, sectionsOf(back.text, "/entity/edit").hidden)
+      assert.strictEqual(saved.status, 303)
+      assert.include(
+        wordsOf(cellOf(yield* ask(`/entity?id=${stove}`, { cookie: again }), "title", shop.id)),
+        "Own value Changed"
+      )
+      // A form of another site is not kept, and one that is too long is announced as lost.
+      const foreign = yield* ask("/entity/edit", { form: typed, headers: { origin: "https://evil.example" } })
+      assertForeignForm(foreign)
+      const long = yield* ask("/entity/edit", { form: { ...typed, value: "ä".repeat(7_000) } })
+      assert.deepStrictEqual([long.status, long.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
     })
   )
 

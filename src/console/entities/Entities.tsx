@@ -56,7 +56,7 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
     const publishing = yield* Publishing
     const { showEntity, showRefusal } = yield* makeShowEntity
     const editCell = yield* makeEditCell
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm, withKeptForm } = yield* makeVisits
 
     return {
       show: asVisitor((visitor, request) =>
@@ -74,7 +74,7 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
           })
         })
       ),
-      edit: withForm((visitor, form) =>
+      edit: withKeptForm((visitor, form) =>
         Effect.gen(function* () {
           const outcome = yield* editCell(form)
           const { place, view } = outcome.edit

@@ -1,10 +1,12 @@
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Either, Option } from "effect"
+import { Effect, Either, Option, Redacted } from "effect"
 import { Sessions } from "../../access/Sessions.ts"
 import { LinkUsedUp, SignIns } from "../../access/SignIns.ts"
+import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import {
+  csrfOf,
   deviceOf,
   dropSession,
   keepDevice,
@@ -19,6 +21,7 @@ import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
+import { KeptFormPage } from "./KeptFormPage.tsx"
 import { SetPasswordPage } from "./SetPasswordPage.tsx"
 import { SignInPage } from "./SignInPage.tsx"
 
@@ -52,12 +55,16 @@ export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }):
       const start = (
         user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] },
         to: string,
-        request: Request
+        request: Request,
+        kept?: Parameters
       ) =>
         Effect.gen(function* () {
           const before = yield* visitorOf(sessions, baseUrl, request)
           if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
-          const signedIn = keepSession(seeOther(to), baseUrl, yield* sessions.start(user))
+          const token = yield* sessions.start(user)
+          const answer =
+            kept === undefined ? seeOther(to) : html(<KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
+          const signedIn = keepSession(answer, baseUrl, token)
           return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
         })
 
@@ -85,9 +92,13 @@ export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }):
                 device: deviceOf(baseUrl, request)
               })
             )
-            if (Either.isRight(found)) return yield* start(found.right, returnTo ?? paths.home, request)
+            const kept = form.get(fieldNames.kept)
+            if (Either.isRight(found)) {
+              const fields = kept === undefined ? undefined : parametersOf(kept)
+              return yield* start(found.right, returnTo ?? paths.home, request, fields)
+            }
             const refused = found.left
-            const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} />
+            const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={kept} />
             return refused._tag === "SignInRefused" ? html(again, { status: 403 }) : html(again, waiting(refused))
           })
         ),
