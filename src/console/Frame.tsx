@@ -107,7 +107,9 @@ const shortcuts = [
   { keys: ["/"], does: "Search products" },
   { keys: ["Ctrl", "K"], does: "Go to a page or search (⌘ K on a Mac)" },
   { keys: ["?"], does: "Show this help" },
-  { keys: ["Esc"], does: "Close what is open" }
+  { keys: ["Esc"], does: "Close what is open" },
+  { keys: ["Enter"], does: "Edit the value that has the focus (also F2); arrows move between values" },
+  { keys: ["Tab"], does: "Save a changed value and edit the next (Alt ↓: its other actions)" }
 ]
 
 const meanings = [

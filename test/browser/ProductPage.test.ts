@@ -105,6 +105,64 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
       })
     )
 
+    it.scoped("is worked in by the keyboard alone", () =>
+      Effect.gen(function* () {
+        const { cookie, shop, stove } = yield* aStove
+        const { base, complaints, page } = yield* signedIn(cookie)
+        const focused = () => page.evaluate("document.activeElement?.textContent?.trim() ?? ''")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${stove}`)
+          const first = page.getByRole("link", { name: "Edit Title, Catalog" })
+          await first.focus()
+          // One cell of the grid is in the order of Tab.
+          assert.strictEqual(await page.locator('table.grid a.edit[tabindex="0"]').count(), 1)
+          for (const [key, name] of [
+            ["ArrowDown", "Edit Handle, Catalog"],
+            ["ArrowRight", "Edit Handle, 山湖与燕鸥"],
+            ["End", "Edit Handle, Tarn & Tern"],
+            ["ArrowRight", "Edit Handle, Tarn & Tern"],
+            ["ArrowUp", "Edit Title, Tarn & Tern"],
+            ["Control+Home", "Edit Title, Catalog"],
+            ["End", "Edit Title, Tarn & Tern"]
+          ] as const) {
+            await page.keyboard.press(key)
+            assert.strictEqual(await focused(), name, key)
+          }
+          await page.keyboard.press("F2")
+          const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
+          await title.waitFor()
+          await page.keyboard.press("Escape")
+          await page.locator("a.edit:focus").waitFor({ state: "attached" })
+          assert.strictEqual(await focused(), "Edit Title, Tarn & Tern")
+          await page.keyboard.press("Enter")
+          await title.waitFor()
+          await title.fill("By keys")
+          await page.keyboard.press("Alt+ArrowDown")
+          assert.strictEqual(await focused(), "Save draft")
+          await title.focus()
+          await page.keyboard.press("Tab")
+          const handle = page.getByRole("textbox", { name: "Handle, Tarn & Tern" })
+          await handle.waitFor()
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "By keys")
+          // What was not changed is not saved: Tab reaches the buttons.
+          await handle.focus()
+          await page.keyboard.press("Tab")
+          assert.strictEqual(await focused(), "Save draft")
+          await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
+          const area = page.getByRole("textbox", { name: "Description, Catalog" })
+          await area.fill("<p>Two\nlines</p>")
+          await page.keyboard.press("Control+Enter")
+          await page.waitForURL(/#cell-catalog-description_html-edit$/)
+          await page.locator("a.edit:focus").waitFor({ state: "attached" })
+          assert.strictEqual(await focused(), "Edit Description, Catalog")
+        })
+        assert.deepStrictEqual(
+          complaints.filter((text) => !/favicon|Autofocus/.test(text)),
+          []
+        )
+      })
+    )
+
     it.scoped("is accessible, closed, open and refused", () =>
       Effect.gen(function* () {
         const { cookie, shop, stove } = yield* aStove

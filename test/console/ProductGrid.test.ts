@@ -130,7 +130,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant
       const at = (note: string, key = "title") =>
-        `/entity?${new URLSearchParams({ id: stove, note: `${note} ${shop.id} ${key}` })}#cell-${shop.id}-${key}`
+        `/entity?${new URLSearchParams({ id: stove, note: `${note} ${shop.id} ${key}` })}#cell-${shop.id}-${key}-edit`
       const page = yield* assertPage(addressOf(stove, "title", shop.id), cookie)
       const cell = cellOf(page, "title", shop.id)
       const input = /<input [^>]*name="value"[^>]*>/.exec(cell)?.[0] ?? ""
@@ -171,14 +171,14 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const same = yield* openForm(cookie, stove, "title", shop.id)
       assert.strictEqual(
         (yield* save(cookie, { ...same, value: "The stove", do: "save" })).headers.get("location"),
-        `/entity?id=${stove}#cell-${shop.id}-title`
+        `/entity?id=${stove}#cell-${shop.id}-title-edit`
       )
       assert.strictEqual((yield* openForm(cookie, stove, "title", shop.id)).draft_revision, same.draft_revision)
       // The next field of the same store opens; the view stays.
       const next = yield* save(cookie, { ...same, only: "differences", value: "Ofen", do: "next" })
       assert.strictEqual(
         next.headers.get("location"),
-        `/entity?id=${stove}&only=differences&note=saved+${shop.id}+title#cell-${shop.id}-title`
+        `/entity?id=${stove}&only=differences&note=saved+${shop.id}+title#cell-${shop.id}-title-edit`
       )
       const other = yield* openForm(cookie, stove, "title", shop.id)
       assert.strictEqual(

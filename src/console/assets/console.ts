@@ -1,4 +1,5 @@
 /** The script of all pages: shortcuts and the command palette. Every page works without it. */
+import { openGrid } from "./grid.ts"
 import { openPalette } from "./palette.ts"
 
 const isTyping = (target: EventTarget | null): boolean =>
@@ -33,3 +34,5 @@ for (const button of document.querySelectorAll<HTMLElement>("[data-palette]")) {
   button.hidden = false
   button.addEventListener("click", openPalette)
 }
+
+openGrid()

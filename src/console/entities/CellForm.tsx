@@ -180,7 +180,7 @@ export const CellForm = (props: CellFormProps) => {
             Save and next
           </button>
         )}
-        <a class="button bare" href={cellPath(view, place)}>
+        <a class="button bare cancel" href={cellPath(view, place)}>
           Cancel
         </a>
       </div>

@@ -43,9 +43,12 @@ export const cellId = ({ key, storeId }: CellPlace): string => `cell-${storeId ?
 export const viewPath = (view: GridView, more: Readonly<Record<string, string>> = {}): string =>
   `${paths.entity}?${new URLSearchParams({ ...parametersOfView(view), ...more })}`
 
-/** The page, at a cell. */
+/** The id of the link that opens a cell. */
+export const linkId = (place: CellPlace): string => `${cellId(place)}-edit`
+
+/** The page, at a cell. Browsers focus the link that the fragment names. */
 export const cellPath = (view: GridView, place: CellPlace, more: Readonly<Record<string, string>> = {}): string =>
-  `${viewPath(view, more)}#${encodeURIComponent(cellId(place))}`
+  `${viewPath(view, more)}#${encodeURIComponent(linkId(place))}`
 
 /** The id of the control in the form of a cell. */
 export const inputId = (place: CellPlace): string => `${cellId(place)}-input`

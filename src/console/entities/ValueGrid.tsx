@@ -10,7 +10,7 @@ import { Key, shorten } from "../Wording.tsx"
 import { CellForm, type Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, rowsOf, storedIn } from "./Cells.ts"
 import { fieldName } from "./FieldNames.ts"
-import { type CellPlace, cellId, cellPath, editPath, type GridView, viewPath } from "./GridAddress.ts"
+import { type CellPlace, cellId, cellPath, editPath, type GridView, linkId, viewPath } from "./GridAddress.ts"
 import { directionOf, marketOf } from "./StoreLanguage.ts"
 
 /** The beginning of a value that a cell shows, in characters. The form has the whole. */
@@ -174,7 +174,7 @@ const GridCell = ({
         </div>
       )}
       {row.isWritable ? (
-        <a class="edit" href={editPath(view, place)}>
+        <a class="edit" id={linkId(place)} href={editPath(view, place)}>
           <span class="spoken">{`Edit ${label}`}</span>
         </a>
       ) : (

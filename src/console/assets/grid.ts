@@ -1,0 +1,102 @@
+/** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and goes on, Escape closes. */
+
+const steps: Readonly<Record<string, readonly [rows: number, columns: number]>> = {
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0],
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1]
+}
+
+/** The links that open cells, by rows. Columns that a narrow screen hides are left out. */
+const linksOf = (grid: HTMLTableElement): ReadonlyArray<ReadonlyArray<HTMLAnchorElement>> =>
+  [...(grid.tBodies[0]?.rows ?? [])]
+    .map((row) =>
+      [...row.querySelectorAll<HTMLAnchorElement>("a.edit")].filter((link) => link.getClientRects().length > 0)
+    )
+    .filter((links) => links.length > 0)
+
+/** Only one cell of the grid is in the order of Tab. */
+const rove = (grid: HTMLTableElement, chosen: HTMLAnchorElement | undefined): void => {
+  for (const link of grid.querySelectorAll<HTMLAnchorElement>("a.edit")) link.tabIndex = link === chosen ? 0 : -1
+}
+
+const columnOf = (link: HTMLAnchorElement): number => link.closest("td")?.cellIndex ?? 0
+
+const targetOf = (
+  rows: ReadonlyArray<ReadonlyArray<HTMLAnchorElement>>,
+  from: HTMLAnchorElement,
+  { ctrlKey, key }: KeyboardEvent
+): HTMLAnchorElement | undefined => {
+  const at = rows.findIndex((row) => row.includes(from))
+  const row = rows[at] ?? []
+  if (key === "Home") return (ctrlKey ? rows[0] : row)?.[0]
+  if (key === "End") return (ctrlKey ? rows.at(-1) : row)?.at(-1)
+  const [down, right] = steps[key] ?? [0, 0]
+  if (right !== 0) return row[row.indexOf(from) + right]
+  const column = columnOf(from)
+  return down === 0 ? undefined : rows[at + down]?.find((link) => columnOf(link) >= column)
+}
+
+const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
+  const { target } = event
+  if (!(target instanceof HTMLAnchorElement) || !target.matches("a.edit") || event.altKey || event.metaKey) return
+  if (event.key === "F2") {
+    event.preventDefault()
+    target.click()
+    return
+  }
+  const next = targetOf(linksOf(grid), target, event)
+  if (next === undefined) return
+  event.preventDefault()
+  rove(grid, next)
+  next.focus()
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+
+const isChanged = (control: Control): boolean =>
+  control instanceof HTMLSelectElement
+    ? [...control.options].some((option) => option.selected !== option.defaultSelected)
+    : control.value !== control.defaultValue
+
+const press = (form: HTMLFormElement, name: string): boolean => {
+  const button = form.querySelector<HTMLButtonElement>(`button[name=do][value=${name}]`)
+  if (button !== null) form.requestSubmit(button)
+  return button !== null
+}
+
+/** Tab saves only what was changed, so that it also reaches the other buttons of the form. Alt and arrow down always do. */
+const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
+  const control = form.elements.namedItem("value") as Control | null
+  if (event.key === "Escape") {
+    event.preventDefault()
+    form.querySelector<HTMLAnchorElement>("a.cancel")?.click()
+    return
+  }
+  if (event.target !== control || control === null) return
+  if (event.altKey && event.key === "ArrowDown" && !(control instanceof HTMLSelectElement)) {
+    event.preventDefault()
+    form.querySelector<HTMLElement>(".buttons button")?.focus()
+  } else if (event.key === "Tab" && !event.shiftKey && isChanged(control)) {
+    if (press(form, "next") || press(form, "save")) event.preventDefault()
+  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault()
+    press(form, "save")
+  }
+}
+
+export const openGrid = (): void => {
+  const grid = document.querySelector<HTMLTableElement>("table[data-grid]")
+  if (grid === null) return
+  grid.setAttribute("role", "grid")
+  const links = linksOf(grid).flat()
+  const landed = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("td")
+  const first = landed?.querySelector<HTMLAnchorElement>("a.edit") ?? links[0]
+  rove(grid, first)
+  grid.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.defaultPrevented) return
+    const form = event.target instanceof Element ? event.target.closest<HTMLFormElement>("form.cell") : null
+    if (form === null) inGrid(grid, event)
+    else inForm(form, event)
+  })
+}
