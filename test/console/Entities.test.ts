@@ -57,7 +57,14 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.include(text, "Tags a b Edit Tags, Catalog")
       assert.include(text, "Own my. own empty Read-only empty From the catalog Read-only x Own value Failed Read-only")
       const one = yield* entityNamed("variant", "stove-One").pipe(actingAs(actor))
-      assert.include(page.text, `<dt>Variants</dt><dd><a href="/entity?id=${one}"><bdi>One</bdi></a></dd>`)
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetOverrides({ entityId: one, storeId: shop.id, values: { price: "19.90" } })])
+        .pipe(actingAs(actor))
+      assert.include(
+        textOf(yield* ask(`/entity?id=${stove}`, { cookie })),
+        "Variants Variant SKU Price on files.example Price on Tarn &amp; Tern State One stove-One Not on this store EUR 19.90 "
+      )
+      assert.include(page.text, `<th scope="row"><a href="/entity?id=${one}"><bdi>One</bdi></a></th>`)
       const history = text.slice(text.indexOf("History When Who Where What"))
       const when = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC Revision"
       const line = (revision: number, what: string) => `${when} ${revision} Command line ${what}`

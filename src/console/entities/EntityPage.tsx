@@ -24,6 +24,7 @@ import { fieldName } from "./FieldNames.ts"
 import type { CellPlace, GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
 import { columnsOf, ValueGrid } from "./ValueGrid.tsx"
+import { type ListedVariant, VariantTable } from "./VariantTable.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
   readonly next_cursor: string | null
@@ -145,7 +146,6 @@ const OnStores = ({
 
 const relations = [
   { list: "products", name: "Products" },
-  { list: "variants", name: "Variants" },
   { list: "collections", name: "Collections" },
   { list: "media", name: "Media files" }
 ] as const
@@ -333,6 +333,7 @@ export const EntityPage = ({
   related,
   result,
   sheet,
+  variants,
   view,
   visitor
 }: {
@@ -346,6 +347,7 @@ export const EntityPage = ({
   readonly editing: Editing | undefined
   readonly field: string | undefined
   readonly related: Related
+  readonly variants: ReadonlyArray<ListedVariant>
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
 }) => (
@@ -367,6 +369,11 @@ export const EntityPage = ({
       view={view}
       editing={editing}
       saved={result?._tag === "Saved" ? result.place : undefined}
+    />
+    <VariantTable
+      variants={variants}
+      total={related.variants.length}
+      stores={linked.filter(({ id }) => record.stores.some(({ store_id }) => store_id === id))}
     />
     <OnStores record={record} linked={linked} csrf={visitor.csrf} />
     <RelatedTo related={related} />

@@ -16,6 +16,8 @@ import { type GridView, viewOf } from "./GridAddress.ts"
 
 /** Maximum number of related entities on an entity's page. */
 const maxRelated = 100
+/** Maximum number of variants that are listed with their prices: each is a read of its own. */
+const maxPriced = 25
 /** Number of history entries at first, and after the link to a longer history. */
 export const firstEntries = 50
 export const maxEntries = 250
@@ -82,6 +84,9 @@ export const makeShowEntity = Effect.gen(function* () {
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
         )
       })
+      const variants = yield* Effect.forEach(content.related.variants.slice(0, maxPriced), (row) =>
+        Effect.map(catalog.versions("variant", row.id), (versions) => ({ row, versions }))
+      )
       return html(
         <EntityPage
           visitor={visitor}
@@ -92,6 +97,7 @@ export const makeShowEntity = Effect.gen(function* () {
           editing={editing}
           field={field}
           {...content}
+          variants={variants}
           history={field === undefined ? content.history : content.history.flatMap(onlyField(field))}
         />,
         { status }
