@@ -18,6 +18,7 @@ const closedTable = [
   "405 method_not_allowed",
   "408 request_timeout",
   "409 revision_conflict",
+  "410 cursor_expired",
   "413 payload_too_large",
   "414 uri_too_long",
   "415 unsupported_media_type",

@@ -89,7 +89,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const health = yield* ask(`/data-health/issues?section=sync-failed&store_id=${shop.id}`, { cookie })
       assert.lengthOf([...health.text.matchAll(/<th scope="row">/g)], 3)
       const entities = yield* ask("/products?search=lamp", { cookie })
-      assert.include(textOf(entities), "Lamp 1 store Failed")
+      assert.match(textOf(entities), /Lamp .*Failed/)
     })
   )
 

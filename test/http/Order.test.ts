@@ -20,7 +20,7 @@ import { aKey } from "./Fixtures.ts"
 const unused = "00000000-0000-4000-8000-000000000001"
 const unknownKey = `pk_live_${"0".repeat(38)}`
 const deletions = "/api/v1/data-health/unused-deletions"
-const longTarget = `/api/v1/nowhere?${"x".repeat(9_000)}`
+const longTarget = `/api/v1/nowhere?${"x".repeat(13_000)}`
 const longHead = { "x-long": "x".repeat(17_000) }
 const mebibyte = 1_048_576
 

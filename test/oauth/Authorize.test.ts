@@ -298,7 +298,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("pages cannot be framed, run scripts or be cached, and do not restrict form targets", () =>
+  it.effect("pages cannot be framed, run scripts of others or be cached, and do not restrict form targets", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -315,7 +315,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       for (const { headers } of pages) {
         assert.strictEqual(
           headers.get("content-security-policy"),
-          "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+          "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
         )
         assert.strictEqual(headers.get("x-frame-options"), "DENY")
         assert.strictEqual(headers.get("x-content-type-options"), "nosniff")

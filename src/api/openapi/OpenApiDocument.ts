@@ -96,15 +96,19 @@ const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
     (name): name is ErrorTag => name !== undefined && Object.hasOwn(errorCodes, name)
   )
 
-/** The example of a body: of its named schema, or a list with the example of an item. */
+/** The example of a body: of its named schema, of the first schema of a union, or a list with the example of an item. */
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referred(schema)
   if (name !== undefined) return exampleOf(name, path)
+  if (Array.isArray(schema.anyOf) && isRecord(schema.anyOf[0])) return bodyExample(schema.anyOf[0], path)
   const { data, next_cursor: nextCursor, ...beside } = isRecord(schema.properties) ? schema.properties : {}
   if (!isRecord(data) || !isRecord(data.items) || !isRecord(nextCursor)) return undefined
   const item = bodyExample(data.items, path)
   if (item === undefined) return undefined
-  const others = mapValues(beside, (list) =>
+  const required = Object.entries(beside).filter(
+    ([name]) => Array.isArray(schema.required) && schema.required.includes(name)
+  )
+  const others = mapValues(Object.fromEntries(required), (list) =>
     isRecord(list) && isRecord(list.items) ? [bodyExample(list.items, path)] : null
   )
   return { ...listExample(item, nextCursor.type === "null"), ...others }

@@ -106,7 +106,7 @@ const Refresh = ({
 const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string }) => (
   <>
     <p>
-      <a href={exportCsvOf(store.id)} aria-label={`Download the products of ${store.name} as CSV`} download>
+      <a href={exportCsvOf(store.id)} aria-label={`Download products (CSV) of ${store.name}`} download>
         Download products (CSV)
       </a>
     </p>
