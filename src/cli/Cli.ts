@@ -25,6 +25,7 @@ import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
 import { secretCommand } from "./SecretCommands.ts"
 import { serveCommand } from "./ServeCommand.ts"
+import { statusCommand } from "./StatusCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
 
@@ -37,6 +38,7 @@ const command = Command.make("catalog").pipe(
   Command.withSubcommands([
     serveCommand,
     migrateCommand,
+    statusCommand,
     demoCommand,
     accountCommand,
     userCommand,

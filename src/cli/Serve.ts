@@ -9,6 +9,7 @@ import { Accounts } from "../access/Accounts.ts"
 import { Users } from "../access/Users.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import { setPasswordLink } from "../console/Paths.ts"
+import { layerWatch } from "../database/ClusterNodesRepo.ts"
 import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../drops/Drops.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
@@ -151,7 +152,7 @@ const serve = (config: AppConfig) =>
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
       // Stopped after the server: readiness goes red first.
-      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
+      Layer.provide(Layer.mergeAll(layerWatch, Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
     )
   ).pipe(
     Effect.zipRight(watching(config)),

@@ -70,7 +70,8 @@ export const makeDraftWrites = (
           ? updateEntities(accountId, updates, counters, insertNote(accountId, note))
           : note.rows.length === 0
             ? raised
-            : sql`WITH raised AS (${counters}) ${insertNote(accountId, note)}`
+            : // Citus does not put the names of shards into a WITH query of an INSERT.
+              sql`WITH raised AS (${counters}), noted AS (${insertNote(accountId, note)}) SELECT FROM raised`
       return orDie(Effect.asVoid(statement))
     },
     saveStamped: (accountId, planned) =>
