@@ -20,7 +20,8 @@ interface Caller<Value> {
 /**
  * Combines look-ups of single keys into look-ups of many keys (runs). Callers that arrive during a run share the next run. Every
  * answer comes from a run that began after the call, so it is as fresh as a separate look-up. A run that never returns delays
- * only its own callers, by 100 to 200 ms.
+ * only its own callers, by 100 to 200 ms. A key whose look-up fails, because its account is on a node that is down, fails only its
+ * own callers: if a run fails, each of its keys is looked up alone.
  */
 export const makeCoalesced = <Key, Value>(
   lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>,
@@ -57,15 +58,18 @@ export const makeCoalesced = <Key, Value>(
         moved = repeating
         if (waiting.size > 0) begin()
       })
+      const resume = (key: Key, callers: ReadonlyArray<Caller<Value>>, exit: Exit.Exit<ReadonlyMap<Key, Value>>) => {
+        const answer = Exit.map(exit, (found) => Option.fromNullable(found.get(key)))
+        for (const caller of callers) if (Exit.isSuccess(exit) || moved?.has(caller) !== true) caller.resume(answer)
+      }
       run(
         Effect.map(Effect.exit(lookUp([...served.keys()])), (exit) => {
           unwatch(stalled)
-          for (const [key, callers] of served) {
-            const answer = Exit.map(exit, (found) => Option.fromNullable(found.get(key)))
-            for (const caller of callers) {
-              if (Exit.isSuccess(exit) || moved?.has(caller) !== true) caller.resume(answer)
-            }
-          }
+          // A run that failed late waited for a deadline: its callers would wait for another one.
+          const isFinal = Exit.isSuccess(exit) || served.size === 1 || moved !== undefined
+          for (const [key, callers] of served)
+            if (isFinal) resume(key, callers, exit)
+            else run(Effect.map(Effect.exit(lookUp([key])), (alone) => resume(key, callers, alone)))
           if (current !== self) return
           current = undefined
           if (waiting.size > 0) begin()

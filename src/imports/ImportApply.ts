@@ -59,8 +59,8 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
           changes.push(...(yield* describeTaken(accountId, storeId, taken)))
           yield* mirror.forget(accountId, id)
         } else {
-          yield* mirror.define(accountId, storeId, summary.metafields)
-          changes.push(...changesOfAll("definitions.updated", "store", [storeId], storeId))
+          const isDefined = yield* mirror.define(accountId, storeId, summary.metafields)
+          changes.push(...changesOfAll("definitions.updated", "store", isDefined ? [storeId] : [], storeId))
         }
         yield* repo.move(accountId, id, { phase: "applied", leased: false })
         yield* importLock.keep(accountId, null)

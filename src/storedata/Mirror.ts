@@ -45,13 +45,13 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
     readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /**
      * Adds definitions of these metafields to a store, except metafields without values and metafields that have a definition
-     * already. Runs in the caller's transaction; the caller raises the account's version.
+     * already. Returns whether it added any. Runs in the caller's transaction; the caller raises the account's version.
      */
     readonly define: (
       accountId: AccountId,
       storeId: StoreId,
       metafields: ReadonlyArray<ExportedMetafield>
-    ) => Effect.Effect<void>
+    ) => Effect.Effect<boolean>
     /** Deletes the staged data of an import that was applied, discarded or failed. */
     readonly forget: (accountId: AccountId, importId: ImportId) => Effect.Effect<void>
     /** Deletes data that was staged more than 14 days ago. Returns the number of records. */
@@ -148,6 +148,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
             Effect.map(mintId(RecordId), (id) => ({ id, definition: definitionOf(metafield) }))
           )
           yield* repo.define(accountId, storeId, definitions)
+          return definitions.length > 0
         }),
         forget: repo.forget,
         forgetAbandoned: repo.forgetAbandoned

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Exit, Option } from "effect"
 import { makeCoalesced } from "../../src/access/Coalesced.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
 
@@ -56,6 +56,25 @@ describe("look-ups that share a run", () => {
           : Effect.as(Effect.sleep("300 millis"), new Map(keys.map((key) => [key, runs])))
       })
       assert.isTrue(Option.isSome(yield* find("a")))
+    })
+  )
+
+  it.scopedLive("a key that fails does not fail the other keys of its run", () =>
+    Effect.gen(function* () {
+      const begun: Array<ReadonlyArray<string>> = []
+      const find = yield* makeCoalesced((keys: ReadonlyArray<string>) => {
+        begun.push(keys)
+        const found = Effect.as(Effect.sleep("5 millis"), new Map(keys.map((key) => [key, key.toUpperCase()])))
+        return keys.includes("down") ? Effect.zipRight(found, Effect.die(new Unavailable())) : found
+      })
+      const exits = yield* Effect.all(
+        ["a", "down", "b", "b"].map((key) => Effect.exit(find(key))),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true, true])
+      assert.deepStrictEqual(begun, [["a"], ["down", "b"], ["down"], ["b"]])
     })
   )
 })

@@ -30,6 +30,8 @@ import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
+import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { FeedRepo } from "../../src/feed/FeedRepo.ts"
 import { defaultRules, HealthDimension, HealthSection } from "../../src/health/Health.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
@@ -47,6 +49,7 @@ import {
   ConsentId,
   DropId,
   EntityId,
+  ExportId,
   ImportId,
   nilUuid,
   RecordId,
@@ -326,7 +329,9 @@ const access = (round: number) =>
     yield* users.uncountAttempt("sign-in", hashes.attempt)
     yield* users.clearAttempts("sign-in", hashes.attempt)
     assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
-    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 0)
+    const leases = yield* LeasesRepo
+    assert.strictEqual(yield* leases.endOfGone, 0)
+    yield* leases.repairHints
     yield* users.keepServiceAddress(`https://pim-${round}.example`)
     assert.deepStrictEqual(yield* users.serviceAddress, Option.some(`https://pim-${round}.example`))
 
@@ -715,6 +720,27 @@ const jobs = Effect.gen(function* () {
   assert.isTrue(yield* deletion.finish(actor.accountId, { kind: "cli", id: null, name: null }))
 })
 
+const exporting = Effect.gen(function* () {
+  const exports = yield* ExportsRepo
+  const items = yield* ExportItemsRepo
+  yield* exports.inSnapshot(
+    Effect.gen(function* () {
+      yield* exports.head(accountId)
+      for (const kind of EntityKind.literals)
+        for (const after of [0, products - 100]) yield* exports.lines(accountId, kind, after, 100)
+      yield* exports.overview(accountId, firstStore)
+      yield* exports.metafields(accountId, firstStore)
+      for (const after of [0, products - 100]) yield* exports.products(accountId, firstStore, after, 100)
+    })
+  )
+  const id = yield* mintId(ExportId)
+  const item = { productId: product(1), revisions: { [product(1)]: 1 }, variants: [], media: [] }
+  yield* items.stage(accountId, id, 0, [item, { ...item, productId: product(2) }])
+  assert.strictEqual(yield* items.count(accountId, id), 2)
+  assert.lengthOf(yield* items.take(accountId, id, 1), 1)
+  assert.strictEqual(yield* items.forget, 0)
+})
+
 /** Tables of more rows than may be scanned, with their rows. */
 const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -769,6 +795,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* refreshing(round)
             yield* health(round)
             yield* jobs
+            yield* exporting
             yield* Migrations.pending
           }
           assert.deepStrictEqual(

@@ -63,17 +63,18 @@ for (const engine of engines) {
           SELECT (SELECT json_agg(e ORDER BY e.id) FROM entity e) AS entities,
                  (SELECT json_agg(v ORDER BY v.entity_id, v.store_id) FROM store_version v) AS versions,
                  (SELECT json_agg(g ORDER BY g.entity_id, g.media_id) FROM entity_media g) AS galleries,
-                 (SELECT json_agg(to_jsonb(a) - 'version' ORDER BY a.account_id) FROM account_state a) AS accounts,
+                 (SELECT json_agg(to_jsonb(a) - 'version' - 'feed_seq' ORDER BY a.account_id) FROM account_state a) AS accounts,
                  (SELECT json_agg(to_jsonb(s) - 'last_imported_at' ORDER BY s.id) FROM store s) AS stores`
         })
         /** What the record of an import moves: when its store was imported last, and so the version of the answers. */
         const recorded = (accountId: AccountId) =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
-            const [account] = yield* sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
+            const [account] = yield* sql`SELECT version, feed_seq FROM account_state WHERE account_id = ${accountId}`
             const stores = yield* (yield* Stores).list
             return {
               version: Number(account?.version),
+              changes: Number(account?.feed_seq),
               times: new Map(stores.map((store) => [store.domain, store.last_imported_at]))
             }
           })
@@ -375,6 +376,7 @@ for (const engine of engines) {
                 assert.deepInclude(again.summary, { created: 0, updated: 0, conflicts: 0 })
                 const is = yield* recorded(actor.accountId)
                 assert.strictEqual(is.version, was.version + 1)
+                assert.strictEqual(is.changes, was.changes + 1, "the store, for the time of its last import")
                 assert.isTrue((is.times.get(domain) ?? "") > (was.times.get(domain) ?? "~"))
                 assert.strictEqual(is.times.get(other), was.times.get(other))
               }
