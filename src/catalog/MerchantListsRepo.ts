@@ -104,6 +104,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   )
 }
 
+/** OFFSET 0: the look-ups by key of a window are not joined with whole tables. */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
   const stateConditions: Readonly<Record<MerchantState, (alias: Fragment) => Fragment>> = {
     live: (alias) => sql`AND ${alias}.last_publish_status = 'published' AND NOT ${alias}.pending_publish`,
@@ -122,6 +123,7 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
         : sql`AND ${storeId} = ANY (e.store_ids) AND EXISTS (
             SELECT FROM store_version v
             WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId} ${inState("v", state)}
+            OFFSET 0
           )`
     }
     ${needles.length === 0 ? sql`` : sql`AND ${sql.and(needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`))}`}`
@@ -132,7 +134,7 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
     vendor: isEmpty("vendor"),
     type: isEmpty("product_type"),
     tags: isEmpty("tags"),
-    picture: sql`NOT EXISTS (SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = w.id)`
+    picture: sql`NOT EXISTS (SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = w.id OFFSET 0)`
   })
   const chosen = (accountId: AccountId, filters: WindowFilters): ReadonlyArray<Fragment> => {
     const { hasOwnValues, productType, storeId, tag, vendor } = filters
@@ -147,6 +149,7 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
             sql`EXISTS (
               SELECT FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = w.id AND o.overrides <> '{}'
               ${storeId === undefined ? sql`` : sql`AND o.store_id = ${storeId}`}
+              OFFSET 0
             )`
           ])
     ]

@@ -474,6 +474,11 @@ describe("commands while a server holds the embedded database", () => {
     })
   })
 
+  test("status says that an embedded database has no nodes", async () => {
+    assert.deepStrictEqual(await json("status"), { nodes: [] })
+    assert.strictEqual((await run("status")).stdout, "The tables are not distributed over a cluster.\n")
+  })
+
   test("open the database themselves after the server was killed; its socket does not block the next server", async () => {
     await server.stop("SIGKILL")
     assert.isTrue(existsSync(join(DATA_DIR, "admin.sock")))

@@ -3,6 +3,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { statementsOf } from "../../src/database/SqlScript.ts"
@@ -145,6 +146,13 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
         assert.deepStrictEqual(yield* kinds, expectedKinds)
         assert.deepStrictEqual(yield* Distribution.distribute, [])
         assert.deepStrictEqual(yield* Migrations.run, [])
+        const nodes = yield* readNodes
+        assert.lengthOf(nodes, 2)
+        assert.isTrue(nodes.every(({ answers }) => answers))
+        assert.lengthOf(
+          nodes.flatMap(({ accounts }) => accounts),
+          8
+        )
         // Services that are built now find the tables distributed.
         yield* fill.pipe(Effect.provide(Layer.fresh(withServices)))
       })

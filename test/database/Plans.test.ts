@@ -165,7 +165,8 @@ const statesOf = ({ storeId }: Sample): ReadonlyArray<ListFilters> =>
 const merchantLists = ({ accountId, ids, storeId }: Sample) =>
   Effect.gen(function* () {
     const lists = yield* MerchantListsRepo
-    const page = { from: undefined, limit: 50, isNewestFirst: true, windowSize: 10_000 }
+    // As small beside this catalog as the pages' own window is beside a large one.
+    const page = { from: undefined, limit: 50, isNewestFirst: true, windowSize: products / 100 }
     for (const kind of EntityKind.literals)
       for (const filters of [
         {},
