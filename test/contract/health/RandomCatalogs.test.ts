@@ -34,7 +34,7 @@ import {
 } from "./Catalogs.ts"
 
 const catalogs = amount(3, 30)
-const plantedCatalogs = 60
+const plantedCatalogs = 400
 
 const exactly = <A, I>(schema: Schema.Schema<A, I>, value: unknown) =>
   Effect.orDie(Schema.decodeUnknown(schema, { onExcessProperty: "error", errors: "all" })(value))
