@@ -251,7 +251,7 @@ for (const engine of serviceEngines) {
               assert.deepStrictEqual(contents(copy), contents(yield* copyAll))
             }
             report(`copy on ${engine.name}`, { changes, entities: Object.keys(copy.entities).length })
-            assert.isAbove(changes, 150)
+            assert.isAbove(changes, 60)
             assert.isAbove(Object.keys(copy.entities).length, 5)
           }).pipe(actingAs(actor))
         })
