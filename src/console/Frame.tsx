@@ -122,7 +122,7 @@ const meanings = [
 ]
 
 const Help = () => (
-  <div class="panel" id="help" popover="auto">
+  <div class="panel" id="help" popover="auto" tabindex={0}>
     <h2>Keyboard</h2>
     <dl class="keys">
       {shortcuts.flatMap(({ does, keys }) => [
