@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { NotFound, Unavailable } from "../../src/model/Errors.ts"
 import { Catalog } from "../../src/testing/index.ts"
 import { addressOf, anyDatabase, ask, assertErrorPage, aUser, nodeOf } from "../oauth/PagesServer.ts"
@@ -10,12 +11,8 @@ const log = errorLog()
 
 const pages = addressOf().pipe(
   Layer.provideMerge(nodeOf()),
-  Layer.provide(
-    Layer.mock(Catalog, {
-      list: () => Effect.die(new Unavailable()),
-      kindOf: () => Effect.die(new NotFound())
-    })
-  ),
+  Layer.provide(Layer.mock(Catalog, { kindOf: () => Effect.die(new NotFound()) })),
+  Layer.provide(Layer.mock(MerchantLists, { page: () => Effect.die(new Unavailable()) })),
   Layer.provide(log.layer),
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(anyDatabase),
