@@ -9,7 +9,7 @@ import { type Job, JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, ExportId, StoreId } from "../model/Ids.ts"
 import { makeSavePublishStates } from "../publishing/PublishStateChanges.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -142,8 +142,7 @@ export class ExportJobs extends Context.Tag("catalog/ExportJobs")<
       return {
         publish: Effect.fn("ExportJobs.publish")(function* (storeId, id) {
           const { accountId } = yield* CurrentActor
-          const store = (yield* stores.list).find((each) => each.id === storeId)
-          if (store === undefined) return yield* new NotFound()
+          const store = yield* stores.find(storeId)
           yield* refuseWithPlatform(store)
           return yield* jobs.begin({
             kind: "export",

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { NotFound, type ValidationFailed } from "../model/Errors.ts"
+import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -106,8 +106,7 @@ export class Exports extends Context.Tag("catalog/Exports")<
 
       const csv = (storeId: StoreId, forPublish: boolean) =>
         Effect.gen(function* () {
-          const store = (yield* stores.list).find(({ id }) => id === storeId)
-          if (store === undefined) return yield* new NotFound()
+          const store = yield* stores.find(storeId)
           if (forPublish) yield* refuseWithPlatform(store)
           const exportId = forPublish ? yield* mintId(ExportId) : null
           return exporting(writeProducts(storeId, exportId))

@@ -238,8 +238,7 @@ const makePublishBatch = Effect.gen(function* () {
   return (masters: ReadonlyArray<OneVersion>, storeId: StoreId, isDryRun: boolean) =>
     Effect.gen(function* () {
       const ask = askOf(isDryRun)
-      const store = (yield* stores.list).find(({ id }) => id === storeId)
-      if (store === undefined) return yield* new NotFound()
+      const store = yield* stores.find(storeId)
       if (store.platform === "none") return yield* ValidationFailed.at("channel_ids", `${store.domain} ${noPlatform}`)
       const rows: Array<PublishedEntity> = []
       const requested = new Map<PublicationId, number>()

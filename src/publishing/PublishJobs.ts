@@ -4,7 +4,7 @@ import { type Job, JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
+import { type NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -172,8 +172,7 @@ export class PublishJobs extends Context.Tag("catalog/PublishJobs")<
         total: number
       ) =>
         Effect.gen(function* () {
-          const store = (yield* stores.list).find(({ id }) => id === storeId)
-          if (store === undefined) return yield* new NotFound()
+          const store = yield* stores.find(storeId)
           if (store.platform === "none") return yield* refuseWithoutPlatform(store)
           const { accountId } = yield* CurrentActor
           if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()

@@ -10,7 +10,7 @@ import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
-import { PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
@@ -62,6 +62,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
   {
     /** Ordered by domain. If a connection is limited to some stores, only these. */
     readonly list: Effect.Effect<ReadonlyArray<Store>, never, CurrentActor>
+    /** NotFound: no store of `list` has the id. */
+    readonly find: (id: StoreId) => Effect.Effect<Store, NotFound, CurrentActor>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
@@ -272,15 +274,22 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
   })
 
 /** Reads for the actor: the stores that the actor can use, and their publish states. */
-const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
-  list: Effect.gen(function* () {
+const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
+  const list = Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
-    const all = yield* list(accountId)
+    const all = yield* repo.list(accountId)
     return all.filter(({ id }) => includes(bounds, id))
-  }),
-  publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => publishCounts(accountId))
-})
+  })
+  return {
+    list,
+    find: Effect.fnUntraced(function* (id: StoreId) {
+      const store = (yield* list).find((each) => each.id === id)
+      return store === undefined ? yield* new NotFound() : store
+    }),
+    publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId))
+  }
+}
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 

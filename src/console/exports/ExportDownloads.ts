@@ -6,7 +6,7 @@ import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
-import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -53,12 +53,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = 
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
 
-    const storeOf = (given: Parameters) =>
-      Effect.gen(function* () {
-        const id = yield* idOf(StoreId, given)
-        const store = (yield* stores.list).find((each) => each.id === id)
-        return store === undefined ? yield* new NotFound() : store
-      })
+    const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
     const downloadCsv = ({ domain }: Store, parts: Parts) =>
       download(parts, `${domain}-products.csv`, "text/csv; charset=utf-8")

@@ -2,8 +2,7 @@ import { Effect } from "effect"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
-import { NotFound } from "../../model/Errors.ts"
-import { ImportId } from "../../model/Ids.ts"
+import { ImportId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
@@ -69,11 +68,10 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
       ),
       upload: withUpload((_, { file, form }) =>
         Effect.gen(function* () {
-          const id = form.get("store_id")
-          if (id === undefined) return yield* unsent("Choose the store that the file was exported from.")
+          if (form.get("store_id") === undefined)
+            return yield* unsent("Choose the store that the file was exported from.")
           if (file.content.length === 0) return yield* unsent("Choose a file that is not empty.")
-          const store = (yield* stores.list).find((each) => each.id === id)
-          if (store === undefined) return yield* new NotFound()
+          const store = yield* Effect.flatMap(idOf(StoreId, form, "store_id"), stores.find)
           const run = yield* Effect.catchTag(imports.startCsv(file, store.domain), "ValidationFailed", ({ issues }) =>
             unsent(`Not read: ${issues.map(({ message }) => message).join("; ")}.`)
           )

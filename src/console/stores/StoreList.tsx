@@ -68,12 +68,7 @@ export const storeList: Surface<Jobs | PublishJobs | Publishing | Stores | Visit
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
 
-    const storeOf = (given: Parameters) =>
-      Effect.gen(function* () {
-        const id = yield* idOf(StoreId, given)
-        const store = (yield* stores.list).find((each) => each.id === id)
-        return store === undefined ? yield* new NotFound() : store
-      })
+    const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
     /** The store that a form or query names. PageRefused: the store has no platform. */
     const openStoreOf = (given: Parameters) =>
