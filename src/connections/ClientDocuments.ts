@@ -4,9 +4,10 @@ import { mintId } from "../runtime/Identifiers.ts"
 import type { Parameters } from "./AuthorizationRequest.ts"
 import { isClientAddress, readClientAddress } from "./ClientAddress.ts"
 import { type ClientMetadata, readClientMetadata } from "./ClientMetadata.ts"
-import { DocumentUnread, fetchDocument, OutsideNetwork } from "./DocumentFetch.ts"
+import { DocumentUnread, fetchDocument } from "./DocumentFetch.ts"
 import { NotForwarded } from "./OAuthErrors.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
+import { OutsideNetwork } from "./OutsideRequest.ts"
 
 /** How long a document is cached, in seconds: the max-age of its response, clamped to these bounds. */
 const keptSeconds = { least: 300, most: 86_400 }

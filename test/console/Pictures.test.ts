@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Either, Layer, Option } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
-import { OutsideNetwork } from "../../src/connections/DocumentFetch.ts"
+import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { makePictureAddress } from "../../src/console/pictures/PictureAddresses.ts"
 import { fetchPicture, imageTypeOf, maxPictureBytes } from "../../src/console/pictures/PictureFetch.ts"
 import { DrawnPictures, Pictures } from "../../src/console/pictures/Pictures.ts"
@@ -81,11 +81,10 @@ describe("pictures of media", () => {
     Effect.gen(function* () {
       const host = yield* makeDocumentHost
       host.answers.set("/a.png", { body: png })
-      const repo = { cursorKey: Effect.succeed(key) } as unknown as CatalogRepo["Type"]
       const services = yield* Layer.build(
         Pictures.layer.pipe(
           Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)),
-          Layer.provide(Layer.succeed(CatalogRepo, repo))
+          Layer.provide(Layer.mock(CatalogRepo, { cursorKey: Effect.succeed(key) }))
         )
       )
       yield* Effect.gen(function* () {

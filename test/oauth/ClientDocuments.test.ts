@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { auth as auth2 } from "@modelcontextprotocol/client"
 import { auth } from "@modelcontextprotocol/sdk/client/auth.js"
 import { Context, Effect, Layer } from "effect"
-import { OutsideNetwork } from "../../src/connections/DocumentFetch.ts"
+import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { clientMemory, consentIn } from "./ClientMemory.ts"
 import {
   addressAt,

@@ -1,7 +1,7 @@
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
-import type { Network } from "../../src/connections/DocumentFetch.ts"
+import type { Network } from "../../src/connections/OutsideRequest.ts"
 import { loopbackRedirect } from "./ClientMemory.ts"
 import { redirectUri } from "./PagesServer.ts"
 
