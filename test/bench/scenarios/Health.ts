@@ -120,8 +120,10 @@ const changeProducts = async (client: pg.Client, accountId: string, title: strin
        WHERE v.account_id = $1 AND v.entity_id = p.id AND v.store_id = p.store_ids[1]
        RETURNING v.entity_id, p.n
      )
-     INSERT INTO change_note (account_id, version, entities, skus, moved)
-     SELECT a.account_id, a.version + c.n, ARRAY[c.entity_id], '{}', '[]' FROM account_state a, changed c WHERE a.account_id = $1`,
+     INSERT INTO change_note (account_id, version, last_seq, at, entities, skus, moved)
+     SELECT a.account_id, a.version + c.n, -(a.version + c.n), now(), ARRAY[c.entity_id], '{}', '[]'
+     FROM account_state a, changed c
+     WHERE a.account_id = $1`,
     [accountId, title, changesBetween]
   )
   await client.query("UPDATE account_state SET version = version + $2 WHERE account_id = $1", [
