@@ -37,6 +37,16 @@ class ServerIsStandby extends Error {
   readonly code = readOnlyCode
 }
 
+/**
+ * A node of a Citus cluster did not confirm a COMMIT, so the outcome is unknown. Citus itself only warns and answers COMMIT as if
+ * it had succeeded. It has the SQLSTATE "transaction resolution unknown".
+ */
+class CommitUnconfirmed extends Error {
+  readonly code = "08007"
+}
+
+const isUnconfirmedCommit = (warning: string) => warning.startsWith("failed to commit transaction on ")
+
 type Query = (error: Error | undefined, result: pg.QueryResult) => void
 
 /**
@@ -61,6 +71,10 @@ export class WatchedClient extends pg.Client {
       if (parameterName === "in_hot_standby" && parameterValue === "on")
         this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
     })
+    // A warning about a statement arrives before its result.
+    this.on("notice", ({ message = "" }) => {
+      if (isUnconfirmedCommit(message)) this.unconfirmed = new CommitUnconfirmed(message)
+    })
   }
 
   private readonly begin: string
@@ -80,6 +94,7 @@ export class WatchedClient extends pg.Client {
   /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
+  private unconfirmed: CommitUnconfirmed | undefined
 
   get isBusy(): boolean {
     return this.underWay > 0
@@ -120,11 +135,13 @@ export class WatchedClient extends pg.Client {
     const began = seconds === undefined ? 0 : performance.now()
     const watching = deadlineMillis === undefined ? undefined : watch(deadlineMillis, () => this.miss(deadlineMillis))
     this.underWay++
-    return (error, result) => {
+    return (failure, result) => {
+      const error = failure ?? this.unconfirmed
+      this.unconfirmed = undefined
       this.underWay--
       seconds?.add((performance.now() - began) / 1_000)
       if (watching !== undefined) unwatch(watching)
-      if (error !== undefined && error !== null) this.noteReadOnly(error)
+      if (error !== undefined) this.noteReadOnly(error)
       callback(error, result)
     }
   }

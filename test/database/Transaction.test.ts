@@ -53,6 +53,26 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
+      it.effect(
+        "takes a COMMIT that a node of a cluster did not confirm as unavailable, and goes on with the connection",
+        () =>
+          Effect.gen(function* () {
+            const { run } = yield* Transaction
+            const sql = yield* SqlClient.SqlClient
+            yield* sql.unsafe(`
+            CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RAISE WARNING 'failed to commit transaction on 127.0.0.1:5501'; RETURN NULL; END $$`)
+            yield* sql`
+            CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED
+              FOR EACH ROW EXECUTE FUNCTION warn()`
+            const exit = yield* Effect.exit(run(write(1, "a")))
+            yield* sql`DROP TRIGGER warn ON note`
+            assert.instanceOf(defectOf(exit), Unavailable)
+            yield* run(write(2, "b"))
+            assert.deepStrictEqual(yield* texts, ["a", "b"])
+          })
+      )
+
       it.effect("runs effects of afterCommit once after the commit, and none of a rollback", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
