@@ -51,6 +51,7 @@ const firstLink = async () => {
     const text = await readFile(join(data, "data", "first-start.txt"), "utf8").catch(() => "")
     const link = /http\S+set-password\S+/.exec(text)?.[0]
     if (link !== undefined && (await fetch(`${base}/healthz`).catch(() => undefined))?.ok) return link
+    // The file appears, and the port answers, some seconds after the start.
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
   throw new Error("the service did not start within two minutes")

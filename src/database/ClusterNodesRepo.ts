@@ -17,19 +17,18 @@ export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClie
   function* () {
     if (!(yield* isDistributed)) return []
     const sql = yield* SqlClient.SqlClient
-    const nodes = yield* sql<{ readonly address: string; readonly answers: boolean }>`
-    SELECT n.nodename || ':' || n.nodeport AS address,
-           n.groupid = 0 OR coalesce(citus_check_connection_to_node(n.nodename, n.nodeport), false) AS answers
-    FROM pg_dist_node n WHERE n.shouldhaveshards AND n.noderole = 'primary' ORDER BY n.groupid`
+    const nodes = yield* sql<Pick<ClusterNode, "address" | "answers">>`
+      SELECT n.nodename || ':' || n.nodeport AS address,
+             n.groupid = 0 OR coalesce(citus_check_connection_to_node(n.nodename, n.nodeport), false) AS answers
+      FROM pg_dist_node n
+      WHERE n.shouldhaveshards AND n.noderole = 'primary'
+      ORDER BY n.groupid`
     // The coordinator has a copy of this table, and of the places of all shards.
-    const accounts = yield* sql<{
-      readonly id: string
-      readonly name: string
-    }>`SELECT id, name FROM account ORDER BY name, id`
+    const accounts = yield* sql<ClusterNode["accounts"][number]>`SELECT id, name FROM account ORDER BY name, id`
     const places = yield* sql<{ readonly id: string; readonly address: string }>`
-    SELECT k.id, p.nodename || ':' || p.nodeport AS address
-    FROM unnest(${accounts.map(({ id }) => id)}::uuid[]) AS k (id)
-    JOIN pg_dist_shard_placement p ON p.shardid = get_shard_id_for_distribution_column('account_state', k.id)`
+      SELECT k.id, p.nodename || ':' || p.nodeport AS address
+      FROM unnest(${accounts.map(({ id }) => id)}::uuid[]) AS k (id)
+      JOIN pg_dist_shard_placement p ON p.shardid = get_shard_id_for_distribution_column('account_state', k.id)`
     const addressOf = new Map(places.map(({ address, id }) => [id, address]))
     return nodes.map((node) => ({ ...node, accounts: accounts.filter(({ id }) => addressOf.get(id) === node.address) }))
   }

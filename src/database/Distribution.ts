@@ -78,7 +78,7 @@ const tablesOf = (kind: TableKind) => Object.keys(tableKinds).filter((name) => t
 
 export const distributedTables: ReadonlyArray<string> = tablesOf("distributed")
 
-/** A number that nothing else in the database locks: whoever changes the schema holds it. */
+/** The key of the advisory lock that a process holds while it changes the schema. */
 export const schemaLock = 7_102_025
 
 /** The tables cannot be distributed, or the attempt was rolled back. `message` says what to do. */

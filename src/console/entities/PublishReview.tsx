@@ -34,7 +34,7 @@ const wordsOf = (error: RevisionConflict | ValidationFailed) =>
     ? "the draft has changed since you opened this page. Check the changes below, then publish again"
     : error.issues.map(({ message }) => message).join("; ")
 
-/** The review of what a publish of one entity changes, and its confirmation. */
+/** The page that shows what publishing one entity changes, and the form that publishes it. */
 export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
