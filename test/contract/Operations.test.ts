@@ -55,7 +55,7 @@ interface World {
 
 /** An answer is what the definition promises, with nothing left over. */
 const promised = <A, I>(schema: Schema.Schema<A, I>, items: unknown) =>
-  Effect.map(Schema.decodeUnknown(Schema.Array(schema), { onExcessProperty: "error" })(items), () => undefined)
+  Effect.asVoid(Schema.decodeUnknown(Schema.Array(schema), { onExcessProperty: "error" })(items))
 
 const missing = <A, E extends { readonly _tag: string; readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.flip(effect), ({ _tag, message }) =>

@@ -462,10 +462,9 @@ for (const engine of serviceEngines) {
             const masters = yield* Effect.forEach(ids, (master_id) =>
               Effect.map(revisionOf(master_id), (draft_revision) => ({ master_id, draft_revision }))
             )
-            const answers = yield* Effect.all(
-              [masters, [...masters].reverse(), masters, [...masters].reverse()].map((each) =>
-                publish({ masters: each, channel_ids: [store.id] })
-              ),
+            const answers = yield* Effect.forEach(
+              [masters, [...masters].reverse(), masters, [...masters].reverse()],
+              (each) => publish({ masters: each, channel_ids: [store.id] }),
               { concurrency: "unbounded" }
             )
             const rows = answers.flatMap(({ masters = [] }) => masters)

@@ -144,10 +144,9 @@ const raceRevisions = Effect.gen(function* () {
       for (let revision = from; revision < end; revision++) {
         yield* apply([CatalogChange.SetAttributes({ entityId: id, values: { alt: `Revision ${revision}` } })])
         // Two clients at once: they share one publication.
-        const [one, two] = yield* Effect.all(
-          publishers.map((each) =>
-            Effect.flatMap(Publishing, ({ request }) => request(id, store.id)).pipe(Effect.provide(each))
-          ),
+        const [one, two] = yield* Effect.forEach(
+          publishers,
+          (each) => Effect.flatMap(Publishing, ({ request }) => request(id, store.id)).pipe(Effect.provide(each)),
           { concurrency: "unbounded" }
         )
         if (one !== undefined && two !== undefined && "publicationId" in one && "publicationId" in two)

@@ -46,7 +46,7 @@ const shown = (accountId: AccountId, storeIds: ReadonlyArray<StoreId>) =>
             const pages: Array<unknown> = []
             for (let page = 1; ; page++) {
               const found = yield* Effect.flatten(repo.issues(accountId, { ...filter, page, pageSize: 11 })).pipe(
-                Effect.catchAll(() => Effect.succeed({ rows: [], hasNext: false }))
+                Effect.orElseSucceed(() => ({ rows: [], hasNext: false }))
               )
               pages.push(found.rows)
               if (!found.hasNext) return [section, storeId, locale, rows, pages]
