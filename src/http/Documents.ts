@@ -2,6 +2,7 @@ import { HttpApiBuilder, HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect } from "effect"
 import { openApiPath } from "../api/openapi/OpenApiDocument.ts"
 import { RestApi } from "../api/RestApi.ts"
+import { toLasting } from "./fast/KnownAnswer.ts"
 import { openRoute } from "./RouteTable.ts"
 
 export const documentationPath = "/docs"
@@ -10,7 +11,7 @@ export const documentRoutes = [openRoute(openApiPath), openRoute(documentationPa
 
 /** Caches a response from its first request on. Uninterruptible: if that client disconnects, the cache must not keep the interruption. */
 const once = (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
-  Effect.cached(Effect.uninterruptible(response))
+  Effect.cached(Effect.uninterruptible(Effect.flatMap(response, toLasting)))
 
 /** Serves the OpenAPI document and the page that shows it. They are made at their first request, to keep the start short. */
 export const Documents = HttpApiBuilder.Router.use((router) =>

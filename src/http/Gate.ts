@@ -15,9 +15,10 @@ import type { Tracing } from "../telemetry/Tracing.ts"
 import { chargeTo } from "./BodiesInFlight.ts"
 import { readJson, withJson } from "./Body.ts"
 import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
+import { type Coding, codingFor } from "./Compression.ts"
 import { answerFailure, errorResponse } from "./Envelope.ts"
 import { AnswerCache } from "./fast/AnswerCache.ts"
-import { type KnownAnswer, knownAnswerOf, sendKnown, sendWhole } from "./fast/KnownAnswer.ts"
+import { type KnownAnswer, knownAnswerOf, mustCompress, sendKnown, sendWhole, withCoding } from "./fast/KnownAnswer.ts"
 import { readinessPath } from "./Health.ts"
 import { carry, extendTime, type Passage, type Refuse } from "./Passage.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
@@ -35,7 +36,7 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 interface GatePassage extends Passage {
   /** The route and the input that it decodes: the body, or the target with its parameters. Undefined until then. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
-  /** Set if the answer may be cached: its account, its target, and the account's version before it was read. */
+  /** Set if the answer may be, or is, cached: its account, its target, and the account's version before it was read. */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The answer, if it is a 200 with its whole body in memory. */
   known: KnownAnswer | undefined
@@ -73,6 +74,11 @@ const refusedKeys = metrics.credentialRefusals.of("rest")
 /** The response for the library when the gate itself writes the answer to Node's response. */
 const sent = HttpServerResponse.empty({ status: 200 })
 
+/** Ends the time limit of a request that is about to be answered. */
+const unwatchPassage = ({ watching }: Passage) => {
+  if (watching !== undefined) unwatch(watching)
+}
+
 /** Makes the last step of every request: caches the answer if that is allowed, adds the headers and sends it. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   /** Keeps a 200 in the passage, to send it, and in the cache for later requests if that is allowed. */
@@ -84,22 +90,37 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
       cache.remember(reading.accountId, reading.target, passage.known)
   }
 
+  /** Compresses the body of a known answer, keeps it beside the answer if that is cached, and sends it. */
+  const sendCompressed = (passage: GatePassage, known: KnownAnswer, coding: Coding, standing: Standing) =>
+    Effect.map(withCoding(known, coding), (coded) => {
+      const { reading } = passage
+      if (reading !== undefined) cache.replace(reading.accountId, reading.target, known, coded)
+      unwatchPassage(passage)
+      sendKnown(passage.request, passage.id, coded, coding, standing)
+      return sent
+    })
+
   const answer = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse, standing: Standing) => {
-    if (passage.known === undefined) return withHeaders(passage, response, standing)
-    sendKnown(passage.request, passage.id, passage.known, standing)
-    return sent
+    const { id, known, request } = passage
+    const coding = known && codingFor(request, known.body)
+    if (known !== undefined && coding !== undefined && mustCompress(request, known, coding))
+      return sendCompressed(passage, known, coding, standing)
+    unwatchPassage(passage)
+    if (known === undefined) return Effect.succeed(withHeaders(passage, response, standing))
+    sendKnown(request, id, known, coding, standing)
+    return Effect.succeed(sent)
   }
 
   return (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
-    if (passage.watching !== undefined) unwatch(passage.watching)
     if (passage.refuse !== undefined) {
+      unwatchPassage(passage)
       const marked = HttpServerResponse.setHeader(response, "x-request-id", passage.id)
       return Effect.succeed(sendWhole(passage.request, marked) ? sent : marked)
     }
     note(passage, response)
     return passage.standing === undefined
-      ? Effect.map(budget.untouched, (standing) => answer(passage, response, standing))
-      : Effect.succeed(answer(passage, response, passage.standing))
+      ? Effect.flatMap(budget.untouched, (standing) => answer(passage, response, standing))
+      : answer(passage, response, passage.standing)
   }
 }
 
@@ -163,13 +184,13 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
         const target = withoutBlanks(request.originalUrl)
         if (route.method === "GET" && !route.isLive) {
+          passage.reading = { accountId, target, version: accountVersion }
           passage.known = cache.find(accountId, target, accountVersion)
           if (passage.known !== undefined) {
             cacheHits.add(1)
             return Effect.succeed(sent)
           }
           cacheMisses.add(1)
-          passage.reading = { accountId, target, version: accountVersion }
         }
         passage.actor = { _tag: "Key", accountId, keyId }
         if (route.bodyLimitBytes !== undefined) {

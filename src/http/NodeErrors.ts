@@ -6,7 +6,7 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { ExpectationFailed, HeadersTooLarge, RequestTimeout, UriTooLong } from "../api/RequestErrors.ts"
 import type { Standing } from "../budgets/RateBudget.ts"
 import { ValidationFailed } from "../model/Errors.ts"
-import { rateHeaders } from "./CommonHeaders.ts"
+import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
 import { countUnread } from "./RequestLog.ts"
 
@@ -57,8 +57,7 @@ const answerOf = (error: ApiError, standing: Standing) => {
     headers: {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
-      "cache-control": "private, no-cache",
-      vary: "Authorization",
+      ...commonHeaders,
       ...rateHeaders(standing),
       "x-request-id": requestId,
       connection: "close"

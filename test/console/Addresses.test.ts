@@ -22,6 +22,17 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     })
   )
 
+  it.effect("and every other page is sent as it is: its size must not tell of the secrets in it", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      for (const path of ["/nowhere", "/stores"]) {
+        const page = yield* ask(path, { cookie, headers: { ...browser, "accept-encoding": "br, gzip" } })
+        assert.isAbove(page.text.length, 1_024)
+        assert.isNull(page.headers.get("content-encoding"))
+      }
+    })
+  )
+
   it.effect("has the colours that the browser has chosen", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()

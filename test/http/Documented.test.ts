@@ -97,7 +97,7 @@ describe("an answer that the document does not describe", () => {
   const headers = {
     "content-type": "application/json",
     "cache-control": "private, no-cache",
-    vary: "Authorization",
+    vary: "Authorization, Accept-Encoding",
     etag: '"x"',
     "x-ratelimit-limit": "120",
     "x-ratelimit-remaining": "119",

@@ -57,7 +57,15 @@ const checkOf = (key: string, schema: object): Check => {
   return check
 }
 
-const transport = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding", "content-type"])
+const transport = new Set([
+  "connection",
+  "content-encoding",
+  "content-length",
+  "date",
+  "keep-alive",
+  "transfer-encoding",
+  "content-type"
+])
 
 const templates = Object.keys(document.paths).map((path) => ({
   path,

@@ -1,5 +1,6 @@
 import { Agent, type IncomingHttpHeaders, request as nodeRequest } from "node:http"
 import { connect } from "node:net"
+import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { HttpServer } from "@effect/platform"
 import { assert } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
@@ -29,7 +30,25 @@ export const MemoryServer = serverWith().pipe(Layer.provideMerge(TestServices))
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
+  /** The body, without its content coding. */
   readonly text: string
+}
+
+/** An answer with the bytes of its body as it was sent. */
+export interface SizedAnswer extends Answer {
+  readonly bytes: number
+}
+
+const decoders: { readonly [coding: string]: (body: Buffer) => Buffer } = {
+  br: brotliDecompressSync,
+  gzip: gunzipSync
+}
+
+/** A body without its content coding. The answer to HEAD names a coding and has no body. */
+const decoded = (body: Buffer, coding: string | undefined): Buffer => {
+  if (coding === undefined || body.length === 0) return body
+  const decode = decoders[coding] ?? assert.fail(`unknown coding ${coding}`)
+  return decode(body)
 }
 
 export interface Asked {
@@ -50,7 +69,7 @@ const agent = new Agent({ keepAlive: true })
 /** Sends a request; the target goes out as it is, and the answer is held against the document. */
 export const ask = (target: string, { body, headers = {}, method = "GET", token }: Asked = {}) =>
   Effect.flatMap(port, (portNumber) =>
-    Effect.async<Answer>((resume) => {
+    Effect.async<SizedAnswer>((resume) => {
       const sent = nodeRequest({
         host: "127.0.0.1",
         port: portNumber,
@@ -69,10 +88,12 @@ export const ask = (target: string, { body, headers = {}, method = "GET", token 
         const chunks: Array<Buffer> = []
         received.on("data", (chunk: Buffer) => chunks.push(chunk))
         received.on("end", () => {
+          const body = Buffer.concat(chunks)
           const answer = {
             status: received.statusCode ?? 0,
             headers: received.headers,
-            text: Buffer.concat(chunks).toString()
+            text: decoded(body, received.headers["content-encoding"]).toString(),
+            bytes: body.length
           }
           resume(
             Effect.as(
@@ -182,7 +203,7 @@ export const assertHeaders = (answer: Answer, others: ReadonlyArray<string>) => 
   const { headers } = answer
   assert.deepStrictEqual(headerNames(answer), [...onEvery, ...others].sort())
   assert.strictEqual(headers["cache-control"], "private, no-cache")
-  assert.strictEqual(headers.vary, "Authorization")
+  assert.strictEqual(headers.vary, "Authorization, Accept-Encoding")
   assert.strictEqual(headers["x-ratelimit-limit"], "120")
   assert.match(String(headers["x-ratelimit-remaining"]), /^\d{1,3}$/)
   assert.match(String(headers["x-ratelimit-reset"]), /^\d+$/)

@@ -97,6 +97,7 @@ const header = fc.tuple(
     "Accept",
     "If-None-Match",
     "Content-Type",
+    "Accept-Encoding",
     "Content-Encoding",
     "Cookie",
     "Origin",

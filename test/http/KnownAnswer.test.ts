@@ -29,7 +29,7 @@ const app = Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
   }
   if (request.url === "/library-whole") return HttpServerResponse.setHeader(made, "x-request-id", id)
   if (request.url === "/known") {
-    sendKnown(request, id, known, standing)
+    sendKnown(request, id, known, undefined, standing)
     return HttpServerResponse.empty({ status: 200 })
   }
   const headers = { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id, etag: known.etag }

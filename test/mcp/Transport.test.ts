@@ -82,6 +82,19 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
+  it.effect("answers are sent as they are, whatever coding is asked for", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      const plain = yield* ask({ ...list, token })
+      const answer = yield* ask({ ...list, token, headers: { ...list.headers, "accept-encoding": "br, gzip" } })
+      assert.strictEqual(answer.status, 200)
+      assert.isAbove(answer.text.length, 1_024)
+      assert.isUndefined(answer.headers["content-encoding"])
+      assert.strictEqual(answer.text, plain.text)
+      assert.strictEqual(answer.headers.etag, plain.headers.etag)
+    })
+  )
+
   it.effect("other methods: 405 before authentication", () =>
     Effect.gen(function* () {
       const token = yield* aToken

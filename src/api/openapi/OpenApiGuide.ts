@@ -35,6 +35,10 @@ again with \`updated_since\`. Lists without a \`cursor\` parameter are complete:
 Every 200 has an \`ETag\`. Send it as \`If-None-Match\` on the same URL: if nothing changed, the response is 304 without a body. It
 counts as one request of the budget. \`HEAD\` works wherever \`GET\` does.
 
+## Compression
+A 200 of more than 1 KiB is compressed if \`Accept-Encoding\` names \`br\` or \`gzip\`. Its \`ETag\` is then weak: \`W/\` and the tag of the
+body as it is. Either form in \`If-None-Match\` gives 304, with or without compression. Errors are never compressed.
+
 ## Budgets
 A key may send 120 requests a minute, and all keys of an account together 240, unless the operator set other sizes. A window
 of 60 seconds opens with its first request. Every response has \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and

@@ -39,13 +39,13 @@ export const headers = {
     example: "private, no-cache"
   },
   Vary: {
-    description: "Responses differ by credential.",
+    description: "Responses differ by credential and by the content coding that was asked for.",
     required: true,
-    schema: { type: "string", enum: ["Authorization"] },
-    example: "Authorization"
+    schema: { type: "string", enum: ["Authorization, Accept-Encoding"] },
+    example: "Authorization, Accept-Encoding"
   },
   ETag: {
-    description: "Strong tag of the body: send it as `If-None-Match`.",
+    description: "Tag of the body: send it as `If-None-Match`. It is weak (`W/`) if the body is compressed.",
     required: true,
     schema: { type: "string" },
     example: entityTagExample

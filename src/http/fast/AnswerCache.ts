@@ -16,7 +16,8 @@ export class AnswerCache {
   private readonly answers = new LRUCache<string, KnownAnswer>({
     maxSize: maxBytes,
     maxEntrySize: maxAnswerBytes,
-    sizeCalculation: ({ body }, key) => body.length + key.length
+    sizeCalculation: ({ body, compressed: { br, gzip } }, key) =>
+      body.length + (br?.length ?? 0) + (gzip?.length ?? 0) + key.length
   })
 
   /** Hashes of recently requested keys. An array of fixed size (a power of two), so that a request allocates nothing. */
@@ -34,6 +35,12 @@ export class AnswerCache {
     const place = hash & (this.asked.length - 1)
     if (this.asked[place] === hash) this.answers.set(key, answer)
     else this.asked[place] = hash
+  }
+
+  /** Replaces an answer by one with another coding of its body, if it is still cached. */
+  replace(accountId: AccountId, target: string, answer: KnownAnswer, coded: KnownAnswer): void {
+    const key = `${accountId} ${target}`
+    if (this.answers.peek(key) === answer) this.answers.set(key, coded)
   }
 }
 

@@ -1,7 +1,9 @@
 import { Cookies, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect } from "effect"
 import type { Standing } from "../../budgets/RateBudget.ts"
 import { commonHeaders } from "../CommonHeaders.ts"
+import { type Coding, compress } from "../Compression.ts"
 import { etagOf, isKnown } from "../Conditional.ts"
 
 /** A 200 without the headers of a single request. `version`: the account's version, read before the answer. */
@@ -12,6 +14,8 @@ export interface KnownAnswer {
   readonly contentType: string
   /** The Content-Security-Policy of a page. */
   readonly contentSecurityPolicy: string | undefined
+  /** The body in the codings that were asked for so far. */
+  readonly compressed: { readonly [coding in Coding]?: Buffer }
 }
 
 /** The bytes of an answer's body. Undefined: it has no body, or the body is a stream. */
@@ -26,11 +30,16 @@ export const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer
   }
 }
 
+/** Answers of responses that never change, by the response's body. */
+const lasting = new WeakMap<object, KnownAnswer>()
+
 /** Makes a KnownAnswer of a 200. Undefined for any other answer. */
 export const knownAnswerOf = (
   response: HttpServerResponse.HttpServerResponse,
   version: number
-): KnownAnswer | undefined => {
+): KnownAnswer | undefined => lasting.get(response.body) ?? newAnswerOf(response, version)
+
+const newAnswerOf = (response: HttpServerResponse.HttpServerResponse, version: number): KnownAnswer | undefined => {
   const body = response.status === 200 ? bytesOf(response) : undefined
   return body === undefined
     ? undefined
@@ -39,21 +48,56 @@ export const knownAnswerOf = (
         body,
         etag: etagOf(body),
         contentType: response.headers["content-type"] ?? "",
-        contentSecurityPolicy: response.headers["content-security-policy"]
+        contentSecurityPolicy: response.headers["content-security-policy"],
+        compressed: {}
       }
 }
 
-/** Sends a known answer, or 304, on Node's response. Does nothing if the request exceeded its time limit and was answered. */
+/** The answer with its body in a coding too. */
+export const withCoding = (answer: KnownAnswer, coding: Coding): Effect.Effect<KnownAnswer> =>
+  Effect.map(compress(answer.body, coding), (body) => ({
+    ...answer,
+    compressed: { ...answer.compressed, [coding]: body }
+  }))
+
+/** Hashes and compresses the body of a response once, for all requests that get this response. */
+export const toLasting = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<typeof response> => {
+  const answer = newAnswerOf(response, 0)
+  return answer === undefined
+    ? Effect.succeed(response)
+    : withCoding(answer, "br").pipe(
+        Effect.flatMap((compressed) => withCoding(compressed, "gzip")),
+        Effect.map((compressed) => {
+          lasting.set(response.body, compressed)
+          return response
+        })
+      )
+}
+
+/** Whether the answer's body has to be compressed before it can be sent to this request. */
+export const mustCompress = (
+  request: HttpServerRequest.HttpServerRequest,
+  { compressed, etag }: KnownAnswer,
+  coding: Coding
+): boolean => compressed[coding] === undefined && !isKnown(request, etag)
+
+/**
+ * Sends a known answer, or 304, on Node's response. Does nothing if the request exceeded its time limit and was answered. A
+ * compressed body has the same ETag as a weak one: `If-None-Match` compares tags without `W/`, so a client that asks without
+ * compression next time gets its 304 too.
+ */
 export const sendKnown = (
   request: HttpServerRequest.HttpServerRequest,
   requestId: string,
-  { body, contentSecurityPolicy, contentType, etag }: KnownAnswer,
+  { body, compressed, contentSecurityPolicy, contentType, etag }: KnownAnswer,
+  coding: Coding | undefined,
   { limit, remaining, resetAtSeconds, scope }: Standing
 ): void => {
   const isFresh = isKnown(request, etag)
+  const sent = (coding && compressed[coding]) ?? body
   const headers = [
     "etag",
-    etag,
+    coding === undefined ? etag : `W/${etag}`,
     "cache-control",
     commonHeaders["cache-control"],
     "vary",
@@ -69,12 +113,13 @@ export const sendKnown = (
     "x-request-id",
     requestId
   ]
-  if (!isFresh) headers.push("content-type", contentType, "content-length", String(body.length))
+  if (!isFresh) headers.push("content-type", contentType, "content-length", String(sent.length))
+  if (!isFresh && coding !== undefined) headers.push("content-encoding", coding)
   if (!isFresh && contentSecurityPolicy !== undefined) headers.push("content-security-policy", contentSecurityPolicy)
   const response = toServerResponse(request)
   if (response.writableEnded) return
   response.writeHead(isFresh ? 304 : 200, headers)
-  response.end(isFresh ? undefined : body)
+  response.end(isFresh ? undefined : sent)
 }
 
 /**
