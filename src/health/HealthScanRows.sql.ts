@@ -58,7 +58,7 @@ export const BlockCount = Schema.Struct({
 })
 export type BlockCount = typeof BlockCount.Type
 
-/** The data that one step of a scan read and the changes that it made, in one statement. */
+/** The data that one step of a scan read, the rows that it found, and the changes of the counts. */
 export const Stepped = Schema.Struct({
   version: Schema.Number,
   /** The linked stores of the scan, by domain. */
@@ -68,7 +68,9 @@ export const Stepped = Schema.Struct({
   /** Changes of the blocks below `reached`. */
   blocks: Schema.Array(BlockCount),
   /** Number of entities in the new range. */
-  scanned: Schema.Number
+  scanned: Schema.Number,
+  /** The new rows as JSON, for `makeInsertRows`. Null: there are none. */
+  found: Schema.NullOr(Schema.String)
 })
 export type Stepped = typeof Stepped.Type
 
@@ -141,8 +143,9 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
 const subjectColumns = "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids"
 
 /**
- * One step of a scan in one statement, so that all its reads see the same moment. It updates the rows of entities below
- * `reached` with the notes after `version`, and adds rows for the entities from `reached` up to `end`.
+ * One step of a scan in one statement, so that all its reads see the same moment. It deletes the rows of the entities below
+ * `reached` that notes after `version` name, and finds their new rows and those of the entities from `reached` up to `end`.
+ * `makeInsertRows` inserts them: a Citus cluster runs a statement with an INSERT in WITH in pieces, which see different moments.
  */
 export const makeStep = (sql: SqlClient) => {
   const scans = makeHealthScans(sql)
@@ -200,23 +203,10 @@ export const makeStep = (sql: SqlClient) => {
           ${scans[dimension]({ accountId, keys, rules })}
         ), removed AS (
           DELETE FROM health_issue i
-          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
-            SELECT o.ctid
-            FROM dirty d
-            CROSS JOIN unnest(${[...sectionsIn(dimension)]}::text[]) AS s (name)
-            CROSS JOIN LATERAL (
-              SELECT o.ctid FROM health_issue o
-              WHERE o.account_id = ${accountId} AND o.base = ${base} AND o.section = s.name AND o.entity_id = d.id OFFSET 0
-            ) o
-          ))
+          -- Arrays, so that rows are looked up by key: the planner does not know how many entities are dirty.
+          WHERE i.account_id = ${accountId} AND i.base = ${base} AND i.section = ANY(${[...sectionsIn(dimension)]}::text[])
+            AND i.entity_id = ANY(ARRAY(SELECT d.id FROM dirty d))
           RETURNING i.section, i.entity_id, i.store_id, i.locale, i.fields
-        ), written AS (
-          INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
-          SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
-                 coalesce(f.locale, ''), f.fields, f.shown
-          FROM account_state own CROSS JOIN found f
-          -- After the deletion, because some of these rows are the same.
-          WHERE own.account_id = ${accountId} AND (SELECT count(*) FROM removed) >= 0
         ), signed AS MATERIALIZED (
           SELECT -1 AS sign, r.section, r.entity_id, r.store_id, r.locale, r.fields FROM removed r
           UNION ALL
@@ -255,11 +245,24 @@ export const makeStep = (sql: SqlClient) => {
                  GROUP BY r.section, l.store_id, l.locale, r.block
                  HAVING sum(r.sign) <> 0
                ) AS blocks,
-               ${reached === null ? sql`0` : sql`(SELECT count(*) FROM subject s WHERE ${inRange(sql`s.id`)})`} AS scanned
+               ${reached === null ? sql`0` : sql`(SELECT count(*) FROM subject s WHERE ${inRange(sql`s.id`)})`} AS scanned,
+               (SELECT json_agg(f)::text FROM found f) AS found
         ${sql.literal(`${planCustom} ${readsAll}`)}`
     }
   })
 }
+
+/** Inserts the rows that a step found. */
+export const makeInsertRows = (sql: SqlClient) => (accountId: AccountId, base: number, found: string) =>
+  sql`
+  INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
+  SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
+         coalesce(f.locale, ''), f.fields, f.shown
+  FROM account_state own
+  CROSS JOIN json_to_recordset(${found}::json) AS f (
+    section text, entity_id uuid, entity_type text, title text, store_id uuid, locale text, fields text[], shown jsonb
+  )
+  WHERE own.account_id = ${accountId}`
 
 /**
  * Divides the rows of a range into blocks of `rowsPerBlock` rows, and counts the rows by block and list. The first

@@ -15,6 +15,7 @@ import { type Counts, isChecked, isScanned, populationOf, resultOf, unusedOnNoSt
 import {
   LinkedStore,
   makeDivideRows,
+  makeInsertRows,
   makeStep,
   type Population,
   type RowCount,
@@ -81,6 +82,7 @@ export const makeScan = (
 ): Context.Tag.Service<HealthRepo>["scan"] => {
   const nextRun = makeNextRun(sql)
   const step = makeStep(sql)
+  const insertRows = makeInsertRows(sql)
   const divideRows = makeDivideRows(sql, rowsPerBlock)
   const replaceSnapshots = makeReplaceSnapshots(sql)
   const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
@@ -145,6 +147,7 @@ export const makeScan = (
       })
       // Rows from earlier steps depend on the stores as they were then.
       if (!keepsStores(scan.dimension, linked, stepped.stores)) return yield* Effect.fail(new StoresChanged())
+      if (stepped.found !== null) yield* insertRows(accountId, base.base, stepped.found)
       const starts = yield* divide(scan, base, end, stepped)
       const next: HealthBase = {
         ...base,
