@@ -16,6 +16,7 @@ import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { UserId } from "../../src/model/Ids.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
 import { engines } from "../support/TestDatabase.ts"
 
@@ -64,7 +65,10 @@ const anImport = Effect.gen(function* () {
     actor,
     csv: imports.csv(file, "us.example", quiet).pipe(actingAs(actor)),
     /** Lets the lease of the account's import run out. */
-    expire: sql`UPDATE import_run SET lease_until = app_now() WHERE account_id = ${actor.accountId}`,
+    expire: Effect.zipRight(
+      sql`UPDATE import_run SET lease_until = app_now() WHERE account_id = ${actor.accountId}`,
+      hintImport(actor.accountId)
+    ),
     newest: Effect.flatMap(actingAs(actor)(imports.list), ([run]) => Effect.fromNullable(run)),
     isWritable: anEntity("media", { alt: "free" }).pipe(actingAs(actor))
   }
@@ -138,9 +142,7 @@ for (const engine of engines)
           const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
           yield* Effect.promise(() => once(child, "spawn"))
           const childName = yield* holderNameOf(child.pid ?? 0)
-          const heldBy = (name: string) => sql`
-            UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour', leased_by = ${name}
-            WHERE account_id = ${actor.accountId} AND id = ${id}`
+          const heldBy = (name: string) => leaveImport(actor.accountId, 3_600, { leasedBy: name, runId: id })
           // A process of another container with the same pid, one of another boot, and this one.
           const [place = "", pid, start] = childName.split(" ")
           const others = [
@@ -175,10 +177,7 @@ for (const engine of engines)
           assert.deepStrictEqual(ended, [{ ended: true }])
           // A later process with the same pid.
           const again = yield* csv
-          yield* sql`
-            UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour',
-                   leased_by = ${`${place} ${process.pid} ${start}`}
-            WHERE account_id = ${actor.accountId} AND id = ${again.id}`
+          yield* leaveImport(actor.accountId, 3_600, { leasedBy: `${place} ${process.pid} ${start}`, runId: again.id })
           assert.strictEqual(yield* leases.endOfGone, 1)
           assert.strictEqual(yield* imports.resume(Option.none()), 1)
         })
@@ -187,7 +186,6 @@ for (const engine of engines)
       it.effect("of any other process end if only one process can have the database", () =>
         Effect.gen(function* () {
           const { actor, csv, imports } = yield* anImport
-          const sql = yield* SqlClient.SqlClient
           const { id } = yield* csv
           const alone = onlyHolder()
           const ended = Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone).pipe(
@@ -198,9 +196,7 @@ for (const engine of engines)
             [alone.name, 0],
             ["unknown", 1]
           ] as const) {
-            yield* sql`
-              UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour', leased_by = ${name}
-              WHERE account_id = ${actor.accountId} AND id = ${id}`
+            yield* leaveImport(actor.accountId, 3_600, { leasedBy: name, runId: id })
             assert.strictEqual(yield* ended, count)
           }
           assert.strictEqual(yield* imports.resume(Option.none()), 1)

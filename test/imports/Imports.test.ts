@@ -20,6 +20,7 @@ import {
   Stores
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
+import { leaveImport } from "../support/PlantedLeases.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "imports-"))
@@ -550,9 +551,8 @@ for (const engine of engines) {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
               const imports = yield* Imports
-              const sql = yield* SqlClient.SqlClient
               const { id } = yield* imports.csv(us, "us.example", quiet)
-              yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() - interval '1 second' WHERE id = ${id}`
+              yield* leaveImport(actor.accountId, -1)
               assert.strictEqual(yield* imports.resume(Option.none()), 1)
               assert.deepInclude(yield* imports.get(id), { phase: "applied", applied: 2 })
               assert.strictEqual(yield* imports.resume(Option.none()), 0)
