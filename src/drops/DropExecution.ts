@@ -15,6 +15,7 @@ import { Publishing } from "../publishing/Publishing.ts"
 import { makeLockTargets } from "../publishing/PublishLocks.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
+import { traceWork } from "../telemetry/Tracing.ts"
 import {
   type DropEffect,
   type DueStep,
@@ -204,6 +205,7 @@ export const makeDropExecution = Effect.gen(function* () {
         })
       )
       .pipe(
+        traceWork(`drop ${due.step}`, { "catalog.account_id": due.accountId, "catalog.drop_id": due.id }),
         Effect.tap((isDone) => (isDone ? faults.at(isSettling ? "dropSettled" : "dropMoved") : Effect.void)),
         Effect.catchAllCause((cause) =>
           Effect.as(Effect.logWarning(`Step ${due.step} of drop ${due.id} failed`, cause), false)

@@ -5,6 +5,8 @@ import { CurrentActor } from "../model/Actor.ts"
 import { Unavailable } from "../model/Errors.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { metrics, timed } from "../telemetry/Metrics.ts"
+import { traceWork } from "../telemetry/Tracing.ts"
 import { isOpen, type Job } from "./Job.ts"
 import type { AnyJobKind } from "./JobKind.ts"
 import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
@@ -107,7 +109,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job), "ended" as const)
         const start = yield* Clock.currentTimeMillis
         for (let size = kind.sizes.first, before = start; ; ) {
-          const result = yield* Effect.either(step(job, kind, size))
+          const result = yield* timed(metrics.jobStepSeconds.of(kind.name), Effect.either(step(job, kind, size)))
           if (Either.isLeft(result)) {
             const { next, why } = result.left
             return yield* Effect.as(repo.fail(job, { why, next }), "ended" as const)
@@ -123,6 +125,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
           if (now - start >= turn) return yield* Effect.as(release(job, 0, null, false), "again" as const)
         }
       }).pipe(
+        traceWork(`job ${job.kind}`, { "catalog.account_id": job.accountId, "catalog.job_id": job.id }),
         // A process that is being stopped releases the job immediately.
         Effect.onInterrupt(() => release(job, 0, null, false)),
         Effect.catchAllCause((cause) =>

@@ -1,13 +1,16 @@
 import { Effect, Layer } from "effect"
 import { makeReadDropBacklog } from "../drops/DropBacklog.sql.ts"
 import { makeReadImportBacklog } from "../imports/ImportBacklog.sql.ts"
+import { makeReadJobBacklog } from "../jobs/JobBacklog.sql.ts"
 import { makeReadPublishBacklog } from "../publishing/PublishBacklog.sql.ts"
 import { Backlog } from "../telemetry/Backlog.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
-/** The gauges of work that waits in the database: publishes, drops and imports of all accounts and processes. */
+/** The gauges of work that waits in the database: publishes, drops, imports and jobs of all accounts and processes. */
 export const layer = Layer.unwrapEffect(
-  Effect.map(Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog]), (reads) =>
-    Backlog.layer(Effect.all(reads, { discard: true }), (isRead) => metrics.backlogRead.of().add(isRead ? 1 : 0))
+  Effect.map(
+    Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog, makeReadJobBacklog]),
+    (reads) =>
+      Backlog.layer(Effect.all(reads, { discard: true }), (isRead) => metrics.backlogRead.of().add(isRead ? 1 : 0))
   )
 )

@@ -1,7 +1,8 @@
 import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
-import { metrics } from "../telemetry/Metrics.ts"
+import { metrics, timed } from "../telemetry/Metrics.ts"
+import { traceWork } from "../telemetry/Tracing.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import { includedIds } from "./PublicationContent.ts"
 import type { PublicationRecord } from "./PublicationRecord.ts"
@@ -58,18 +59,13 @@ const makeRunClaimed = (options: PublishingOptions) =>
           Effect.asVoid
         )
 
-    /** Measures an attempt, whatever became of it. */
-    const timed = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-      Effect.suspend(() => {
-        const began = performance.now()
-        return Effect.ensuring(
-          work,
-          Effect.sync(() => attemptSeconds.add((performance.now() - began) / 1_000))
-        )
-      })
-
     return (claimed: ClaimedPublication) =>
-      Effect.raceFirst(timed(attemptInTime(claimed)), keepLease(claimed)).pipe(
+      Effect.raceFirst(timed(attemptSeconds, attemptInTime(claimed)), keepLease(claimed)).pipe(
+        traceWork("publish", {
+          "catalog.account_id": claimed.accountId,
+          "catalog.publication_id": claimed.id,
+          "catalog.store_id": claimed.storeId
+        }),
         // A process that stops gives the publication back. Otherwise the next process would wait until the lease expires.
         Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
         // After a defect nothing is saved: the lease expires, and the publication is claimed again.

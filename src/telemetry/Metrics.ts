@@ -1,4 +1,4 @@
-import { Metric, MetricBoundaries, MetricKey, MetricLabel, Option } from "effect"
+import { Effect, Metric, MetricBoundaries, MetricKey, MetricLabel, Option } from "effect"
 
 /** Maximum number of series of one metric. Further label values are counted together as `other`. */
 const maxSeries = 2_000
@@ -172,12 +172,13 @@ export const metrics = {
     "interrupted"
   ),
   publishAttemptSeconds: histogram("catalog_publish_attempt_seconds", "Time of an attempt to publish.", slow),
+  jobStepSeconds: histogram("catalog_job_step_seconds", "Time of a step of a job.", slow, "kind"),
   scansRunning: gauge("catalog_scans_running", "Scans of data health that run in this process."),
   scanSeconds: histogram("catalog_scan_seconds", "Time of a scan of data health.", slow, "dimension"),
 
   backlogRead: gauge(
     "catalog_backlog_read",
-    "1: the catalog_publishes, catalog_drops and catalog_imports metrics are current. 0: they could not be read in time and are old."
+    "1: the catalog_publishes, catalog_drops, catalog_imports and catalog_jobs metrics are current. 0: they could not be read in time and are old."
   ),
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(
@@ -194,6 +195,11 @@ export const metrics = {
   imports: gauge("catalog_imports_open", "Imports that are not finished, by phase.", "phase"),
   importAge: gauge("catalog_import_oldest_age_seconds", "Age of the oldest such import; 0 without any.", "phase"),
   importsStalled: gauge("catalog_imports_stalled", "Imports that no process works on although one should."),
+  jobs: gauge("catalog_jobs_open", "Jobs that have not ended, by what they wait for.", "wait"),
+  jobLateness: gauge(
+    "catalog_job_lateness_seconds",
+    "Time since the oldest job that no process works on was due; 0 without any."
+  ),
 
   exportFailures: counter("catalog_otlp_failures_total", "Exports by OTLP that failed or were left out.", "signal"),
   eventLoopDelay: gauge(
@@ -211,6 +217,16 @@ export const metrics = {
   cpuSeconds: counter("process_cpu_seconds_total", "Processor time, user and system."),
   startTime: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
 } as const
+
+/** Adds the seconds that `work` took to a series, whatever became of it. */
+export const timed = <A, E, R>(seconds: Series, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const began = performance.now()
+    return Effect.ensuring(
+      work,
+      Effect.sync(() => seconds.add((performance.now() - began) / 1_000))
+    )
+  })
 
 /**
  * Whether the metrics are exported. Measurements for every request or statement are made only then; rare events are

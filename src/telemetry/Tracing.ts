@@ -1,13 +1,30 @@
-import { Context, type Tracer } from "effect"
+import { Context, Effect, type Tracer } from "effect"
 import type { Sampler } from "./Sampling.ts"
 
-/** How requests are traced. */
+/** How requests and background work are traced. */
 export interface Tracing {
   readonly tracer: Tracer.Tracer
   readonly sample: Sampler
 }
 
-/** Undefined: no request has spans. */
+/** Undefined: nothing has spans. */
 export class RequestTracing extends Context.Reference<RequestTracing>()("catalog/RequestTracing", {
   defaultValue: (): Tracing | undefined => undefined
 }) {}
+
+/**
+ * Gives an attempt of background work, for example a publish or a step of a job, a trace of its own, if it is sampled. Attributes
+ * may contain ids; a name must not.
+ */
+export const traceWork =
+  (name: string, attributes: Readonly<Record<string, string>>) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(RequestTracing, (tracing) =>
+      tracing === undefined || !tracing.sample(undefined)
+        ? work
+        : work.pipe(
+            Effect.withSpan(name, { root: true, kind: "consumer", attributes, captureStackTrace: false }),
+            Effect.withTracerEnabled(true),
+            Effect.withTracer(tracing.tracer)
+          )
+    )

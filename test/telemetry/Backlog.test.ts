@@ -97,6 +97,11 @@ const anImport = (sql: SqlClient.SqlClient, { accountId, storeId }: Ids, phase: 
   )
   UPDATE import_lock l SET run_id = run.id FROM run WHERE l.account_id = run.account_id AND l.account_id = ${accountId}`
 
+const aJob = (sql: SqlClient.SqlClient, { accountId }: Ids, state: string, due: string) => sql`
+  INSERT INTO job (account_id, id, kind, state, title, subject, input, actor, author, due_at, claim)
+  VALUES (${accountId}, gen_random_uuid(), 'store_link', ${state}, 'Link', gen_random_uuid()::text, '{}', '{}', '{}',
+          app_now() + ${due}::interval, CASE WHEN ${state} = 'running' THEN gen_random_uuid() END)`
+
 for (const { absent, layer: database, name } of engines)
   describe.skipIf(absent)(`waiting work (${name})`, () => {
     const services = BacklogMetrics.layer.pipe(
@@ -134,6 +139,14 @@ for (const { absent, layer: database, name } of engines)
           yield* anAccountWith((sql, ids) => Effect.all([aDrop(sql, ids, 15), aDrop(sql, ids, -15)]))
           yield* anAccountWith((sql, ids) => anImport(sql, ids, "applying", "-1 second"))
           yield* anAccountWith((sql, ids) => anImport(sql, ids, "fetching", "1 minute"))
+          for (const [state, due] of [
+            ["queued", "-8 minutes"],
+            ["running", "-6 minutes"],
+            ["running", "1 minute"],
+            ["queued", "1 minute"],
+            ["paused", "-9 minutes"]
+          ] as const)
+            yield* anAccountWith((sql, ids) => aJob(sql, ids, state, due))
 
           yield* (yield* Backlog).refresh
           const families = parseExposition(writeMetrics())
@@ -149,6 +162,11 @@ for (const { absent, layer: database, name } of engines)
           const phases = ["fetching", "reviewing", "applying"]
           assert.deepStrictEqual(of("catalog_imports_open", "phase", phases), [1, 1, 1])
           assert.strictEqual(sumOf(families, "catalog_imports_stalled"), 1)
+          assert.deepStrictEqual(
+            of("catalog_jobs_open", "wait", ["running", "paused", "later", "worker"]),
+            [1, 1, 1, 2]
+          )
+          assert.deepStrictEqual(minutes([sumOf(families, "catalog_job_lateness_seconds")]), [8])
         })
       )
     })

@@ -1,0 +1,40 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+
+/**
+ * Why an open job waits. `running`: it does not wait, a process works on it. `paused`: somebody paused it. `later`: for the time
+ * of its next attempt, for example because an import locks the account. `worker`: all processes are busy.
+ */
+const waits = ["running", "paused", "later", "worker"] as const
+
+const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, lateness: Schema.Number })
+
+/** Sets the gauges of open jobs, of all accounts. */
+export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Row,
+    execute: () => sql`
+      SELECT w.wait, count(*) AS count,
+             extract(epoch FROM app_now() - min(w.due_at))::float8 AS lateness
+      FROM (
+        SELECT j.due_at,
+               CASE
+                 WHEN j.state = 'paused' THEN 'paused'
+                 WHEN j.due_at <= app_now() THEN 'worker'
+                 WHEN j.state = 'running' THEN 'running'
+                 ELSE 'later'
+               END AS wait
+        FROM job j
+        WHERE j.state IN ('queued', 'running', 'paused')
+      ) w
+      GROUP BY w.wait ${sql.literal(allAccounts)}`
+  })
+  return Effect.map(orDie(read()), (rows) => {
+    for (const wait of waits) metrics.jobs.of(wait).add(rows.find((row) => row.wait === wait)?.count ?? 0)
+    metrics.jobLateness.of().add(rows.find((row) => row.wait === "worker")?.lateness ?? 0)
+  })
+})
