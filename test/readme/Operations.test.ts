@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -107,6 +107,20 @@ describe.skipIf(!serverAnswers || !hasTools)("the commands of docs/operations.md
         const { stdout } = yield* shell(restore, env)
         assert.include(stdout, owner.accountId)
         assert.strictEqual(yield* tokenOn(restored, oldKey, owner), token)
+        rmSync(folder, { recursive: true })
+      })
+    )
+
+    it.effect("dump a database before its upgrade, and migrate it", () =>
+      Effect.gen(function* () {
+        const url = Redacted.value(yield* TestDatabaseUrl)
+        const folder = mkdtempSync(join(tmpdir(), "catalog-upgrade-"))
+        const commands = commandsOf("Upgrade and roll back")
+        assert.lengthOf(commands, 1)
+        const BACKUP = join(folder, "catalog.dump")
+        const { stdout } = yield* shell(commands[0] ?? "", { DATABASE_URL: url, BACKUP })
+        assert.strictEqual(stdout, "The schema is up to date.\n")
+        assert.isAbove(statSync(BACKUP).size, 10_000)
         rmSync(folder, { recursive: true })
       })
     )
