@@ -37,8 +37,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/Build.ts",
     setupFiles: "test/support/EachFile.ts",
-    // CATALOG_TEST_SHARED=1: the files of a worker share its modules, which saves 1 to 2 s of processor time for each file.
-    isolate: process.env.CATALOG_TEST_SHARED === undefined,
+    // The files of a worker share its modules, which saves 1 to 2 s of processor time for each file. EachFile.ts keeps them apart.
+    isolate: false,
     pool: "forks",
     maxWorkers: workers,
     // As many at least: vitest 3.2 ends a worker that it removes early twice, and the second end fails the run.

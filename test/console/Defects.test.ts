@@ -4,8 +4,9 @@ import { ServicesOnDatabase } from "../../src/App.ts"
 import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { NotFound, Unavailable } from "../../src/model/Errors.ts"
 import { Catalog } from "../../src/testing/index.ts"
-import { addressOf, anyDatabase, ask, assertErrorPage, aUser, nodeOf } from "../oauth/PagesServer.ts"
+import { addressOf, ask, assertErrorPage, aUser, nodeOf } from "../oauth/PagesServer.ts"
 import { errorLog } from "../support/ErrorLog.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 
 const log = errorLog()
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { afterAll, beforeAll, vi } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ImportId } from "../../src/model/Ids.ts"
@@ -56,8 +57,13 @@ const refusal = (message: string) => ({ title: "Not accepted", message, next: to
 
 // What an import keeps while it reads is looked for here.
 const folder = mkdtempSync(join(tmpdir(), "uploads-"))
-process.env.TMPDIR = folder
-process.on("exit", () => rmSync(folder, { recursive: true }))
+beforeAll(() => {
+  vi.stubEnv("TMPDIR", folder)
+})
+afterAll(() => {
+  vi.unstubAllEnvs()
+  rmSync(folder, { recursive: true })
+})
 /** The pictures of the pages have a folder there too. */
 const kept = () => readdirSync(folder).filter((name) => !name.startsWith("catalog-pictures-"))
 

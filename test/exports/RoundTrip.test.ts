@@ -13,7 +13,7 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
-import { anyDatabase } from "../oauth/PagesServer.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 
 const realExports = fileURLToPath(new URL("../../../shared/data/shopify-csv/", import.meta.url))
 const examples = fileURLToPath(new URL("../../docs/examples/", import.meta.url))

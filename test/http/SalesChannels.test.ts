@@ -17,7 +17,7 @@ import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
 import { aProduct } from "../platform/Publications.ts"
 import type { Fault } from "../platform/ShopifyServer.ts"
-import { layerEmbedded } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 import { ask, assertHeaders, assertRefusal, misfit, type Refusal, refusals, serverWith } from "./Exchange.ts"
 
 const unused = "00000000-0000-4000-8000-000000000001"
@@ -30,7 +30,7 @@ const served = <R>(platform: Layer.Layer<R>) =>
     Layer.provideMerge(Layer.merge(Services, budgets)),
     Layer.provide(key),
     Layer.provideMerge(Layer.merge(RepositoriesOnDatabase, platform)),
-    Layer.provideMerge(layerEmbedded),
+    Layer.provideMerge(anyDatabase),
     Layer.orDie
   )
 

@@ -9,7 +9,7 @@ import { Imports } from "../../src/imports/Imports.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import type { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, Catalog, DataHealth, Remediation } from "../../src/testing/index.ts"
-import { layerEmbedded } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 
 const quiet = () => Effect.void
 
@@ -86,7 +86,7 @@ for (const [name, [first, second]] of Object.entries(pairs)) {
   const isHere = existsSync(first) && existsSync(second)
   if (!isHere) console.warn(`SKIPPED: the exports of ${name} are not here (${first}, ${second})`)
   describe.skipIf(!isHere)(`the two exports of ${name}`, () => {
-    layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerEmbedded), Layer.orDie), { excludeTestServices: true })(
+    layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { excludeTestServices: true })(
       (it) => {
         it.effect("diverge in exactly the fields that differ, and reconciles repair them", () =>
           Effect.gen(function* () {

@@ -10,7 +10,7 @@ import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
 import type { Tier } from "../../src/connections/Tier.ts"
 import { type AccountId, ClientId, ConnectionId, UserId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { layerEmbedded } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 
 export const allowedOrigin = "https://allowed.example"
 
@@ -28,9 +28,9 @@ export const serverWith = (more: Readonly<Record<string, string>> = {}) =>
     )
   ).pipe(Layer.orDie)
 
-/** The same with its services, on the embedded engine in memory. */
+/** The same with its services, on a database of its own. */
 export const connectorWith = (more: Readonly<Record<string, string>> = {}) =>
-  serverWith(more).pipe(Layer.provideMerge(ServicesOnDatabase), Layer.provideMerge(layerEmbedded), Layer.orDie)
+  serverWith(more).pipe(Layer.provideMerge(ServicesOnDatabase), Layer.provideMerge(anyDatabase), Layer.orDie)
 
 /** Budgets that no test reaches by chance. */
 export const ample = { RATE_LIMIT_PER_KEY: "100000", RATE_LIMIT_PER_ACCOUNT: "100000" }

@@ -4,7 +4,7 @@ import { ServicesOnDatabase } from "../../src/App.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { anAccount, Catalog } from "../../src/testing/index.ts"
 import { errorLog } from "../support/ErrorLog.ts"
-import { layerEmbedded } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 import { aConnection, callWith, serverWith } from "./Connector.ts"
 
 const master_id = "00000000-0000-4000-8000-000000000001"
@@ -21,7 +21,7 @@ const connector = serverWith().pipe(
   ),
   Layer.provide(log.layer),
   Layer.provideMerge(ServicesOnDatabase),
-  Layer.provideMerge(layerEmbedded),
+  Layer.provideMerge(anyDatabase),
   Layer.orDie
 )
 

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { isRecord, type JsonSchema } from "../../src/api/openapi/OpenApiSchemas.ts"
 import { tools } from "../../src/mcp/Calls.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
+import { amount, isLong } from "../support/Volume.ts"
 import { aConnection, ample, callWith, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
 import { DemoSamples } from "./Samples.ts"
 
@@ -112,6 +113,7 @@ const casesOfItems = (name: string, items: unknown, good: Args): ReadonlyArray<C
 }
 
 const eras = ["modern", "legacy"] as const
+const erasOf = (index: number) => (isLong ? eras : [eras[index % 2 === 0 ? 0 : 1]])
 
 const versionOf = (accountId: AccountId) =>
   Effect.gen(function* () {
@@ -131,11 +133,12 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const samples = yield* DemoSamples
         const { token } = yield* aConnection(samples.accountId)
         const port = yield* portOf
-        const cases = tools.flatMap(({ input, listed }) =>
-          casesOf(input, samples.argsOf(listed.name, 1)).flatMap((each) =>
-            eras.map((era) => ({ ...each, era, tool: listed.name }))
+        // Both eras check arguments by the same code: each case is sent in one of them, in the long run in both.
+        const cases = tools
+          .flatMap(({ input, listed }) =>
+            casesOf(input, samples.argsOf(listed.name, 1)).map((each) => ({ ...each, tool: listed.name }))
           )
-        )
+          .flatMap((each, index) => erasOf(index).map((era) => ({ ...each, era })))
         const before = yield* versionOf(samples.accountId)
         yield* Effect.forEach(
           cases,
@@ -153,7 +156,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
             }),
           { concurrency: 8, discard: true }
         )
-        assert.isAtLeast(cases.length, 1_600)
+        assert.isAtLeast(cases.length, amount(800, 1_600))
         assert.strictEqual(yield* versionOf(samples.accountId), before)
       }),
     300_000

@@ -595,9 +595,11 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
       yield* Effect.gen(function* () {
         const changes = yield* CatalogChanges
-        for (let index = 0; index < 120; index++) {
-          const id = yield* anEntity("product", { title: "Boots" }, { on: stores })
-          yield* changes.apply([
+        const ids = yield* Effect.forEach(Array.from({ length: 120 }), () =>
+          anEntity("product", { title: "Boots" }, { on: stores })
+        )
+        yield* changes.apply(
+          ids.flatMap((id, index) => [
             CatalogChange.SetOverrides({
               entityId: id,
               storeId: stores[0].id,
@@ -613,7 +615,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
                 ]
               : [])
           ])
-        }
+        )
       }).pipe(actingAs(actor))
       const { token } = yield* aConnection(accountId)
       const call = callWith(token)

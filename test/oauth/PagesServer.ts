@@ -14,7 +14,7 @@ import { BaseUrl, listeningOn } from "../../src/http/BaseUrl.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { anAccount } from "../../src/testing/index.ts"
-import { layerEmbedded, layerServer, serverAnswers } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 
 /** What a test may set of the service. */
@@ -53,9 +53,6 @@ export const nodeOf = ({
 
 /** What a node calls itself. */
 export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
-
-/** A fresh database: of the server, which is ready sooner, or else the embedded one. */
-export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServer : layerEmbedded
 
 /** A node with its services, on a database of its own. */
 export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Database.Database, unknown> = anyDatabase) =>

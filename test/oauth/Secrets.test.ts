@@ -5,7 +5,7 @@ import { ServicesOnDatabase } from "../../src/App.ts"
 import { Users } from "../../src/access/Users.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { layerEmbedded } from "../support/TestDatabase.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 import {
   aClient,
@@ -33,7 +33,7 @@ const Recording = Logger.replace(
 const Server = addressOf().pipe(
   Layer.provideMerge(nodeOf()),
   Layer.provideMerge(ServicesOnDatabase),
-  Layer.provideMerge(layerEmbedded),
+  Layer.provideMerge(anyDatabase),
   Layer.provideMerge(Layer.merge(Recording, Logger.minimumLogLevel(LogLevel.All))),
   Layer.orDie
 )

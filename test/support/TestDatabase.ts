@@ -208,6 +208,9 @@ export const layerEmbeddedEmpty = embeddedFrom(emptyImage)
 /** The embedded engine in memory, with the schema. */
 export const layerEmbedded = embeddedFrom(schemaImage)
 
+/** For suites of one engine, with the schema: the server, which takes a third of the processor time, or else the embedded engine. */
+export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServer : layerEmbedded
+
 /** A fresh database on the cluster, with distributed tables. */
 const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
 

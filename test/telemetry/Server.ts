@@ -6,8 +6,7 @@ import * as BacklogMetrics from "../../src/programs/BacklogMetrics.ts"
 import type { OtlpSettings } from "../../src/telemetry/OtlpSettings.ts"
 import { layerTelemetry } from "../../src/telemetry/Telemetry.ts"
 import { ample, send, serverWith } from "../mcp/Connector.ts"
-import { anyDatabase } from "../oauth/PagesServer.ts"
-import { layerServer } from "../support/TestDatabase.ts"
+import { anyDatabase, layerServer } from "../support/TestDatabase.ts"
 import { parseExposition } from "./Exposition.ts"
 
 export interface Exports {
