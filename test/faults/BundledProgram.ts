@@ -7,7 +7,10 @@ import { build } from "esbuild"
 import { afterAll, beforeAll } from "vitest"
 import { bundling } from "../../bundling.mjs"
 
-/** A program of this folder in one file, which starts in a sixth of the time; where it lies, it finds its packages and migrations. */
+/**
+ * A program of this folder in one file, which starts in a sixth of the time; where it lies, it finds its packages and migrations.
+ * Each test file must call this itself: another module is loaded once for all files, and its hooks are those of the first.
+ */
 export const bundledProgram = (source: string): string => {
   const program = `node_modules/.cache/${basename(source, ".ts")}.${process.pid}.mjs`
   beforeAll(() => build({ ...bundling, entryPoints: [source], outfile: program }))

@@ -14,8 +14,10 @@ import { aProductOf } from "../support/ShopRecords.ts"
 import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
-import { type Death, dies, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
+import { type Death, importDeaths, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
 import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+const dies = importDeaths()
 
 const folder = mkdtempSync(join(tmpdir(), "export-crash-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -13,9 +13,11 @@ import { catalog, serveCatalog } from "../support/CommandLine.ts"
 import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
-import { type Death, dies, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
+import { type Death, importDeaths, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
 import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
 import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+const dies = importDeaths()
 
 const folder = mkdtempSync(join(tmpdir(), "import-crash-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -7,8 +7,6 @@ import { actingAs, CatalogChanges } from "../../src/testing/index.ts"
 import { TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
 
-const program = bundledProgram("test/faults/CrashImporter.ts")
-
 export const leaseSeconds = 60
 
 /** Where a process dies. */
@@ -17,21 +15,24 @@ export interface Death {
   readonly occurrence: number
 }
 
-/** A process that begins an import, or takes one over, and dies where it should. */
-export const dies = (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const child = yield* startProgram(program, {
-        IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
-        IMPORT_ACCOUNT: accountId,
-        IMPORT_STEP: step,
-        IMPORT_OCCURRENCE: String(occurrence),
-        ...more
+/** Runs processes that begin an import, or take one over, and die where they should. */
+export const importDeaths = () => {
+  const program = bundledProgram("test/faults/CrashImporter.ts")
+  return (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const child = yield* startProgram(program, {
+          IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
+          IMPORT_ACCOUNT: accountId,
+          IMPORT_STEP: step,
+          IMPORT_OCCURRENCE: String(occurrence),
+          ...more
+        })
+        if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
+        assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
       })
-      if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
-      assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
-    })
-  )
+    )
+}
 
 /** Whether a draft write is refused; nothing is changed by asking. */
 export const refusesWrites = (accountId: AccountId) =>

@@ -6,11 +6,11 @@ import { Effect, Redacted } from "effect"
 import { Agent, request } from "undici"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
 
-const isLong = process.env.CATALOG_TEST_LONG === "1"
-const requests = isLong ? 200_000 : 20_000
+const requests = amount(20_000, 200_000)
 const connections = 16
 
 /**
@@ -106,16 +106,13 @@ const growth = (name: string, count: number, environment: Readonly<Record<string
 
 describe.skipIf(!serverAnswers)("memory", () => {
   layer(layerServices(2), { excludeTestServices: true })("of a process", (it) => {
-    it.scoped(
-      `is what it was after ${requests} requests of all kinds`,
-      () =>
-        Effect.gen(function* () {
-          const { grown, statuses } = yield* growth("Memory", requests, {})
-          assert.deepStrictEqual(statuses, [200, 304, 400, 401, 404])
-          assert.isBelow(grown.heap, requests * maxHeapEach)
-          assert.isBelow(grown.rss, maxRss)
-        }),
-      isLong ? 600_000 : 60_000
+    it.scoped(`is what it was after ${requests} requests of all kinds`, () =>
+      Effect.gen(function* () {
+        const { grown, statuses } = yield* growth("Memory", requests, {})
+        assert.deepStrictEqual(statuses, [200, 304, 400, 401, 404])
+        assert.isBelow(grown.heap, requests * maxHeapEach)
+        assert.isBelow(grown.rss, maxRss)
+      })
     )
 
     it.scoped("is not, where something of every request is kept", () =>

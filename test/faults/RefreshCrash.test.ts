@@ -11,9 +11,11 @@ import { held } from "../support/ShopRecords.ts"
 import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
-import { type Death, dies, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
+import { type Death, importDeaths, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
 import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
 import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+const dies = importDeaths()
 
 /** Products of four entities each, their files by themselves: all files and some products fill the first transaction. */
 const products = 300
