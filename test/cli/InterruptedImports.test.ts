@@ -107,7 +107,7 @@ describe("an import by a command while a server holds the embedded database", ()
   })
 
   test("is finished by the server when it is interrupted while the import is applied", async () => {
-    const { ended, id } = await signalled("first", 3_000, "applying", "SIGTERM")
+    const { ended, id } = await signalled("first", 1_000, "applying", "SIGTERM")
     assert.deepStrictEqual(ended, {
       code: 143,
       stdout: "",
@@ -119,7 +119,7 @@ describe("an import by a command while a server holds the embedded database", ()
   }, 300_000)
 
   test("is finished by the server when it is killed while the import is applied", async () => {
-    const { ended, id } = await signalled("second", 3_000, "applying", "SIGKILL")
+    const { ended, id } = await signalled("second", 1_000, "applying", "SIGKILL")
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
     await untilPhase(id, "applied")
     await isWritable()
