@@ -20,6 +20,7 @@ const core = [
   "storedata",
   "drops",
   "connections",
+  "webhooks",
   "imports",
   "exports",
   "demo",

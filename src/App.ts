@@ -92,6 +92,10 @@ import { StoreAccess } from "./stores/StoreAccess.ts"
 import { StoreRecords } from "./stores/StoreRecords.ts"
 import { Stores } from "./stores/Stores.ts"
 import { StoresRepo } from "./stores/StoresRepo.ts"
+import { PrivateReceivers } from "./webhooks/Addresses.ts"
+import { Webhooks } from "./webhooks/Webhooks.ts"
+import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
+import { WebhookWorker } from "./webhooks/WebhookWorker.ts"
 
 /** The SQL repositories, and the clients of the stores' platforms. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
@@ -122,7 +126,8 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   StoresRepo.layer,
   Transaction.layer,
   UndoRepo.layer,
-  UsersRepo.layer
+  UsersRepo.layer,
+  WebhooksRepo.layer
 )
 
 const CoreServices = Layer.mergeAll(
@@ -151,6 +156,8 @@ const CoreServices = Layer.mergeAll(
 export const Services = Layer.mergeAll(
   AccountDeletion.layer,
   Programs.layer,
+  Webhooks.layer,
+  WebhookWorker.layer,
   JobWorker.layer.pipe(Layer.provide(layerScanAfterUnlink), Layer.provide(FaultInjector.layer))
 ).pipe(
   Layer.provideMerge(
@@ -207,8 +214,12 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, previousSecretKey, secretKey 
     })
   )
 
-/** `ServicesOnDatabase` with the encryption key of the settings. */
-export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
+/** `ServicesOnDatabase` with the encryption key and the private receivers of the settings. */
+export const servicesOf = (config: AppConfig) =>
+  ServicesOnDatabase.pipe(
+    Layer.provide(Layer.succeed(PrivateReceivers, config.webhookPrivateHosts)),
+    Layer.provide(secretKeyOf(config))
+  )
 
 /** Readiness: the look-up of API keys answers, as every request needs it, and the database has the schema of this version. */
 const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })

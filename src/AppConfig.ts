@@ -93,6 +93,11 @@ export interface AppConfig {
    * each with its port if that is not 443. Default: none.
    */
   readonly clientMetadataHosts: ReadonlyArray<string>
+  /**
+   * WEBHOOK_PRIVATE_HOSTS: hosts that may receive webhooks at private addresses and over http, comma-separated, each with its port if
+   * the address has one. Default: none.
+   */
+  readonly webhookPrivateHosts: ReadonlyArray<string>
   /** SIGN_IN_FAILURES_PER_ADDRESS: maximum failed sign-ins from one IP address in 15 minutes. Default 50. */
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
@@ -185,6 +190,12 @@ const isBaseUrl = (value: string) => {
 
 /** Whether a text is an origin (scheme, host, port), written as browsers send it. */
 const isOrigin = (value: string) => isUrl(["http:", "https:"])(value) && new URL(value).origin === value
+
+/** Whether a text is a host as `URL` writes it, with its port if that is not the usual one of http or https. */
+const isHost = (value: string) =>
+  ["http", "https"].some(
+    (scheme) => URL.canParse(`${scheme}://${value}/`) && new URL(`${scheme}://${value}/`).host === value
+  )
 
 /** Whether a text is a host name as `URL` writes it, with its port if that is not 443. IP addresses are refused. */
 const isHostName = (value: string) =>
@@ -354,6 +365,14 @@ const settings: Config.Config<AppConfig> = Config.all({
     Config.validate({
       message: "must be names of hosts such as agent.example or agent.example:8443, separated by commas",
       validation: (list) => listedIn(list).every(isHostName)
+    }),
+    Config.map(listedIn),
+    Config.withDefault([])
+  ),
+  webhookPrivateHosts: Config.string("WEBHOOK_PRIVATE_HOSTS").pipe(
+    Config.validate({
+      message: "must be hosts such as hooks.internal or 10.0.0.7:8080, separated by commas",
+      validation: (list) => listedIn(list).every(isHost)
     }),
     Config.map(listedIn),
     Config.withDefault([])

@@ -13,8 +13,10 @@ import { JobHandlers } from "./JobHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
 import { PlatformHandlers } from "./PlatformHandlers.ts"
 import { PublishHandlers } from "./PublishHandlers.ts"
+import { SecretHandlers } from "./SecretHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 import { UserHandlers } from "./UserHandlers.ts"
+import { WebhookHandlers } from "./WebhookHandlers.ts"
 
 /** Reports all migrations, because the services start only after the database is migrated. */
 const HelloHandlers = HelloRpcs.toLayer({
@@ -37,5 +39,7 @@ export const AdminHandlers = Layer.mergeAll(
   DefinitionHandlers,
   HealthHandlers,
   JobHandlers,
-  ExportHandlers
+  ExportHandlers,
+  SecretHandlers,
+  WebhookHandlers
 )

@@ -37,6 +37,8 @@ import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ExportRpcs } from "./ExportRpcs.ts"
 import { JobRpcs } from "./JobRpcs.ts"
 import { account, Refusal } from "./Refusal.ts"
+import { SecretRpcs } from "./SecretRpcs.ts"
+import { WebhookRpcs } from "./WebhookRpcs.ts"
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
@@ -151,15 +153,6 @@ export const StoreRpcs = RpcGroup.make(
     payload: { account, domain: Schema.String },
     success: StoreChange,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked)
-  }),
-  /** Encrypts the tokens of all stores, of all accounts, with the current key. ValidationFailed: SECRET_KEY is not set. */
-  Rpc.make("rotateSecrets", {
-    success: Schema.Struct({
-      rotated: Schema.Int,
-      current: Schema.Int,
-      unreadable: Schema.Array(Schema.Struct({ accountId: AccountId, domain: Schema.String }))
-    }),
-    error: ValidationFailed
   }),
   /** All linked stores, sorted by domain. */
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
@@ -493,5 +486,7 @@ export const AdminRpcs = HelloRpcs.merge(
   DefinitionRpcs,
   HealthRpcs,
   JobRpcs,
-  ExportRpcs
+  ExportRpcs,
+  SecretRpcs,
+  WebhookRpcs
 )

@@ -28,6 +28,7 @@ import { serveCommand } from "./ServeCommand.ts"
 import { statusCommand } from "./StatusCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
+import { webhookCommand } from "./WebhookCommands.ts"
 
 const { version } = JSON.parse(readFileSync(`${packageRoot}/package.json`, "utf8")) as {
   readonly version: string
@@ -55,6 +56,7 @@ const command = Command.make("catalog").pipe(
     publishCommand,
     jobsCommand,
     connectionCommand,
+    webhookCommand,
     healthCommand,
     historyCommand
   ])

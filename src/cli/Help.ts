@@ -5,7 +5,7 @@ import { editsBetween } from "../model/EditDistance.ts"
 /** The commands on the first help page, grouped by purpose. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
   ["Run the service", ["serve", "migrate", "status", "demo"]],
-  ["Accounts", ["account", "user", "key", "connection"]],
+  ["Accounts", ["account", "user", "key", "connection", "webhook"]],
   ["Stores", ["store", "platform", "import"]],
   ["The catalog", ["draft", "store-version", "definition", "publish", "drop", "history", "health"]]
 ]

@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, byPlace, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const tokens = (count: number) => `${count} ${count === 1 ? "token" : "tokens"}`
+const secrets = (count: number) => `${count} ${count === 1 ? "secret" : "secrets"}`
 
 const rotate = Command.make("rotate", { json }, (options) =>
   Effect.gen(function* () {
@@ -12,13 +12,18 @@ const rotate = Command.make("rotate", { json }, (options) =>
     const members = {
       rotated,
       current,
-      unreadable: unreadable.map(({ accountId, domain }) => ({ account_id: accountId, store_domain: domain }))
+      unreadable: unreadable.map(({ accountId, kind, name }) => ({
+        account_id: accountId,
+        ...(kind === "store" ? { store_domain: name } : { webhook_id: name })
+      }))
     }
-    const done = `Encrypted ${tokens(rotated)} with SECRET_KEY; ${tokens(current)} had it before.`
+    const done = `Encrypted ${secrets(rotated)} with SECRET_KEY; ${secrets(current)} had it before.`
     if (unreadable.length > 0) {
-      const places = unreadable.map(({ accountId, domain }) => `${domain} (account ${accountId})`).join(", ")
+      const places = unreadable
+        .map(({ accountId, kind, name }) => `the ${kind} ${name} (account ${accountId})`)
+        .join(", ")
       return yield* new Refused({
-        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the token of ${places}: link the store again with its token, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`,
+        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of ${places}: link the store again with its token, rotate the secret of the webhook, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`,
         members
       })
     }
@@ -32,11 +37,11 @@ const rotate = Command.make("rotate", { json }, (options) =>
   )
 ).pipe(
   Command.withDescription(
-    "Encrypt the tokens of all stores with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that they were encrypted with."
+    "Encrypt the tokens of stores and the secrets of webhooks with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that they were encrypted with."
   )
 )
 
 export const secretCommand = Command.make("secret").pipe(
-  Command.withDescription("The key that encrypts the tokens of stores."),
+  Command.withDescription("The key that encrypts the tokens of stores and the secrets of webhooks."),
   Command.withSubcommands([rotate])
 )

@@ -20,6 +20,7 @@ import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { layerTelemetry } from "../telemetry/Telemetry.ts"
+import { layerWorker as webhooksWorker } from "../webhooks/WebhookWorker.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -152,7 +153,7 @@ const serve = (config: AppConfig) =>
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
       // Stopped after the server: readiness goes red first.
-      Layer.provide(Layer.mergeAll(layerWatch, Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
+      Layer.provide(Layer.mergeAll(layerWatch, Sweeper.layer, layerWorkers, dropsWorker, jobWorkers, webhooksWorker))
     )
   ).pipe(
     Effect.zipRight(watching(config)),

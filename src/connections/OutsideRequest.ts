@@ -1,8 +1,10 @@
 import * as dns from "node:dns/promises"
-import type { IncomingHttpHeaders } from "node:http"
-import { type RequestOptions, request } from "node:https"
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
+import * as http from "node:http"
+import type { RequestOptions } from "node:https"
+import * as https from "node:https"
 import { isIPv6, type LookupFunction } from "node:net"
-import { Context, Data, Effect } from "effect"
+import { Context, Data, Effect, type Scope } from "effect"
 import { isPublicAddress } from "./PublicAddress.ts"
 
 /** A checked IP address, with options to connect to it. */
@@ -35,24 +37,60 @@ export class OutsideFailure extends Data.TaggedError("OutsideFailure")<{
 export interface OutsideResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The content of a response with status 200; of others it is not read. Undefined: it is larger than `maxBytes`. */
+  /** The content of a response to GET with status 200; of others it is empty. Undefined: it is larger than `maxBytes`. */
   readonly bytes: Buffer | undefined
 }
 
 interface Options {
   readonly headers: Readonly<Record<string, string>>
   readonly maxBytes: number
+  /** The content of a POST request. Undefined: the request is GET. */
+  readonly body?: string
+}
+
+/** An origin whose host was resolved and checked. All its connections go to the address that was checked. */
+export interface OutsideOrigin {
+  /** Sends one request. Follows no redirect. The caller must set a timeout. */
+  readonly send: (url: URL, options: Options) => Effect.Effect<OutsideResponse, OutsideFailure>
+}
+
+/** Collects the content of a response. Undefined: it is larger than `maxBytes`. */
+const collect = (response: IncomingMessage, maxBytes: number, done: (bytes: Buffer | undefined) => void) => {
+  const chunks: Array<Buffer> = []
+  let length = 0
+  response.on("data", (chunk: Buffer) => {
+    length += chunk.length
+    if (length > maxBytes) done(undefined)
+    else chunks.push(chunk)
+  })
+  response.on("end", () => done(Buffer.concat(chunks)))
+}
+
+/** Discards the content of a response, so that its connection can serve the next request. Closes it after `maxBytes`. */
+const discard = (response: IncomingMessage, maxBytes: number) => {
+  let length = 0
+  response.on("error", () => response.destroy())
+  response.on("data", (chunk: Buffer) => {
+    length += chunk.length
+    if (length > maxBytes) response.destroy()
+  })
 }
 
 /** Sends one request to a checked IP address without resolving the host again. */
-const send = (url: URL, { address, ...dialled }: Dialled, { headers, maxBytes }: Options) =>
+const sendTo = (
+  { address, ...dialled }: Dialled,
+  agent: http.Agent | false,
+  url: URL,
+  { body, headers, maxBytes }: Options
+) =>
   Effect.async<OutsideResponse, OutsideFailure>((resume) => {
     const lookup: LookupFunction = (_, { all }, found) => {
       const family = isIPv6(address) ? 6 : 4
       if (all === true) found(null, [{ address, family }])
       else found(null, address, family)
     }
-    const sent = request(url, { ...dialled, agent: false, headers, lookup })
+    const options = { ...dialled, agent, headers, lookup, method: body === undefined ? "GET" : "POST" }
+    const sent = url.protocol === "https:" ? https.request(url, options) : http.request(url, options)
     const end = (outcome: Effect.Effect<OutsideResponse, OutsideFailure>) => {
       resume(outcome)
       sent.destroy()
@@ -62,19 +100,49 @@ const send = (url: URL, { address, ...dialled }: Dialled, { headers, maxBytes }:
     sent.on("response", (response) => {
       const { headers, statusCode: status = 0 } = response
       const answer = (bytes: Buffer | undefined) => end(Effect.succeed({ status, headers, bytes }))
-      if (status !== 200) return answer(Buffer.alloc(0))
-      const chunks: Array<Buffer> = []
-      let length = 0
-      response.on("data", (chunk: Buffer) => {
-        length += chunk.length
-        if (length > maxBytes) answer(undefined)
-        else chunks.push(chunk)
-      })
-      response.on("error", fail)
-      response.on("end", () => answer(Buffer.concat(chunks)))
+      if (body !== undefined) {
+        discard(response, maxBytes)
+        resume(Effect.succeed({ status, headers, bytes: Buffer.alloc(0) }))
+      } else if (status !== 200) answer(Buffer.alloc(0))
+      else {
+        response.on("error", fail)
+        collect(response, maxBytes, answer)
+      }
     })
-    sent.end()
+    sent.end(body)
     return Effect.sync(() => sent.destroy())
+  })
+
+/** The address to connect to. Fails unless all addresses of the host are public. `isTrusted`: they may be private. */
+const dialFor = ({ hostname }: URL, isTrusted: boolean) =>
+  Effect.gen(function* () {
+    const network = yield* OutsideNetwork
+    const addresses = yield* Effect.tryPromise({
+      try: () => network.resolve(hostname.replace(/^\[|\]$/g, "")),
+      catch: () => new OutsideFailure({ reason: "unresolved" })
+    })
+    const [address] = addresses
+    if (address === undefined || !(isTrusted || addresses.every(isPublicAddress)))
+      return yield* new OutsideFailure({ reason: "private" })
+    return network.dial(address)
+  })
+
+/**
+ * Resolves and checks a host that a stranger named, and keeps up to `maxConnections` connections to it until the scope ends.
+ * `isTrusted`: the operator named the host, so it may have private addresses. The caller must check the protocol of the URL.
+ */
+export const openOutside = (
+  url: URL,
+  { isTrusted, maxConnections }: { readonly isTrusted: boolean; readonly maxConnections: number }
+): Effect.Effect<OutsideOrigin, OutsideFailure, Scope.Scope> =>
+  Effect.gen(function* () {
+    const dialled = yield* dialFor(url, isTrusted)
+    const { Agent } = url.protocol === "https:" ? https : http
+    const agent = yield* Effect.acquireRelease(
+      Effect.sync(() => new Agent({ keepAlive: true, maxSockets: maxConnections })),
+      (made) => Effect.sync(() => made.destroy())
+    )
+    return { send: (target, options) => sendTo(dialled, agent, target, options) }
   })
 
 /**
@@ -82,14 +150,4 @@ const send = (url: URL, { address, ...dialled }: Dialled, { headers, maxBytes }:
  * public, and to an address that was checked. Follows no redirect. The caller must check that the URL is https and set a timeout.
  */
 export const getOutside = (url: URL, options: Options): Effect.Effect<OutsideResponse, OutsideFailure> =>
-  Effect.gen(function* () {
-    const network = yield* OutsideNetwork
-    const addresses = yield* Effect.tryPromise({
-      try: () => network.resolve(url.hostname.replace(/^\[|\]$/g, "")),
-      catch: () => new OutsideFailure({ reason: "unresolved" })
-    })
-    const [address] = addresses
-    if (address === undefined || !addresses.every(isPublicAddress))
-      return yield* new OutsideFailure({ reason: "private" })
-    return yield* send(url, network.dial(address), options)
-  })
+  Effect.flatMap(dialFor(url, false), (dialled) => sendTo(dialled, false, url, options))

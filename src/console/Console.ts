@@ -22,6 +22,7 @@ import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
 import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
+import { webhookList } from "./webhooks/WebhookList.tsx"
 
 /** The files that browsers load, and the switch of colours. */
 const common: Surface<Visits> = {
@@ -59,6 +60,6 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
         beside(beside(storeList, exportDownloads), importReviews),
         beside(beside(home, beside(entities, publishReview)), productLists)
       ),
-      beside(beside(health, drops), jobList)
+      beside(beside(health, drops), beside(jobList, webhookList))
     )
   )

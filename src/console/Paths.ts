@@ -44,6 +44,12 @@ export const paths = {
   disconnectAll: "/settings/connections/disconnect-all",
   connection: "/settings/connections/:id",
   undoConnection: "/settings/connections/undo",
+  webhooks: "/settings/webhooks",
+  testWebhook: "/settings/webhooks/test",
+  replayWebhook: "/settings/webhooks/replay",
+  rotateWebhook: "/settings/webhooks/rotate",
+  deleteWebhook: "/settings/webhooks/delete",
+  webhook: "/settings/webhooks/:id",
   theme: "/settings/theme"
 } as const
 
@@ -69,6 +75,7 @@ export const settings: ReadonlyArray<Section> = [
   { name: "Stores", path: paths.stores, icon: "store" },
   { name: "Agents", path: paths.connections, icon: "bot" },
   { name: "API keys", path: paths.keys, icon: "key-round" },
+  { name: "Webhooks", path: paths.webhooks, icon: "send" },
   { name: "Docs", path: "/docs", icon: "book-open" }
 ]
 
@@ -77,6 +84,9 @@ export const dropPath = (id: string): string => `${paths.drops}/${id}`
 
 /** The page of one job. */
 export const jobPath = (id: string): string => `${paths.jobs}/${id}`
+
+/** The page of one webhook. */
+export const webhookPath = (id: string): string => `${paths.webhooks}/${id}`
 
 /** The page of a connection: what it changed, and the form that undoes it. */
 export const connectionPath = (id: string): string => `${paths.connections}/${id}`

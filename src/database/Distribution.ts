@@ -54,6 +54,8 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   health_list: "distributed",
   job: "distributed",
   export_item: "distributed",
+  webhook: "distributed",
+  webhook_delivery: "distributed",
 
   api_key: "local",
   app_user: "local",

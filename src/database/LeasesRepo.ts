@@ -6,7 +6,7 @@ import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
 import { makeRepairHints, makeWorkHints } from "./WorkHintsRepo.ts"
 
-/** The leases of all accounts on publications, imports and jobs. There is no in-memory layer. */
+/** The leases of all accounts on publications, imports, jobs and webhooks. There is no in-memory layer. */
 export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
   LeasesRepo,
   {
@@ -25,7 +25,8 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
       const hints = yield* Effect.all({
         publications: makeWorkHints("publication"),
         imports: makeWorkHints("import"),
-        jobs: makeWorkHints("job")
+        jobs: makeWorkHints("job"),
+        webhooks: makeWorkHints("webhook")
       })
       return {
         repairHints,
@@ -41,6 +42,9 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
             UNION
             SELECT account_id, claimed_by FROM job
             WHERE state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL
+            UNION
+            SELECT account_id, claimed_by FROM webhook
+            WHERE claim IS NOT NULL AND due_at > app_now() AND claimed_by IS NOT NULL
             ${sql.literal(allAccounts)}`
           const gone = holders.filter(({ name }) => isGone(name))
           let ended = 0
@@ -61,13 +65,19 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
               WHERE account_id = ${accountId} AND state = 'running' AND due_at > app_now()
                 AND claimed_by = ANY(${names}::text[])
               RETURNING id`
+            const webhooks = yield* sql`
+              UPDATE webhook SET due_at = app_now()
+              WHERE account_id = ${accountId} AND claim IS NOT NULL AND due_at > app_now()
+                AND claimed_by = ANY(${names}::text[])
+              RETURNING id`
             for (const [{ length }, hint] of [
               [publications, hints.publications],
               [imports, hints.imports],
-              [jobs, hints.jobs]
+              [jobs, hints.jobs],
+              [webhooks, hints.webhooks]
             ] as const)
               if (length > 0 && hint !== undefined) yield* hint.add(AccountId.make(accountId))
-            ended += publications.length + imports.length + jobs.length
+            ended += publications.length + imports.length + jobs.length + webhooks.length
           }
           return ended
         }).pipe(orDie)

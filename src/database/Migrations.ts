@@ -35,7 +35,8 @@ export const names: ReadonlyArray<string> = [
   "0020_variant_barcodes",
   "0021_change_feed",
   "0022_exports",
-  "0023_work_hints"
+  "0023_work_hints",
+  "0024_webhooks"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

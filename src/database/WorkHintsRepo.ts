@@ -19,6 +19,12 @@ const openWork = {
     due: "CASE w.next_step WHEN 'start' THEN w.starts_at WHEN 'end' THEN w.ends_at ELSE '-infinity' END"
   },
   job: { table: "job w", isOpen: "w.state IN ('queued', 'running')", due: "w.due_at" },
+  // Writers of the catalog add no hints: active webhooks are asked for again after two seconds.
+  webhook: {
+    table: "webhook w",
+    isOpen: "w.state = 'active'",
+    due: "greatest(w.due_at, app_now() + interval '2 seconds')"
+  },
   import: { table: "import_run w", isOpen: "w.phase IN ('fetching', 'applying')", due: "w.lease_until" }
 } as const
 

@@ -5,11 +5,12 @@ import { makeReadJobBacklog } from "../jobs/JobBacklog.sql.ts"
 import { makeReadPublishBacklog } from "../publishing/PublishBacklog.sql.ts"
 import { Backlog } from "../telemetry/Backlog.ts"
 import { metrics } from "../telemetry/Metrics.ts"
+import { makeReadWebhookBacklog } from "../webhooks/WebhookBacklog.sql.ts"
 
-/** The gauges of work that waits in the database: publishes, drops, imports and jobs of all accounts and processes. */
+/** The gauges of work that waits in the database: publishes, drops, imports, jobs and webhooks of all accounts and processes. */
 export const layer = Layer.unwrapEffect(
   Effect.map(
-    Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog, makeReadJobBacklog]),
+    Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog, makeReadJobBacklog, makeReadWebhookBacklog]),
     (reads) =>
       Backlog.layer(Effect.all(reads, { discard: true }), (isRead) => metrics.backlogRead.of().add(isRead ? 1 : 0))
   )

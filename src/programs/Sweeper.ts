@@ -10,6 +10,7 @@ import { Imports } from "../imports/Imports.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
+import { Webhooks } from "../webhooks/Webhooks.ts"
 
 /** If the process of an import is killed, another one continues within 75 s: its lease of 60 s expires first. */
 const betweenTakeovers = Schedule.spaced("10 seconds")
@@ -37,6 +38,7 @@ const sweep = Effect.gen(function* () {
   const jobs = yield* Jobs
   const feed = yield* ChangeFeed
   const exportJobs = yield* ExportJobs
+  const webhooks = yield* Webhooks
   const sweeps = [
     { done: "Discarded undecided reviews", work: discardAbandoned },
     { done: "Deleted products staged by imports", work: forgetStaged },
@@ -46,7 +48,8 @@ const sweep = Effect.gen(function* () {
     { done: "Deleted rows left by scans of data health", work: health.forget },
     { done: "Deleted old jobs", work: jobs.forget },
     { done: "Deleted changes that the feed no longer shows", work: feed.forget },
-    { done: "Deleted items of exports", work: exportJobs.forget }
+    { done: "Deleted items of exports", work: exportJobs.forget },
+    { done: "Deleted parked changes of webhooks", work: webhooks.forget }
   ]
   for (const { done, work } of sweeps) {
     const count = yield* work
@@ -75,6 +78,7 @@ export const layer: Layer.Layer<
   | Mirror
   | Publishing
   | Sessions
+  | Webhooks
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:
 import { link, readFile, rm, writeFile } from "node:fs/promises"
 import { Context, Data, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
-import type { AccountId, StoreId } from "../model/Ids.ts"
+import type { AccountId, StoreId, WebhookId } from "../model/Ids.ts"
 
 /** The source of the key that encrypts secrets. */
 export type SecretKey =
@@ -18,11 +18,11 @@ export class SecretKeySource extends Context.Reference<SecretKeySource>()("catal
   defaultValue: (): SecretKey => ({ _tag: "None" })
 }) {}
 
-/** The owner of a secret. A secret cannot be decrypted for another owner. */
-export interface SecretOwner {
-  readonly accountId: AccountId
-  readonly storeId: StoreId
-}
+/** The owner of a secret: a store or a webhook. A secret cannot be decrypted for another owner. */
+export type SecretOwner = { readonly accountId: AccountId } & (
+  | { readonly storeId: StoreId }
+  | { readonly webhookId: WebhookId }
+)
 
 /** A saved secret cannot be decrypted. `message` gives the reason and what to do. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
@@ -42,7 +42,18 @@ export const secretKeyBytes = (text: string): Option.Option<Buffer> =>
         ({ length }) => length === keyBytes
       )
 
-const boundTo = ({ accountId, storeId }: SecretOwner) => Buffer.from(`store-credential ${accountId} ${storeId}`)
+const boundTo = (owner: SecretOwner) =>
+  Buffer.from(
+    "storeId" in owner
+      ? `store-credential ${owner.accountId} ${owner.storeId}`
+      : `webhook-secret ${owner.accountId} ${owner.webhookId}`
+  )
+
+/** The secret of an owner, and how to replace it if its key is lost. */
+const wordsOf = (owner: SecretOwner) =>
+  "storeId" in owner
+    ? { name: "The store's access token", replace: "link the store again with its token" }
+    : { name: "The webhook's secret", replace: "rotate it with `catalog webhook rotate`" }
 
 const encrypted = (key: Buffer, secret: string, owner: SecretOwner): Buffer => {
   const nonce = randomBytes(nonceBytes)
@@ -101,7 +112,7 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
     )
   }).pipe(Effect.mapError((code) => `${path} cannot be written (${code})`))
 
-/** Encrypts the tokens of stores (AES-256-GCM). Each secret is bound to its account and store. */
+/** Encrypts the tokens of stores and the secrets of webhooks (AES-256-GCM). Each secret is bound to its owner. */
 export class SecretBox extends Context.Tag("catalog/SecretBox")<
   SecretBox,
   {
@@ -144,34 +155,37 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
           why === null
             ? ValidationFailed.at(
                 "SECRET_KEY",
-                "is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+                "is not set, so the tokens of stores and the secrets of webhooks cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
               )
             : ValidationFailed.at("DATA_DIR", why)
         )
       )
 
-      const unreadable = (why: string) =>
-        new SecretUnreadable({
-          message: `The store's access token cannot be decrypted: ${why}. Restore the key in ${name}, or link the store again with its token.`
+      const unreadable = (owner: SecretOwner, why: string) => {
+        const words = wordsOf(owner)
+        return new SecretUnreadable({
+          message: `${words.name} cannot be decrypted: ${why}. Restore the key in ${name}, or ${words.replace}.`
         })
+      }
 
       return {
         ready: Effect.asVoid(needed),
         seal: (secret, owner) => Effect.map(needed, (key) => encrypted(key, Redacted.value(secret), owner)),
         open: (sealed, owner) =>
           Effect.gen(function* () {
-            const found = yield* Effect.mapError(known, unreadable)
+            const found = yield* Effect.mapError(known, (why) => unreadable(owner, why))
             if (Option.isNone(found))
-              return yield* unreadable(source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
+              return yield* unreadable(owner, source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
             const bytes = Buffer.from(sealed)
-            if (bytes[0] !== version) return yield* unreadable("it was encrypted by a newer version of this service")
+            if (bytes[0] !== version)
+              return yield* unreadable(owner, "it was encrypted by a newer version of this service")
             const opened = decryptedWith(found.value, bytes, owner)
             const text = Option.orElse(opened, () =>
               Option.flatMap(previous, (old) => decryptedWith(old, bytes, owner))
             )
             return Option.isSome(text)
               ? Redacted.make(text.value)
-              : yield* unreadable(`${name} is not the key that it was encrypted with`)
+              : yield* unreadable(owner, `${name} is not the key that it was encrypted with`)
           }),
         isCurrent: (sealed, owner) =>
           Effect.map(Effect.option(known), (key) =>

@@ -176,9 +176,15 @@ export const metrics = {
   scansRunning: gauge("catalog_scans_running", "Scans of data health that run in this process."),
   scanSeconds: histogram("catalog_scan_seconds", "Time of a scan of data health.", slow, "dimension"),
 
+  webhookDeliveries: counter(
+    "catalog_webhook_deliveries_total",
+    "Attempts to deliver a webhook. blocked: not sent, because the host is unknown or private, or the secret cannot be decrypted.",
+    "result"
+  ).preset("accepted", "refused", "unanswered", "blocked"),
+
   backlogRead: gauge(
     "catalog_backlog_read",
-    "1: the catalog_publishes, catalog_drops, catalog_imports and catalog_jobs metrics are current. 0: they could not be read in time and are old."
+    "1: the catalog_publishes, catalog_drops, catalog_imports, catalog_jobs and catalog_webhook metrics are current. 0: they could not be read in time and are old."
   ),
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(
@@ -194,6 +200,13 @@ export const metrics = {
   ),
   imports: gauge("catalog_imports_open", "Imports that are not finished, by phase.", "phase"),
   importAge: gauge("catalog_import_oldest_age_seconds", "Age of the oldest such import; 0 without any.", "phase"),
+  webhooks: gauge("catalog_webhooks", "Webhooks of all accounts, by state.", "state"),
+  webhookChanges: gauge(
+    "catalog_webhook_changes",
+    "Changes that were not delivered. feed: not tried yet; waiting: failed, or behind one that did; parked: failed for three days.",
+    "wait"
+  ),
+  webhookAge: gauge("catalog_webhook_oldest_age_seconds", "Age of the oldest such change; 0 without any.", "wait"),
   importsStalled: gauge("catalog_imports_stalled", "Imports that no process works on although one should."),
   jobs: gauge("catalog_jobs_open", "Jobs that have not ended, by what they wait for.", "wait"),
   jobLateness: gauge(

@@ -30,6 +30,7 @@ import { layerMirrorRepoMemory } from "../storedata/MirrorRepo.memory.ts"
 import { layerOperationsRepoMemory } from "../storedata/OperationsRepo.memory.ts"
 import { emptyStoreData } from "../storedata/StoreDataState.memory.ts"
 import { emptyStores, layerStoresRepoMemory } from "../stores/StoresRepo.memory.ts"
+import { emptyWebhooks, layerWebhooksRepoMemory } from "../webhooks/WebhooksRepo.memory.ts"
 
 const emptyAccount: MemorySlices = {
   ...emptyCatalog,
@@ -46,7 +47,8 @@ const emptyAccount: MemorySlices = {
   ...emptyActivity,
   ...emptyStoreData,
   ...emptyDrops,
-  ...emptyJobs
+  ...emptyJobs,
+  ...emptyWebhooks
 }
 
 /**
@@ -73,7 +75,8 @@ export const MemoryRepositories = Layer.mergeAll(
   layerOperationsRepoMemory,
   layerStoresRepoMemory,
   layerMemoryTransaction,
-  layerUndoRepoMemory
+  layerUndoRepoMemory,
+  layerWebhooksRepoMemory
 ).pipe(Layer.provideMerge(MemoryStore.layer))
 
 const usual: BudgetSizes = { perKey: 120, perAccount: 240 }

@@ -39,6 +39,7 @@ import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { Operations } from "../../src/storedata/Operations.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
+import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 import { AdminServices } from "./AdminServices.ts"
 
 const temporary = Effect.acquireRelease(
@@ -171,6 +172,7 @@ describe("the socket of a server", () => {
             never,
             Layer.mock(AccountDeletion, {}),
             Layer.mock(Jobs, {}),
+            Layer.mock(Webhooks, {}),
             Layer.mock(JobWorker, {}),
             Layer.mock(ApiKeys, {}),
             Layer.mock(Activity, {}),
@@ -214,6 +216,7 @@ describe("the socket of a server", () => {
           failing,
           Layer.mock(AccountDeletion, {}),
           Layer.mock(Jobs, {}),
+          Layer.mock(Webhooks, {}),
           Layer.mock(JobWorker, {}),
           Layer.mock(ApiKeys, {}),
           Layer.mock(Activity, {}),

@@ -54,6 +54,7 @@ describe("settings", () => {
         lookUpPatience: Duration.seconds(60),
         registrationsPerHour: 100,
         clientMetadataHosts: [],
+        webhookPrivateHosts: [],
         signInFailuresPerAddress: 50,
         trustedProxies: 0
       })
@@ -181,6 +182,14 @@ describe("settings", () => {
           "OAUTH_CLIENT_METADATA_HOSTS",
           value,
           "must be names of hosts such as agent.example or agent.example:8443, separated by commas"
+        ] as const
+    ),
+    ...["http://hooks.internal", "a.example/x", "a b"].map(
+      (value) =>
+        [
+          "WEBHOOK_PRIVATE_HOSTS",
+          value,
+          "must be hosts such as hooks.internal or 10.0.0.7:8080, separated by commas"
         ] as const
     ),
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],

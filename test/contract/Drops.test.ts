@@ -1,6 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Clock, Effect, Layer, Option, Ref, Schedule, Stream } from "effect"
+import { Effect, Layer, Ref, Schedule, Stream } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
@@ -24,35 +23,11 @@ import {
   TestServices
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
-import { moveClock, replaceClock } from "../support/TestClock.ts"
+import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
-
-/** The clocks that drops go by, the database's and that of the in-memory repository, are ahead of ours by so much. */
-const ahead = Ref.unsafeMake(0)
-
-const own = Clock.make()
-const unsafeNow = () => own.unsafeCurrentTimeMillis() + Effect.runSync(Ref.get(ahead))
-const movableClock: Clock.Clock = Object.assign(Object.create(own), {
-  unsafeCurrentTimeMillis: unsafeNow,
-  currentTimeMillis: Effect.sync(unsafeNow)
-})
-
-const aheadBy = (_: string, millis: string) => `clock_timestamp() + ${millis} * interval '1 millisecond'`
-
-const movable = Effect.flatMap(Effect.serviceOption(SqlClient.SqlClient), (sql) =>
-  Option.isNone(sql) ? Effect.void : Effect.provideService(replaceClock(aheadBy), SqlClient.SqlClient, sql.value)
-).pipe(Effect.orDie)
-
-const advance = (millis: number) =>
-  Effect.gen(function* () {
-    const total = yield* Ref.updateAndGet(ahead, (before) => before + millis)
-    const sql = yield* Effect.serviceOption(SqlClient.SqlClient)
-    if (Option.isSome(sql))
-      yield* Effect.orDie(Effect.provideService(moveClock(aheadBy, total), SqlClient.SqlClient, sql.value))
-  })
 
 /** The time in so many milliseconds, by the clock of the drops. */
 const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
@@ -178,10 +153,9 @@ const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; read
 
 for (const engine of all) {
   describe.skipIf(engine.absent)(`drops on ${engine.name}`, () => {
-    const Started = Layer.effectDiscard(Effect.zipRight(Ref.set(ahead, 0), movable))
-    const TestLayer = Layer.merge(layerWorkers, Started).pipe(
+    const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
       Layer.provideMerge(engine.layer),
-      Layer.provideMerge(Layer.setClock(movableClock))
+      Layer.provideMerge(layerMovableClock)
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("start and end at their times and publish nothing else", () =>

@@ -12,6 +12,7 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import * as Sweeper from "../../src/programs/Sweeper.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
+import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 
 const nothingMirrored = Layer.merge(
   Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) }),
@@ -21,7 +22,8 @@ const nothingMirrored = Layer.merge(
 const noJobs = Layer.mergeAll(
   Layer.mock(Jobs, { forget: Effect.succeed(0) }),
   Layer.mock(ChangeFeed, { forget: Effect.succeed(0) }),
-  Layer.mock(ExportJobs, { forget: Effect.succeed(0) })
+  Layer.mock(ExportJobs, { forget: Effect.succeed(0) }),
+  Layer.mock(Webhooks, { forget: Effect.succeed(0) })
 )
 
 const noLeases = Layer.succeed(LeasesRepo, { repairHints: Effect.void, endOfGone: Effect.succeed(0) })

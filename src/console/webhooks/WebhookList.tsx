@@ -1,0 +1,148 @@
+import { Effect, Either, Redacted } from "effect"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { ValidationFailed } from "../../model/Errors.ts"
+import { WebhookId } from "../../model/Ids.ts"
+import { mintId } from "../../runtime/Identifiers.ts"
+import { Webhooks } from "../../webhooks/Webhooks.ts"
+import type { Visitor } from "../Browser.ts"
+import { ConfirmPage } from "../ConfirmPage.tsx"
+import { html, seeOther } from "../Html.ts"
+import { paths, webhookPath } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
+import { emptyWebhookForm, topicField, WebhooksPage, type WebhooksPageContent } from "./WebhooksPage.tsx"
+
+const routes = {
+  list: ["GET", paths.webhooks, refuseOnPage],
+  create: ["POST", paths.webhooks, refuseOnPage, "batch"],
+  show: ["GET", paths.webhook, refuseOnPage],
+  test: ["POST", paths.testWebhook, refuseOnPage, "batch"],
+  replay: ["POST", paths.replayWebhook, refuseOnPage],
+  rotate: ["POST", paths.rotateWebhook, refuseOnPage],
+  askDelete: ["GET", paths.deleteWebhook, refuseOnPage],
+  delete: ["POST", paths.deleteWebhook, refuseOnPage]
+} as const
+
+const notes: Readonly<Record<string, string>> = {
+  accepted: "The receiver accepted the test message.",
+  replayed: "The webhook delivers from there on.",
+  deleted: "The webhook is deleted."
+}
+
+const labels: Readonly<Record<string, string>> = { url: "Address", from: "From", topics: "Changes" }
+
+const refusalOf = ({ issues }: ValidationFailed) =>
+  issues.map(({ message, path }) => `${labels[path] === undefined ? "" : `${labels[path]}: `}${message}.`).join(" ")
+
+/** The error if the form is sent a second time. Only the first answer shows the secret. */
+const createdBefore =
+  "This form has created its webhook already, and the secret was shown only once. If you do not have it, rotate the secret of the webhook below."
+
+/** The webhooks of an account: the list with the form that creates one, and the page of each with its actions. */
+export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const webhooks = yield* Webhooks
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const showAll = (visitor: Visitor, content: WebhooksPageContent, status = 200) =>
+      Effect.gen(function* () {
+        const list = yield* webhooks.list
+        const nextId = yield* mintId(WebhookId)
+        return html(<WebhooksPage visitor={visitor} webhooks={list} nextId={nextId} {...content} />, { status })
+      })
+
+    const showOne = (visitor: Visitor, id: WebhookId, content: WebhookPageContent, status = 200) =>
+      Effect.gen(function* () {
+        const webhook = yield* webhooks.get(id)
+        const setAside = yield* webhooks.setAside(id)
+        return html(<WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, { status })
+      })
+
+    return {
+      list: asVisitor((visitor, request) =>
+        showAll(visitor, { form: emptyWebhookForm, note: noteOf(notes, queryOf(request).get("note")) })
+      ),
+      create: withForm((visitor, given) =>
+        Effect.gen(function* () {
+          const prefix = topicField("")
+          const form = {
+            url: given.get("url") ?? "",
+            topics: given.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+          }
+          const created = yield* Effect.orElse(idOf(WebhookId, given), () =>
+            ValidationFailed.at("", "The form is from an older page; send it again")
+          ).pipe(
+            Effect.flatMap((id) => webhooks.create(id, form)),
+            Effect.either
+          )
+          if (Either.isRight(created)) {
+            const { secret, webhook } = created.right
+            return yield* showAll(visitor, {
+              form: emptyWebhookForm,
+              created: { url: webhook.url, secret: Redacted.value(secret) }
+            })
+          }
+          return created.left._tag === "WebhookExists"
+            ? yield* showAll(visitor, { form: emptyWebhookForm, refusal: createdBefore }, 409)
+            : yield* showAll(visitor, { form, refusal: refusalOf(created.left) }, 400)
+        })
+      ),
+      show: asVisitor((visitor, request) =>
+        Effect.flatMap(idInPath(WebhookId, request), (id) =>
+          showOne(visitor, id, { note: noteOf(notes, queryOf(request).get("note")) })
+        )
+      ),
+      test: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(WebhookId, form)
+          const { problem } = yield* webhooks.test(id)
+          return problem === null
+            ? seeOther(`${webhookPath(id)}?note=accepted`)
+            : yield* showOne(visitor, id, { refusal: `The receiver did not accept the test message. ${problem}` })
+        })
+      ),
+      replay: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(WebhookId, form)
+          return yield* webhooks.replay(id, form.get("from")).pipe(
+            Effect.as(seeOther(`${webhookPath(id)}?note=replayed`)),
+            Effect.catchTag("ValidationFailed", (error) => showOne(visitor, id, { refusal: refusalOf(error) }, 400))
+          )
+        })
+      ),
+      rotate: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(WebhookId, form)
+          return yield* webhooks.rotate(id).pipe(
+            Effect.flatMap(({ secret }) => showOne(visitor, id, { secret: Redacted.value(secret) })),
+            Effect.catchTag("ValidationFailed", (error) => showOne(visitor, id, { refusal: refusalOf(error) }, 400))
+          )
+        })
+      ),
+      askDelete: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const { id, url } = yield* webhooks.get(yield* idOf(WebhookId, queryOf(request)))
+          return html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.webhooks}
+              title="Delete the webhook?"
+              question={`${url} receives nothing more, and the changes that wait for it are deleted. This cannot be undone.`}
+              action={paths.deleteWebhook}
+              id={id}
+              button="Delete the webhook"
+            />
+          )
+        })
+      ),
+      delete: withForm((_, form) =>
+        Effect.gen(function* () {
+          yield* webhooks.delete(yield* idOf(WebhookId, form))
+          return seeOther(`${paths.webhooks}?note=deleted`)
+        })
+      )
+    }
+  })
+)

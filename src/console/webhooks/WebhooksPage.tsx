@@ -1,0 +1,124 @@
+import { ChangeType } from "../../drafts/FeedChanges.ts"
+import type { WebhookId } from "../../model/Ids.ts"
+import type { Webhook } from "../../webhooks/Webhook.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { paths, webhookPath } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { NewSecret, WebhookStateOf } from "./WebhookWords.tsx"
+
+/** Name of the checkbox of a topic. */
+export const topicField = (topic: string) => `topic:${topic}`
+
+export interface WebhookForm {
+  readonly url: string
+  readonly topics: ReadonlyArray<string>
+}
+
+export const emptyWebhookForm: WebhookForm = { url: "", topics: [] }
+
+export interface WebhooksPageContent {
+  readonly form: WebhookForm
+  /** The new webhook with its secret. */
+  readonly created?: { readonly url: string; readonly secret: string }
+  readonly refusal?: string
+  readonly note?: string | undefined
+}
+
+const CreateForm = ({
+  form,
+  nextId,
+  visitor
+}: {
+  readonly form: WebhookForm
+  readonly nextId: WebhookId
+  readonly visitor: Visitor
+}) => (
+  <form method="post" action={paths.webhooks} class="sheet fields">
+    <HiddenFields csrf={visitor.csrf} id={nextId} />
+    <label>
+      Address
+      <input
+        type="url"
+        name="url"
+        value={form.url}
+        required
+        maxLength={2_048}
+        placeholder="https://hooks.example.com/catalog"
+        aria-describedby="url-rule"
+      />
+    </label>
+    <p id="url-rule" class="quiet">
+      It must begin with https:// and lead to the public internet.
+    </p>
+    <fieldset>
+      <legend>Changes (none chosen: all)</legend>
+      {ChangeType.literals.map((topic) => (
+        <label class="choice" key={topic}>
+          <input type="checkbox" name={topicField(topic)} value="on" checked={form.topics.includes(topic)} />
+          <code>{topic}</code>
+        </label>
+      ))}
+    </fieldset>
+    <div class="buttons">
+      <button type="submit">Create webhook</button>
+    </div>
+  </form>
+)
+
+/** `nextId`: the id for the next webhook. It makes the form repeatable: sending it twice creates one webhook. */
+export const WebhooksPage = ({
+  created,
+  form,
+  nextId,
+  note,
+  refusal,
+  visitor,
+  webhooks
+}: WebhooksPageContent & {
+  readonly visitor: Visitor
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly nextId: WebhookId
+}) => (
+  <Frame title="Webhooks" visitor={visitor} current={paths.webhooks}>
+    {note !== undefined && <Note>{note}</Note>}
+    {created !== undefined && (
+      <Note>
+        <p>
+          Created the webhook to <bdi>{created.url}</bdi>. It receives changes from now on.
+        </p>
+        <NewSecret secret={created.secret} />
+      </Note>
+    )}
+    <p>A webhook sends every change of the catalog to another program, signed as Standard Webhooks says.</p>
+    <section aria-labelledby="create">
+      <h2 id="create">Create a webhook</h2>
+      <Refusal text={refusal} />
+      <CreateForm form={form} nextId={nextId} visitor={visitor} />
+    </section>
+    <section aria-labelledby="webhooks">
+      <h2 id="webhooks">Your webhooks</h2>
+      {webhooks.length === 0 ? (
+        <p class="quiet">There are no webhooks yet.</p>
+      ) : (
+        <Table
+          labelledBy="webhooks"
+          columns={["Address", "State", "To deliver", "Waiting", "Parked", "Last delivery"]}
+          rows={webhooks.map(({ delivered_at, id, last_seq, parked, position, state, url, waiting }) => ({
+            key: id,
+            cells: [
+              <a href={webhookPath(id)}>
+                <bdi>{url}</bdi>
+              </a>,
+              <WebhookStateOf state={state} />,
+              Math.max(0, last_seq - position).toLocaleString("en"),
+              waiting.toLocaleString("en"),
+              parked.toLocaleString("en"),
+              delivered_at === null ? "none yet" : <Time at={delivered_at} />
+            ]
+          }))}
+        />
+      )}
+    </section>
+  </Frame>
+)

@@ -1,0 +1,138 @@
+import type { FeedChange } from "../feed/FeedChange.ts"
+import type { Failure, Outcome } from "./Delivery.ts"
+import { delayAfter, maxFailures, retrySeconds } from "./Webhook.ts"
+import type { ClaimedWebhook, FailedDelivery, Handled, NewSetAside, WaitingDelivery } from "./WebhooksRepo.ts"
+
+/** A change to deliver. `isNew`: it was read from the feed; others were set aside before. */
+interface Item {
+  readonly change: FeedChange
+  readonly isNew: boolean
+  readonly attempts: number
+  readonly age: number
+}
+
+/** Changes of one entity in their order. A change is delivered after the one before it was accepted. */
+export type Chain = ReadonlyArray<Item>
+
+const chainsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Chain> => {
+  const chains = new Map<string, Array<Item>>()
+  for (const item of items) {
+    const chain = chains.get(item.change.entity.id)
+    if (chain === undefined) chains.set(item.change.entity.id, [item])
+    else chain.push(item)
+  }
+  return [...chains.values()]
+}
+
+/** The next changes of a webhook, and what became of them. */
+export class Turn {
+  readonly chains: ReadonlyArray<Chain>
+  private readonly webhook: ClaimedWebhook
+  private readonly news: ReadonlyArray<FeedChange>
+  private readonly end: number
+  private readonly handled = new Set<number>()
+  private readonly accepted: Array<number> = []
+  private readonly failed: Array<FailedDelivery> = []
+  private readonly setAside: Array<NewSetAside> = []
+  private failures: number
+  private problem: string | null = null
+  private retryAfter = 0
+  private isAccepted = false
+  private isRepaired = false
+  private isGone = false
+
+  /**
+   * `changes`: of the feed, after the webhook's position. `waiting`: changes to try again. `held`: entities with changes that wait, so
+   * that newer ones are set aside behind them. While the receiver fails, new changes are tried first.
+   */
+  constructor(
+    webhook: ClaimedWebhook,
+    changes: ReadonlyArray<FeedChange>,
+    waiting: ReadonlyArray<WaitingDelivery>,
+    held: ReadonlySet<string>
+  ) {
+    this.webhook = webhook
+    this.failures = webhook.failures
+    this.end = changes.at(-1)?.seq ?? webhook.position
+    this.news = changes.filter(({ type }) => webhook.topics.length === 0 || webhook.topics.includes(type))
+    const items: Array<Item> = []
+    for (const change of this.news)
+      if (held.has(change.entity.id)) this.putBehind(change)
+      else items.push({ change, isNew: true, attempts: 0, age: 0 })
+    const again = waiting.map((each): Item => ({ ...each, isNew: false }))
+    this.chains = this.isFailing && items.length > 0 ? chainsOf(items) : [...chainsOf(again), ...chainsOf(items)]
+  }
+
+  private putBehind(change: FeedChange) {
+    this.handled.add(change.seq)
+    this.setAside.push({ change, attempts: 0, delaySeconds: null, problem: null })
+  }
+
+  /** Whether the receiver fails, so that one delivery at a time is tried. */
+  get isFailing() {
+    return this.failures >= maxFailures
+  }
+
+  /** Whether nothing more should be sent: after a failure of a failing receiver, or if it wants no more messages. */
+  get isOver() {
+    return this.isGone || (this.isFailing && this.failures > this.webhook.failures)
+  }
+
+  /** Records an attempt. False: changes behind it in its chain must wait. */
+  record(chain: Chain, place: number, outcome: Outcome): boolean {
+    const item = chain[place]
+    if (item === undefined) return false
+    if (outcome === null) {
+      this.handled.add(item.change.seq)
+      if (!item.isNew) this.accepted.push(item.change.seq)
+      this.isRepaired ||= this.isFailing
+      this.isAccepted = true
+      this.failures = 0
+      this.problem = null
+      return true
+    }
+    this.problem = outcome.problem
+    this.retryAfter = Math.max(this.retryAfter, outcome.retryAfter)
+    this.isGone ||= outcome.isGone
+    if (item.isNew || this.isFailing) this.failures++
+    if (!outcome.isGone) this.fail(item, outcome)
+    for (const { change, isNew } of outcome.isGone ? [] : chain.slice(place + 1)) if (isNew) this.putBehind(change)
+    return false
+  }
+
+  private fail({ age, change, isNew, attempts }: Item, { problem, retryAfter }: Failure) {
+    const delaySeconds = Math.max(delayAfter(attempts + 1), retryAfter)
+    const attempt = { attempts: attempts + 1, problem }
+    if (isNew) {
+      this.handled.add(change.seq)
+      this.setAside.push({ ...attempt, change, delaySeconds })
+    } else this.failed.push({ ...attempt, seq: change.seq, delaySeconds: age >= retrySeconds ? null : delaySeconds })
+  }
+
+  /**
+   * The outcome so far. The position is before the first change that was not handled; what was set aside behind it is read again
+   * from the feed.
+   */
+  get outcome(): Handled {
+    const { accepted, failed, failures, isAccepted, isGone, isRepaired, problem, webhook } = this
+    const left = this.news.find(({ seq }) => !this.handled.has(seq))
+    const position = left === undefined ? this.end : left.seq - 1
+    const isStopped = this.isFailing && !isAccepted && webhook.failingSeconds >= retrySeconds
+    return {
+      position,
+      accepted,
+      failed,
+      setAside: this.setAside.filter(({ change }) => change.seq <= position),
+      state: isGone ? "gone" : isStopped ? "stopped" : "active",
+      failures,
+      problem,
+      isAccepted,
+      isRepaired
+    }
+  }
+
+  /** Seconds until the webhook is due again. */
+  get delaySeconds() {
+    return this.isFailing ? Math.max(delayAfter(this.failures - maxFailures + 1), this.retryAfter) : 0
+  }
+}

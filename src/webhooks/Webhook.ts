@@ -1,0 +1,90 @@
+import { Schema } from "effect"
+import { ChangeType } from "../drafts/FeedChanges.ts"
+import { FeedChange } from "../feed/FeedChange.ts"
+import { WebhookId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+
+/**
+ * `active`: changes are delivered. `failing`: the last deliveries failed, and are tried again. `stopped`: no delivery was accepted for
+ * three days. `gone`: the receiver answered 410. `behind`: changes that were not delivered are no longer in the feed.
+ */
+export const WebhookState = Schema.Literal("active", "failing", "stopped", "gone", "behind")
+export type WebhookState = typeof WebhookState.Type
+
+/** The states that are stored. The others follow from the feed and from failures. */
+export const StoredState = Schema.Literal("active", "stopped", "gone")
+export type StoredState = typeof StoredState.Type
+
+/** An address that receives the changes of the account's feed. */
+export const Webhook = Schema.Struct({
+  id: WebhookId,
+  url: Schema.String,
+  /** Types of changes. Empty: all. */
+  topics: Schema.Array(ChangeType),
+  state: WebhookState,
+  /** The number of the last change that was handled, and of the last change of the feed. */
+  position: Schema.Int,
+  last_seq: Schema.Int,
+  /** Changes that wait for another attempt, and changes that failed for three days. */
+  waiting: Schema.Int,
+  parked: Schema.Int,
+  /** Why the last delivery failed. Null: it was accepted, or there was none. */
+  problem: Schema.NullOr(Schema.String),
+  failing_since: Schema.NullOr(Timestamp),
+  delivered_at: Schema.NullOr(Timestamp),
+  /** Until then, deliveries are signed with the previous secret too. */
+  previous_secret_until: Schema.NullOr(Timestamp),
+  created_at: Timestamp
+})
+export type Webhook = typeof Webhook.Type
+
+/** A change that was set aside. */
+export const SetAside = Schema.Struct({
+  seq: Schema.Int,
+  state: Schema.Literal("waiting", "parked"),
+  change: FeedChange,
+  attempts: Schema.Int,
+  since: Timestamp,
+  /** The time of the next attempt. Null: it is parked, or waits for an earlier change of its entity. */
+  next_attempt_at: Schema.NullOr(Timestamp),
+  problem: Schema.NullOr(Schema.String)
+})
+export type SetAside = typeof SetAside.Type
+
+/** The result of a test message. `problem`: why it was not accepted, or null. */
+export const WebhookTest = Schema.Struct({
+  url: Schema.String,
+  problem: Schema.NullOr(Schema.String),
+  millis: Schema.Int
+})
+export type WebhookTest = typeof WebhookTest.Type
+
+/** Maximum number of webhooks of an account. */
+export const maxWebhooks = 50
+
+const daySeconds = 86_400
+
+/** For so long a change, or a whole webhook, is tried before it is parked or stopped. */
+export const retrySeconds = 3 * daySeconds
+
+/** For so long after a rotation deliveries are signed with both secrets. */
+export const overlapSeconds = daySeconds
+
+/** Seconds before the second attempt and those after it. The last one repeats. */
+const delays = [5, 60, 300, 1_800, 7_200, 21_600] as const
+
+/** The delay after a number of failed attempts. */
+export const delayAfter = (attempts: number): number => delays[Math.min(attempts, delays.length) - 1] ?? delays[0]
+
+/** After so many failures in a row, one delivery at a time is tried, with the delays of `delayAfter`. */
+export const maxFailures = 5
+
+/** What a merchant does about a webhook in this state. Undefined: nothing. */
+export const nextSteps: Readonly<Record<WebhookState, string | undefined>> = {
+  active: undefined,
+  failing: "It is tried again by itself. Test it after the receiver was repaired.",
+  stopped: "Repair the receiver, then replay the webhook: it goes on where it stopped, if that is within 30 days.",
+  gone: "The receiver asked for no more messages (410). Replay the webhook if that was a mistake, or delete it.",
+  behind:
+    "Changes were deleted from the feed, after 30 days, before they were delivered. Read all lists again, then replay the webhook from `latest`."
+}

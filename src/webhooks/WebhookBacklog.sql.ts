@@ -1,0 +1,43 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+import { WebhookState } from "./Webhook.ts"
+
+const waits = ["feed", "waiting", "parked"] as const
+
+/** Rows of states have no age; rows of changes have no webhooks. */
+const Row = Schema.Struct({ name: Schema.String, count: Schema.Number, age: Schema.NullOr(Schema.Number) })
+
+/** Sets the gauges of webhooks and of changes that were not delivered, of all accounts. */
+export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Row,
+    execute: () => sql`
+      WITH hook AS (
+        SELECT w.account_id, greatest(a.feed_seq - w.position, 0) AS changes,
+               CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
+                    ELSE w.state END AS state,
+               (SELECT n.at FROM change_note n
+                WHERE n.account_id = w.account_id AND n.last_seq > w.position AND n.rows > 0
+                ORDER BY n.last_seq LIMIT 1) AS oldest
+        FROM webhook w JOIN account_state a ON a.account_id = w.account_id
+      )
+      SELECT h.state AS name, count(*) AS count, NULL::float8 AS age FROM hook h GROUP BY h.state
+      UNION ALL
+      SELECT 'feed', coalesce(sum(h.changes), 0)::bigint, extract(epoch FROM app_now() - min(h.oldest))::float8 FROM hook h
+      UNION ALL
+      SELECT d.state, count(*), extract(epoch FROM app_now() - min(d.since))::float8
+      FROM webhook_delivery d GROUP BY d.state ${sql.literal(allAccounts)}`
+  })
+  return Effect.map(orDie(read()), (rows) => {
+    const rowOf = (name: string) => rows.find((each) => each.name === name)
+    for (const state of WebhookState.literals) metrics.webhooks.of(state).add(rowOf(state)?.count ?? 0)
+    for (const wait of waits) {
+      metrics.webhookChanges.of(wait).add(rowOf(wait)?.count ?? 0)
+      metrics.webhookAge.of(wait).add(Math.max(0, rowOf(wait)?.age ?? 0))
+    }
+  })
+})

@@ -1,0 +1,164 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { forgetByAccount } from "../database/Forgetting.ts"
+import { allAccounts } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
+import type { WorkHints } from "../database/WorkHintsRepo.ts"
+import { type AccountId, WebhookId } from "../model/Ids.ts"
+import { SetAside, Webhook } from "./Webhook.ts"
+import type { SealedSecrets, WebhooksRepo } from "./WebhooksRepo.ts"
+
+type Repo = Context.Tag.Service<WebhooksRepo>
+
+const OfWebhook = { accountId: Schema.String, id: WebhookId }
+
+/** Makes the first waiting change of each entity due, if it is not yet. */
+export const promote = (sql: SqlClient, accountId: AccountId, id: WebhookId) => sql`
+  UPDATE webhook_delivery d SET due_at = app_now()
+  WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.state = 'waiting' AND d.due_at IS NULL
+    AND NOT EXISTS (
+      SELECT FROM webhook_delivery e
+      WHERE e.account_id = ${accountId} AND e.webhook_id = ${id} AND e.state = 'waiting'
+        AND e.entity_id = d.entity_id AND e.seq < d.seq
+    )`
+
+/** Reads webhooks. `id` null: all of the account. */
+const makeRead = (sql: SqlClient) =>
+  SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, id: Schema.NullOr(WebhookId) }),
+    Result: Webhook,
+    execute: ({ accountId, id }) => sql`
+      SELECT w.id, w.url, w.topics,
+             CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
+                  ELSE w.state END AS state,
+             w.position, a.feed_seq AS last_seq, coalesce(d.waiting, 0) AS waiting, coalesce(d.parked, 0) AS parked,
+             w.problem, rfc3339(w.failing_since) AS failing_since, rfc3339(w.delivered_at) AS delivered_at,
+             CASE WHEN w.previous_until > app_now() THEN rfc3339(w.previous_until) END AS previous_secret_until,
+             rfc3339(w.created_at) AS created_at
+      FROM webhook w
+      JOIN account_state a ON a.account_id = ${accountId}
+      LEFT JOIN (
+        SELECT s.webhook_id, count(*) FILTER (WHERE s.state = 'waiting') AS waiting,
+               count(*) FILTER (WHERE s.state = 'parked') AS parked
+        FROM webhook_delivery s WHERE s.account_id = ${accountId} GROUP BY s.webhook_id
+      ) d ON d.webhook_id = w.id
+      WHERE w.account_id = ${accountId} ${id === null ? sql`` : sql`AND w.id = ${id}`}
+      ORDER BY w.created_at, w.id`
+  })
+
+const makeReadSetAside = (sql: SqlClient) =>
+  SqlSchema.findAll({
+    Request: Schema.Struct({ ...OfWebhook, limit: Schema.Int }),
+    Result: SetAside,
+    execute: ({ accountId, id, limit }) => sql`
+      SELECT d.seq, d.state, d.change, d.attempts, rfc3339(d.since) AS since, rfc3339(d.due_at) AS next_attempt_at, d.problem
+      FROM webhook_delivery d
+      WHERE d.account_id = ${accountId} AND d.webhook_id = ${id}
+      ORDER BY d.state, d.seq LIMIT ${limit}`
+  })
+
+/** Statements about the webhooks of an account. */
+export const makeWebhookRows = (
+  sql: SqlClient,
+  hints: WorkHints | undefined
+): Pick<
+  Repo,
+  | "delete"
+  | "find"
+  | "forget"
+  | "insert"
+  | "list"
+  | "positionAt"
+  | "replaceSecret"
+  | "replay"
+  | "rotate"
+  | "secrets"
+  | "setAside"
+> => {
+  const read = makeRead(sql)
+  const readSetAside = makeReadSetAside(sql)
+  const run = makeRunTransaction(sql)
+  const hint = (accountId: AccountId) => hints?.add(accountId) ?? Effect.void
+  const isAny = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
+
+  return {
+    insert: (accountId, { id, secret, topics, url }) =>
+      sql`
+        INSERT INTO webhook (account_id, id, url, topics, secret, position)
+        SELECT a.account_id, ${id}::uuid, ${url}, ${topics}::text[], ${secret}::bytea, a.feed_seq
+        FROM account_state a WHERE a.account_id = ${accountId}
+        ON CONFLICT DO NOTHING RETURNING id`.pipe(isAny, Effect.zipLeft(hint(accountId)), orDie),
+    list: (accountId) => orDie(read({ accountId, id: null })),
+    find: (accountId, id) => Effect.map(orDie(read({ accountId, id })), ([row]) => Option.fromNullable(row)),
+    delete: (accountId, id) =>
+      sql`DELETE FROM webhook w WHERE w.account_id = ${accountId} AND w.id = ${id} RETURNING w.id`.pipe(isAny, orDie),
+    setAside: (accountId, id, limit) => orDie(readSetAside({ accountId, id, limit })),
+    secrets: (accountId, id) =>
+      sql<SealedSecrets>`
+        SELECT w.secret AS current, w.previous_secret AS previous FROM webhook w
+        WHERE w.account_id = ${accountId} AND w.id = ${id}`.pipe(
+        Effect.map(([row]) => Option.fromNullable(row)),
+        orDie
+      ),
+    rotate: (accountId, id, secret, overlapSeconds) =>
+      sql`
+        UPDATE webhook w
+        SET secret = ${secret}::bytea, previous_secret = w.secret,
+            previous_until = app_now() + ${overlapSeconds}::float8 * interval '1 second'
+        WHERE w.account_id = ${accountId} AND w.id = ${id} RETURNING w.id`.pipe(isAny, orDie),
+    replaceSecret: (accountId, id, from, to) =>
+      sql`
+        UPDATE webhook w
+        SET secret = CASE WHEN w.secret = ${from}::bytea THEN ${to}::bytea ELSE w.secret END,
+            previous_secret = CASE WHEN w.previous_secret = ${from}::bytea THEN ${to}::bytea ELSE w.previous_secret END
+        WHERE w.account_id = ${accountId} AND w.id = ${id}
+          AND (w.secret = ${from}::bytea OR w.previous_secret = ${from}::bytea) RETURNING w.id`.pipe(isAny, orDie),
+    replay: (accountId, id, position) =>
+      Effect.gen(function* () {
+        const found = yield* sql`
+          UPDATE webhook w
+          SET state = 'active', position = coalesce(${position}::bigint, w.position), failures = 0, failing_since = NULL,
+              problem = NULL, claim = NULL, claimed_by = NULL, due_at = app_now()
+          WHERE w.account_id = ${accountId} AND w.id = ${id} RETURNING w.id`
+        if (found.length === 0) return false
+        if (position === null)
+          yield* sql`
+            UPDATE webhook_delivery d SET state = 'waiting', due_at = NULL, since = app_now(), attempts = 0
+            WHERE d.account_id = ${accountId} AND d.webhook_id = ${id}`
+        else
+          yield* sql`
+            DELETE FROM webhook_delivery d
+            WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.seq > ${position}`
+        yield* promote(sql, accountId, id)
+        yield* hint(accountId)
+        return true
+      }).pipe(run, orDie),
+    positionAt: (accountId, at) =>
+      sql<{ position: number }>`
+        SELECT coalesce((
+          SELECT min(n.last_seq - n.rows) FROM change_note n
+          WHERE n.account_id = ${accountId} AND n.rows > 0 AND n.at >= ${at}::timestamptz AND n.last_seq > a.feed_floor
+        ), a.feed_seq) AS position
+        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(
+        Effect.map(([row]) => row?.position ?? 0),
+        orDie
+      ),
+    forget: orDie(
+      forgetByAccount(
+        sql<{ accountId: string }>`
+          SELECT DISTINCT d.account_id AS "accountId" FROM webhook_delivery d
+          WHERE d.state = 'parked' AND d.since <= app_now() - interval '33 days' ${sql.literal(allAccounts)}`,
+        (accountId) => sql`
+          DELETE FROM webhook_delivery x
+          WHERE x.account_id = ${accountId} AND x.ctid = ANY(ARRAY(
+            SELECT d.ctid FROM webhook_delivery d
+            WHERE d.account_id = ${accountId} AND d.state = 'parked' AND d.since <= app_now() - interval '33 days'
+            LIMIT 1000
+          ))
+          RETURNING x.seq`
+      )
+    )
+  }
+}

@@ -1,0 +1,155 @@
+import { Cause, Context, Effect, FiberSet, Layer, Queue } from "effect"
+import { ChangeFeed } from "../feed/ChangeFeed.ts"
+import { maxConnections } from "./Addresses.ts"
+import { type Deliver, makePrepare, messageOfChange } from "./Delivery.ts"
+import { type Chain, Turn } from "./Turn.ts"
+import { maxFailures } from "./Webhook.ts"
+import { type ClaimedWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
+
+/**
+ * Lifetime of a lease. It is extended when an outcome is saved. A turn begins no delivery after `turnMillis`, and a delivery ends
+ * within 15 s, so a lease expires only if its process has stalled or died.
+ */
+const leaseSeconds = 60
+const turnMillis = 2_000
+/** Webhooks that one process works on at the same time, so that slow receivers delay no others. */
+const maxAtOnce = 100
+/** Interval between looks for webhooks with work. */
+const pollInterval = "1 second"
+/** Changes of the feed that are read at once; of a failing receiver, few. */
+const sliceSize = 500
+const failingSliceSize = 20
+/** Delay after a turn failed, for example because the database could not be reached. */
+const pauseSeconds = 5
+
+/** Delivers the changes of a turn: of different entities at the same time, of one entity in order. */
+const deliverAll = (turn: Turn, { accountId }: ClaimedWebhook, deliver: Deliver, isLate: () => boolean) => {
+  const deliverChain = (chain: Chain) =>
+    Effect.gen(function* () {
+      for (const [place, { change }] of chain.entries()) {
+        if (turn.isOver || isLate()) return
+        if (!turn.record(chain, place, yield* deliver(messageOfChange(accountId, change)))) return
+      }
+    })
+  return Effect.forEach(turn.chains, deliverChain, {
+    concurrency: turn.isFailing ? 1 : maxConnections,
+    discard: true
+  })
+}
+
+const makeRunTurn = Effect.gen(function* () {
+  const feed = yield* ChangeFeed
+  const repo = yield* WebhooksRepo
+  const prepare = yield* makePrepare
+
+  const readTurn = (webhook: ClaimedWebhook) =>
+    Effect.gen(function* () {
+      const limit = webhook.failures >= maxFailures ? failingSliceSize : sliceSize
+      const { changes } = yield* feed.read(webhook.accountId, webhook.position, limit)
+      const ids = [...new Set(changes.map(({ entity }) => entity.id))]
+      const waiting = webhook.hasWaiting ? yield* repo.due(webhook, sliceSize) : []
+      const held = webhook.hasWaiting && ids.length > 0 ? yield* repo.waitingAmong(webhook, ids) : new Set<string>()
+      return changes.length + waiting.length === 0 ? undefined : new Turn(webhook, changes, waiting, held)
+    })
+
+  /** Delivers until nothing is left, the receiver fails or the time is over. Returns the seconds until it is due again. */
+  const work = (claimed: ClaimedWebhook) =>
+    Effect.gen(function* () {
+      const clock = yield* Effect.clock
+      const began = clock.unsafeCurrentTimeMillis()
+      const isLate = () => clock.unsafeCurrentTimeMillis() - began >= turnMillis
+      const { accountId, id, previousSecret, secret, url } = claimed
+      const sealed = previousSecret === null ? [secret] : [secret, previousSecret]
+      const deliver = yield* prepare(url, sealed, { accountId, webhookId: id })
+      for (let webhook = claimed; ; ) {
+        const turn = yield* readTurn(webhook)
+        if (turn === undefined) return 0
+        yield* deliverAll(turn, webhook, deliver, isLate)
+        const { outcome } = turn
+        // The webhook was deleted or replayed, or another process has claimed it.
+        if (!(yield* repo.save(webhook, outcome, leaseSeconds))) return 0
+        if (turn.isFailing || outcome.state !== "active") return turn.delaySeconds
+        if (isLate()) return 0
+        const { failures, position, setAside } = outcome
+        webhook = { ...webhook, failures, position, hasWaiting: webhook.hasWaiting || setAside.length > 0 }
+      }
+    }).pipe(Effect.scoped)
+
+  return (webhook: ClaimedWebhook): Effect.Effect<void> =>
+    work(webhook).pipe(
+      Effect.flatMap((delay) => repo.release(webhook, delay)),
+      // A process that is being stopped releases the webhook immediately.
+      Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(repo.release(webhook, 0)))),
+      Effect.catchAllCause((cause) =>
+        Cause.isInterruptedOnly(cause)
+          ? Effect.void
+          : Effect.logWarning(`A turn of webhook ${webhook.id} failed`, cause).pipe(
+              Effect.zipRight(repo.release(webhook, pauseSeconds)),
+              Effect.catchAllCause((second) =>
+                Effect.logWarning(`Webhook ${webhook.id} keeps its lease until it expires`, second)
+              )
+            )
+      )
+    )
+})
+
+/** Delivers changes to webhooks of all accounts. Any number of processes may do so at the same time. */
+export class WebhookWorker extends Context.Tag("catalog/WebhookWorker")<
+  WebhookWorker,
+  {
+    /** Gives every webhook with due work one turn after the other, until none has. Returns the number of turns. */
+    readonly runDue: Effect.Effect<number>
+    /** Delivers until it is interrupted. */
+    readonly work: Effect.Effect<never>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    WebhookWorker,
+    Effect.gen(function* () {
+      const repo = yield* WebhooksRepo
+      const runTurn = yield* makeRunTurn
+      const claim = (limit: number) =>
+        repo
+          .claim(limit, leaseSeconds)
+          .pipe(
+            Effect.catchAllCause((cause) =>
+              Effect.as(Effect.logWarning("Looking for webhooks with work failed", cause), [])
+            )
+          )
+
+      return {
+        runDue: Effect.gen(function* () {
+          for (let turns = 0; ; ) {
+            const claimed = yield* repo.claim(maxAtOnce, leaseSeconds)
+            if (claimed.length === 0) return turns
+            yield* Effect.forEach(claimed, runTurn, { concurrency: "unbounded", discard: true })
+            turns += claimed.length
+          }
+        }),
+        work: Effect.gen(function* () {
+          const fork = yield* FiberSet.makeRuntime<never>()
+          const ended = yield* Queue.sliding<void>(1)
+          let running = 0
+          const end = Effect.suspend(() => {
+            running--
+            return ended.offer(undefined)
+          })
+          const look = Effect.gen(function* () {
+            const claimed = running < maxAtOnce ? yield* claim(maxAtOnce - running) : []
+            running += claimed.length
+            for (const webhook of claimed) fork(Effect.ensuring(runTurn(webhook), end))
+          })
+          return yield* look.pipe(
+            Effect.zipRight(Effect.raceFirst(ended.take, Effect.sleep(pollInterval))),
+            Effect.forever
+          )
+        }).pipe(Effect.scoped)
+      }
+    })
+  )
+}
+
+/** Starts the worker of a server in the background. */
+export const layerWorker: Layer.Layer<never, never, WebhookWorker> = Layer.scopedDiscard(
+  Effect.flatMap(WebhookWorker, ({ work }) => Effect.forkScoped(work))
+)

@@ -1,0 +1,95 @@
+/**
+ * A process that delivers webhooks until it is killed. WEBHOOKS_DATABASE_URL names the database, WEBHOOKS_HOST the receiver that may be
+ * private, WEBHOOKS_KEY the SECRET_KEY. WEBHOOKS_PLANTED plants the wrong variant: it saves the position before the deliveries.
+ */
+import { Config, Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import * as Database from "../../src/database/Database.ts"
+import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
+import { SecretKeySource } from "../../src/stores/SecretBox.ts"
+import { PrivateReceivers } from "../../src/webhooks/Addresses.ts"
+import { type ClaimedWebhook, WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
+import { WebhookWorker } from "../../src/webhooks/WebhookWorker.ts"
+import { endWithParent } from "./EndWithParent.ts"
+
+const isPlanted = process.env.WEBHOOKS_PLANTED === "yes"
+
+/** The planted variant. Changes that were read count as handled before they are delivered. */
+const Planted = Layer.effectContext(
+  Effect.gen(function* () {
+    const feed = yield* ChangeFeed
+    const repo = yield* WebhooksRepo
+    const claimed = new Map<string, ClaimedWebhook>()
+    const early: typeof feed.read = (accountId, after, limit) =>
+      Effect.tap(feed.read(accountId, after, limit), ({ changes }) => {
+        const webhook = claimed.get(accountId)
+        const position = changes.at(-1)?.seq
+        return webhook === undefined || position === undefined
+          ? Effect.void
+          : repo.save(
+              webhook,
+              {
+                position,
+                accepted: [],
+                failed: [],
+                setAside: [],
+                state: "active",
+                failures: 0,
+                problem: null,
+                isAccepted: false,
+                isRepaired: false
+              },
+              60
+            )
+      })
+    const claim: typeof repo.claim = (limit, leaseSeconds) =>
+      Effect.tap(repo.claim(limit, leaseSeconds), (all) =>
+        Effect.sync(() => {
+          for (const each of all) claimed.set(each.accountId, each)
+        })
+      )
+    return Layer.succeed(ChangeFeed, { ...feed, read: early }).pipe(
+      Layer.merge(Layer.succeed(WebhooksRepo, { ...repo, claim })),
+      Layer.build,
+      Effect.scoped
+    )
+  }).pipe(Effect.flatten)
+)
+
+const Settings = Layer.unwrapEffect(
+  Effect.gen(function* () {
+    const url = yield* Config.string("WEBHOOKS_DATABASE_URL")
+    return Layer.mergeAll(
+      Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 4 }),
+      Layer.succeed(PrivateReceivers, [yield* Config.string("WEBHOOKS_HOST")]),
+      Layer.succeed(SecretKeySource, {
+        _tag: "Setting",
+        key: Redacted.make(yield* Config.string("WEBHOOKS_KEY"))
+      })
+    )
+  })
+)
+
+endWithParent()
+
+Effect.runFork(
+  Effect.gen(function* () {
+    const { endOfGone } = yield* LeasesRepo
+    const { work } = yield* WebhookWorker
+    yield* Effect.fork(Effect.repeat(endOfGone, Schedule.spaced("100 millis")))
+    process.stdout.write("delivering\n")
+    yield* work
+  }).pipe(
+    Effect.provide(
+      Layer.fresh(WebhookWorker.layer).pipe(
+        Layer.provide(isPlanted ? Planted : Layer.empty),
+        Layer.provideMerge(Services),
+        Layer.provideMerge(RepositoriesOnDatabase),
+        Layer.provide(Settings)
+      )
+    ),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
+  )
+)

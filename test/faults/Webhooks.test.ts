@@ -1,0 +1,161 @@
+import { once } from "node:events"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted, Ref, Schedule } from "effect"
+import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
+import { type AccountId, EntityId, WebhookId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { Webhooks } from "../../src/webhooks/Webhooks.ts"
+import { firstAccepted, layerReceiver, outOfOrder, Receiver } from "../support/Receiver.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { bundledProgram, killProgram, startProgram } from "./BundledProgram.ts"
+import { Dice, report } from "./Dice.ts"
+import { layerServices } from "./ServerServices.ts"
+
+const sender = bundledProgram("test/faults/WebhookSender.ts")
+const entities = 24
+
+/** An account with entities and a webhook, and writers of their titles that go on until they are stopped. */
+const aWorld = (path: string) =>
+  Effect.gen(function* () {
+    const { accountId, actor } = yield* anAccount()
+    const receiver = yield* Receiver
+    receiver.arrivals.length = 0
+    const { apply } = yield* CatalogChanges
+    const ids = yield* Effect.replicateEffect(mintId(EntityId), entities)
+    yield* apply(ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))).pipe(
+      actingAs(actor)
+    )
+    const { webhook } = yield* (yield* Webhooks)
+      .create(yield* mintId(WebhookId), { url: receiver.url(path), topics: [] })
+      .pipe(actingAs(actor))
+    const stopped = yield* Ref.make(false)
+    const writing = Effect.gen(function* () {
+      for (let round = 0; !(yield* Ref.get(stopped)); round++) {
+        yield* apply(
+          ids
+            .filter((_, index) => (index + round) % 3 === 0)
+            .map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: `${round}` } }))
+        )
+        yield* Effect.sleep(10)
+      }
+    }).pipe(actingAs(actor), Effect.orDie)
+    return { accountId, actor, id: webhook.id, receiver, stopped, writing }
+  })
+
+const start = (planted: boolean) =>
+  Effect.gen(function* () {
+    const child = yield* startProgram(sender, {
+      WEBHOOKS_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
+      WEBHOOKS_HOST: (yield* Receiver).host,
+      WEBHOOKS_KEY: "ab".repeat(32),
+      WEBHOOKS_PLANTED: planted ? "yes" : "no"
+    })
+    const { stdout } = child
+    if (stdout !== null) yield* Effect.promise(() => once(stdout, "data"))
+    return child
+  })
+
+/** Two processes at a time deliver, and one after the other is killed at a random moment. */
+const killing = (dice: Dice, kills: number, planted: boolean) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      let other = yield* start(planted)
+      for (let kill = 0; kill < kills; kill++) {
+        const next = yield* start(planted)
+        yield* Effect.sleep(50 + dice.below(300))
+        yield* killProgram(other)
+        other = next
+      }
+    })
+  )
+
+/** Delivers until the webhook has nothing more. */
+const drained = (id: WebhookId, planted: boolean) =>
+  Effect.scoped(
+    Effect.zipRight(
+      start(planted),
+      Effect.flatMap(Webhooks, ({ get }) => get(id)).pipe(
+        Effect.repeat({
+          until: ({ last_seq, position, waiting }) => position === last_seq && waiting === 0,
+          schedule: Schedule.spaced("50 millis")
+        })
+      )
+    )
+  )
+
+/** The numbers of all changes since the webhook was created. `first`: the number before them. */
+const changesAfter = (accountId: AccountId, first: number) =>
+  Effect.map(
+    Effect.flatMap(ChangeFeed, ({ read }) => read(accountId, first, 100_000)),
+    ({ changes }) => changes.map(({ seq }) => seq)
+  )
+
+describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", () => {
+  layer(Layer.provideMerge(layerServices(10), layerReceiver), { excludeTestServices: true, timeout: "240 seconds" })(
+    (it) => {
+      it.effect(
+        "every change arrives at least once, and those of an entity in order",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/killed")
+            const dice = new Dice("killed webhooks")
+            const refused = new Set<number>()
+            receiver.behaviour.answer = async ({ message: { data } }) => {
+              await new Promise((resolve) => setTimeout(resolve, dice.below(12)))
+              // Some changes are refused once, so that they are set aside while others go on.
+              if (refused.has(data.seq) || dice.next() > 0.01) return 204
+              refused.add(data.seq)
+              return 500
+            }
+            const kills = amount(8, 40)
+            yield* Effect.all([Effect.ensuring(killing(dice, kills, false), Ref.set(stopped, true)), writing], {
+              concurrency: "unbounded"
+            })
+            yield* drained(id, false).pipe(actingAs(actor))
+            const expected = yield* changesAfter(accountId, entities)
+            const { arrivals } = receiver
+            const accepted = firstAccepted(arrivals)
+            report("killed webhooks", {
+              kills,
+              changes: expected.length,
+              arrivals: arrivals.length,
+              refused: refused.size
+            })
+            assert.isAbove(expected.length, 200)
+            assert.isAbove(refused.size, 0)
+            assert.deepStrictEqual(
+              accepted.map(({ message }) => message.data.seq).sort((one, other) => one - other),
+              expected
+            )
+            assert.deepStrictEqual(outOfOrder(arrivals), [])
+          }),
+        240_000
+      )
+
+      it.effect(
+        "a position that is saved before the deliveries loses changes, and is caught",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/planted")
+            const dice = new Dice("planted webhooks")
+            receiver.behaviour.answer = async () => {
+              await new Promise((resolve) => setTimeout(resolve, 20 + dice.below(40)))
+              return 204
+            }
+            yield* Effect.all([Effect.ensuring(killing(dice, amount(8, 40), true), Ref.set(stopped, true)), writing], {
+              concurrency: "unbounded"
+            })
+            yield* drained(id, true).pipe(actingAs(actor))
+            const expected = yield* changesAfter(accountId, entities)
+            const accepted = firstAccepted(receiver.arrivals)
+            report("planted webhooks", { changes: expected.length, accepted: accepted.length })
+            assert.isAbove(expected.length, 200)
+            assert.isBelow(accepted.length, expected.length)
+          }),
+        240_000
+      )
+    }
+  )
+})
