@@ -10,7 +10,13 @@ import { makeReadWebhookBacklog } from "../webhooks/WebhookBacklog.sql.ts"
 /** The gauges of work that waits in the database: publishes, drops, imports, jobs and webhooks of all accounts and processes. */
 export const layer = Layer.unwrapEffect(
   Effect.map(
-    Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog, makeReadJobBacklog, makeReadWebhookBacklog]),
+    Effect.all([
+      makeReadPublishBacklog,
+      makeReadDropBacklog,
+      makeReadImportBacklog,
+      makeReadJobBacklog,
+      makeReadWebhookBacklog
+    ]),
     (reads) =>
       Backlog.layer(Effect.all(reads, { discard: true }), (isRead) => metrics.backlogRead.of().add(isRead ? 1 : 0))
   )

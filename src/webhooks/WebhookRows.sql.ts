@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
-import { allAccounts } from "../database/PlannerHints.ts"
+import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
@@ -138,10 +138,11 @@ export const makeWebhookRows = (
     positionAt: (accountId, at) =>
       sql<{ position: number }>`
         SELECT coalesce((
-          SELECT min(n.last_seq - n.rows) FROM change_note n
+          SELECT n.last_seq - n.rows FROM change_note n
           WHERE n.account_id = ${accountId} AND n.rows > 0 AND n.at >= ${at}::timestamptz AND n.last_seq > a.feed_floor
+          ORDER BY n.last_seq LIMIT 1
         ), a.feed_seq) AS position
-        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(
+        FROM account_state a WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`.pipe(
         Effect.map(([row]) => row?.position ?? 0),
         orDie
       ),

@@ -15,6 +15,7 @@ import type { Scenario } from "./scenarios/Scenario.ts"
 import { telemetry } from "./scenarios/Telemetry.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
 import { unlinkBeside } from "./scenarios/UnlinkBeside.ts"
+import { webhooks } from "./scenarios/Webhooks.ts"
 
 const scenarios: ReadonlyArray<Scenario> = [
   distinctPages,
@@ -33,7 +34,8 @@ const scenarios: ReadonlyArray<Scenario> = [
   healthSnapshots,
   draftNotes,
   coldStart,
-  telemetry
+  telemetry,
+  webhooks
 ]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]

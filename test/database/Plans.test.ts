@@ -32,6 +32,7 @@ import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
+import type { FeedChange } from "../../src/feed/FeedChange.ts"
 import { FeedRepo } from "../../src/feed/FeedRepo.ts"
 import { defaultRules, HealthDimension, HealthSection } from "../../src/health/Health.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
@@ -54,7 +55,8 @@ import {
   nilUuid,
   RecordId,
   StoreId,
-  UserId
+  UserId,
+  WebhookId
 } from "../../src/model/Ids.ts"
 import { fromMillis, plusMicros, type Timestamp } from "../../src/model/Timestamp.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
@@ -68,6 +70,7 @@ import { OperationsRepo } from "../../src/storedata/OperationsRepo.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { type Handled, WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
 import { report } from "../faults/Dice.ts"
 import { layerPool } from "../faults/ServerServices.ts"
 import { aMarket, aMetafield, aMetaobject, anEntry, aTranslation } from "../support/Mirrors.ts"
@@ -742,6 +745,43 @@ const exporting = Effect.gen(function* () {
   assert.strictEqual(yield* items.forget, 0)
 })
 
+const webhooking = Effect.gen(function* () {
+  const repo = yield* WebhooksRepo
+  const id = yield* mintId(WebhookId)
+  const secret = Buffer.from("sealed")
+  assert.isTrue(yield* repo.insert(accountId, { id, url: "https://hooks.example/", topics: [], secret }))
+  assert.isTrue(Option.isSome(yield* repo.find(accountId, id)))
+  assert.isNotEmpty(yield* repo.list(accountId))
+  assert.isTrue(yield* repo.rotate(accountId, id, Buffer.from("newer"), 60))
+  assert.isTrue(yield* repo.replaceSecret(accountId, id, secret, Buffer.from("again")))
+  assert.isTrue(Option.isSome(yield* repo.secrets(accountId, id)))
+  yield* repo.positionAt(accountId, fromMillis(Date.now()))
+  assert.isTrue(yield* repo.replay(accountId, id, 0))
+  const change: FeedChange = {
+    seq: 1,
+    at: fromMillis(Date.now()),
+    type: "entity.updated",
+    entity: { id: product(1), type: "product" },
+    what: []
+  }
+  const nothing = { accepted: [], failed: [], setAside: [], problem: null, failures: 0, state: "active" as const }
+  const handled: Handled = { ...nothing, position: 1, isAccepted: true, isRepaired: false }
+  for (const webhook of yield* repo.claim(100, 60)) {
+    yield* repo.due(webhook, 10)
+    yield* repo.waitingAmong(webhook, [product(1), product(2)])
+    yield* repo.save(webhook, { ...handled, setAside: [{ change, attempts: 1, delaySeconds: 60, problem: "no" }] }, 60)
+    const failed = [{ seq: 1, attempts: 2, delaySeconds: null, problem: "no" }]
+    yield* repo.save(webhook, { ...handled, failed, isRepaired: true }, 60)
+    yield* repo.save(webhook, { ...handled, state: "stopped" }, 60)
+    assert.lengthOf(yield* repo.setAside(accountId, webhook.id, 10), 1)
+    yield* repo.replay(accountId, webhook.id, null)
+    yield* repo.save(webhook, { ...handled, accepted: [1] }, 60)
+    yield* repo.release(webhook, 0)
+  }
+  assert.strictEqual(yield* repo.forget, 0)
+  assert.isTrue(yield* repo.delete(accountId, id))
+})
+
 /** Tables of more rows than may be scanned, with their rows. */
 const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -797,6 +837,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* health(round)
             yield* jobs
             yield* exporting
+            yield* webhooking
             yield* Migrations.pending
           }
           assert.deepStrictEqual(

@@ -2,7 +2,7 @@
  * A process that delivers webhooks until it is killed. WEBHOOKS_DATABASE_URL names the database, WEBHOOKS_HOST the receiver that may be
  * private, WEBHOOKS_KEY the SECRET_KEY. WEBHOOKS_PLANTED plants the wrong variant: it saves the position before the deliveries.
  */
-import { Config, Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { Config, Context, Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
@@ -49,12 +49,8 @@ const Planted = Layer.effectContext(
           for (const each of all) claimed.set(each.accountId, each)
         })
       )
-    return Layer.succeed(ChangeFeed, { ...feed, read: early }).pipe(
-      Layer.merge(Layer.succeed(WebhooksRepo, { ...repo, claim })),
-      Layer.build,
-      Effect.scoped
-    )
-  }).pipe(Effect.flatten)
+    return Context.make(ChangeFeed, { ...feed, read: early }).pipe(Context.add(WebhooksRepo, { ...repo, claim }))
+  })
 )
 
 const Settings = Layer.unwrapEffect(
@@ -79,7 +75,7 @@ Effect.runFork(
     const { work } = yield* WebhookWorker
     yield* Effect.fork(Effect.repeat(endOfGone, Schedule.spaced("100 millis")))
     process.stdout.write("delivering\n")
-    yield* work
+    return yield* work
   }).pipe(
     Effect.provide(
       Layer.fresh(WebhookWorker.layer).pipe(

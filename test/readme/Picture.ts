@@ -32,6 +32,7 @@ const labels: Readonly<Record<string, string>> = {
   connections: "OAuth: clients, consents, tokens",
   imports: "product files, refreshes, reviews",
   exports: "the catalog as a file",
+  webhooks: "messages about every change",
   demo: "the demo account and its shops",
   programs: "one program per endpoint; sweeper",
   api: "endpoint definitions, error table",
