@@ -89,6 +89,26 @@ const aDrop = (sql: SqlClient.SqlClient, { accountId }: Ids, minutes: number) =>
   INSERT INTO drop (account_id, id, name, starts_at, timezone, actor)
   VALUES (${accountId}, gen_random_uuid(), 'Sale', app_now() - make_interval(mins => ${minutes}::int), 'UTC', '{}')`
 
+/** A failing webhook with three changes to deliver, all of them so many minutes old. */
+const aWebhook = (sql: SqlClient.SqlClient, { accountId, entityId }: Ids, minutes: number) =>
+  Effect.zipRight(
+    sql`
+      INSERT INTO webhook (account_id, id, url, topics, secret, position, failures)
+      SELECT a.account_id, ${entityId}::uuid, 'https://hooks.example/', '{}', 'x', a.feed_seq, 1
+      FROM account_state a WHERE a.account_id = ${accountId}`,
+    sql`
+      WITH raised AS (
+        UPDATE account_state SET feed_seq = feed_seq + 3 WHERE account_id = ${accountId} RETURNING account_id, feed_seq, version
+      )
+      INSERT INTO change_note (account_id, last_seq, version, rows, at, entities, skus, moved)
+      SELECT r.account_id, r.feed_seq, r.version, 3, app_now() - ${minutes}::integer * interval '1 minute', '{}', '{}', '[]'
+      FROM raised r`
+  )
+
+const aParkedChange = (sql: SqlClient.SqlClient, { accountId, entityId }: Ids, minutes: number) => sql`
+  INSERT INTO webhook_delivery (account_id, webhook_id, seq, entity_id, change, state, attempts, since)
+  VALUES (${accountId}, ${entityId}, 1, ${entityId}, '{}', 'parked', 9, app_now() - ${minutes}::integer * interval '1 minute')`
+
 const anImport = (sql: SqlClient.SqlClient, { accountId, storeId }: Ids, phase: string, lease: string | null) => sql`
   WITH run AS (
     INSERT INTO import_run (account_id, id, store_id, source, phase, lease_until)
@@ -147,6 +167,7 @@ for (const { absent, layer: database, name } of engines)
             ["paused", "-9 minutes"]
           ] as const)
             yield* anAccountWith((sql, ids) => aJob(sql, ids, state, due))
+          yield* anAccountWith((sql, ids) => Effect.all([aWebhook(sql, ids, 12), aParkedChange(sql, ids, 50)]))
 
           yield* (yield* Backlog).refresh
           const families = parseExposition(writeMetrics())
@@ -167,6 +188,10 @@ for (const { absent, layer: database, name } of engines)
             [1, 1, 1, 2]
           )
           assert.deepStrictEqual(minutes([sumOf(families, "catalog_job_lateness_seconds")]), [8])
+          assert.deepStrictEqual(of("catalog_webhooks", "state", ["active", "failing", "stopped"]), [0, 1, 0])
+          const kinds = ["feed", "waiting", "parked"]
+          assert.deepStrictEqual(of("catalog_webhook_changes", "wait", kinds), [3, 0, 1])
+          assert.deepStrictEqual(minutes(of("catalog_webhook_oldest_age_seconds", "wait", kinds)), [12, 0, 50])
         })
       )
     })
