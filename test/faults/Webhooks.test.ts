@@ -38,7 +38,7 @@ const aWorld = (path: string) =>
             .filter((_, index) => (index + round) % 3 === 0)
             .map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: `${round}` } }))
         )
-        yield* Effect.sleep(10)
+        yield* Effect.sleep(60)
       }
     }).pipe(actingAs(actor), Effect.orDie)
     return { accountId, actor, id: webhook.id, receiver, stopped, writing }
