@@ -36,6 +36,7 @@ const surfaces = {
   oauth: [...core, "api", "http", "console"],
   admin: core,
   cli: [...core, "http", "console", "admin"],
+  client: ["api", ...core],
   testing: [...core, "http"]
 }
 

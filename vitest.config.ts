@@ -32,7 +32,14 @@ const workers = 3
 
 export default defineConfig({
   // The package as its users import it, from the sources: dist may be older.
-  resolve: { alias: { "catalog/testing": fileURLToPath(new URL("src/testing/index.ts", import.meta.url)) } },
+  resolve: {
+    alias: Object.fromEntries(
+      ["client", "testing"].map((name) => [
+        `catalog/${name}`,
+        fileURLToPath(new URL(`src/${name}/index.ts`, import.meta.url))
+      ])
+    )
+  },
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/Build.ts",

@@ -123,13 +123,16 @@ export const Include = Schema.Literal("attributes", "stores", "relationships")
 export type Include = typeof Include.Type
 
 /** The members of each group, in the details of all kinds. */
-const membersOfGroup: Readonly<Record<Include, ReadonlyArray<string>>> = {
+const membersOfGroup = {
   attributes: ["attributes"],
   stores: ["stores"],
   relationships: ["product_id", "variant_ids", "media_ids", "collection_ids", "products_count", "product_ids"]
-}
+} as const satisfies Record<Include, ReadonlyArray<string>>
 
-const groupOf = new Map(
+/** The members of these groups. */
+export type IncludedMember<Group extends Include> = (typeof membersOfGroup)[Group][number]
+
+const groupOf = new Map<string, Include>(
   Include.literals.flatMap((group) => membersOfGroup[group].map((name) => [name, group] as const))
 )
 

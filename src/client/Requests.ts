@@ -1,0 +1,117 @@
+import { HttpApiClient, type HttpApiEndpoint, type HttpApiGroup, HttpClient, HttpClientRequest } from "@effect/platform"
+import { Duration, Effect, type ParseResult, Random, Record, type Types } from "effect"
+import type { GroupsOf } from "../api/ProgramsOf.ts"
+import { RestApi } from "../api/RestApi.ts"
+import { CatalogError, misfit, refusalOf, unexpected, unreachable } from "./CatalogError.ts"
+
+/** How a client reaches a catalog. */
+export interface ClientSettings {
+  /** The address of the service, for example `https://catalog.example`. */
+  readonly url: string | URL
+  /** An API key (`pk_live_…`). */
+  readonly key: string
+  /** How often a request is repeated after a 429, a 503 or no answer. Default: 5. */
+  readonly retries?: number | undefined
+  /** The longest wait before an attempt, in seconds. If the service asks for more, the request fails at once. Default: 90. */
+  readonly maxWait?: number | undefined
+}
+
+const defaultRetries = 5
+const defaultMaxWait = 90
+
+/** Seconds before the next attempt, if the service does not say: 0.25, 0.5, 1, … 8, each up to a half longer. */
+const backOff = (attempt: number) =>
+  Effect.map(Random.nextRange(1, 1.5), (factor) => factor * Math.min(0.25 * 2 ** attempt, 8))
+
+/**
+ * Whether a failed request may be repeated. A 429 did nothing. After a 503 or without an answer it is unknown what a request did,
+ * so only reads are repeated.
+ */
+const isRepeatable = ({ code, status }: CatalogError, method: string) =>
+  status === 429 || (method === "GET" && (status === 503 || code === "unreachable"))
+
+const repeating =
+  ({ maxWait = defaultMaxWait, retries = defaultRetries }: ClientSettings, method: string) =>
+  <A>(request: Effect.Effect<A, CatalogError>): Effect.Effect<A, CatalogError> => {
+    const attempt = (number: number): Effect.Effect<A, CatalogError> =>
+      Effect.catchAll(request, (error) => {
+        if (number >= retries || !isRepeatable(error, method)) return error
+        const wait = error.retry_after === undefined ? backOff(number) : Effect.succeed(error.retry_after)
+        return Effect.flatMap(wait, (seconds) =>
+          seconds > maxWait ? error : Effect.delay(attempt(number + 1), Duration.seconds(seconds))
+        )
+      })
+    return attempt(0)
+  }
+
+/** Sends requests with the key, and repeats those that may be repeated. Answers that are not a success become errors. */
+const requesting = (
+  client: HttpClient.HttpClient,
+  settings: ClientSettings
+): HttpClient.HttpClient.With<CatalogError> =>
+  HttpClient.mapRequest(client, HttpClientRequest.bearerToken(settings.key)).pipe(
+    HttpClient.transform((sending, { method }) =>
+      sending.pipe(
+        // The body is read here, so that a connection that breaks within it counts as no answer.
+        Effect.flatMap((response) => Effect.map(response.arrayBuffer, (body) => ({ response, body }))),
+        Effect.mapError(unreachable),
+        Effect.flatMap(({ body, response }) =>
+          response.status < 300 ? Effect.succeed(response) : refusalOf(response, body)
+        ),
+        repeating(settings, method)
+      )
+    )
+  ) as HttpClient.HttpClient.With<CatalogError>
+
+type EndpointOf<Group extends string> = HttpApiGroup.HttpApiGroup.Endpoints<
+  HttpApiGroup.HttpApiGroup.WithName<GroupsOf<typeof RestApi>, Group>
+>
+
+type Call<Endpoint> =
+  Endpoint extends HttpApiEndpoint.HttpApiEndpoint<
+    infer _Name,
+    infer _Method,
+    infer Path,
+    infer UrlParams,
+    infer Payload,
+    infer Headers,
+    infer Success,
+    infer _Error,
+    infer _R,
+    infer _RE
+  >
+    ? (
+        request: Types.Simplify<
+          Omit<HttpApiEndpoint.HttpApiEndpoint.ClientRequest<Path, UrlParams, Payload, Headers, false>, "withResponse">
+        >
+      ) => Effect.Effect<Success, CatalogError>
+    : never
+
+/** Every endpoint of the API, by group and name. */
+export type Endpoints = {
+  readonly [Group in HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof RestApi>>]: {
+    readonly [Name in HttpApiEndpoint.HttpApiEndpoint.Name<EndpointOf<Group>>]: Call<
+      HttpApiEndpoint.HttpApiEndpoint.WithName<EndpointOf<Group>, Name>
+    >
+  }
+}
+
+type AnyCall = (request: unknown) => Effect.Effect<unknown, unknown>
+
+/** Makes a call of each endpoint that the API defines. */
+export const makeEndpoints = (settings: ClientSettings): Effect.Effect<Endpoints, never, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const groups = yield* HttpApiClient.makeWith(RestApi, {
+      httpClient: requesting(yield* HttpClient.HttpClient, settings),
+      baseUrl: settings.url,
+      transformResponse: Effect.mapError((cause) => unexpected(cause as Error))
+    })
+    const checked = (call: AnyCall) => (request: unknown) =>
+      Effect.mapError(call(request ?? {}), (cause) =>
+        cause instanceof CatalogError ? cause : misfit(cause as ParseResult.ParseError)
+      )
+    // A cast: the library's types list the errors of each endpoint, which `requesting` has turned into CatalogErrors.
+    return Record.map(groups as unknown as Readonly<Record<string, Readonly<Record<string, AnyCall>>>>, (calls) =>
+      Record.map(calls, checked)
+    ) as unknown as Endpoints
+  })

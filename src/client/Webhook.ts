@@ -1,0 +1,44 @@
+import { Webhook } from "standardwebhooks"
+import { CatalogError } from "./CatalogError.ts"
+
+/** A message that the service sent to a webhook. */
+export interface WebhookMessage {
+  /** The type of the change, as in the feed: `entity.updated`, for example. */
+  readonly type: string
+  /** RFC 3339. */
+  readonly timestamp: string
+  readonly data: unknown
+}
+
+/** The request that a webhook received. */
+export interface WebhookRequest {
+  /** Its headers: a `Headers`, or an object with names in lower case, as Node has them. */
+  readonly headers: Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** Its body as it was received. A body that was parsed and written again has another signature. */
+  readonly body: string | Uint8Array
+}
+
+const names = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const
+
+/**
+ * Verifies a message by its signature, as Standard Webhooks defines it, and returns it. `secrets`: `whsec_…`; while a secret is
+ * replaced, both. Throws a CatalogError with the code `invalid_signature` if the signature is wrong or missing, or if the message
+ * is five minutes off. A message can arrive more than once, with the same `webhook-id`.
+ */
+export const verifyWebhook = (
+  secrets: string | ReadonlyArray<string>,
+  { body, headers }: WebhookRequest
+): WebhookMessage => {
+  const given = headers instanceof Headers ? Object.fromEntries(headers) : headers
+  const signed = Object.fromEntries(names.map((name) => [name, String(given[name] ?? "")]))
+  const text = typeof body === "string" ? body : new TextDecoder().decode(body)
+  let cause: unknown
+  for (const secret of typeof secrets === "string" ? [secrets] : secrets)
+    try {
+      return new Webhook(secret).verify(text, signed) as WebhookMessage
+    } catch (refusal) {
+      cause = refusal
+    }
+  const reason = cause instanceof Error ? cause.message : "no secret was given"
+  throw new CatalogError({ code: "invalid_signature", message: `The message is not verified: ${reason}`, cause })
+}

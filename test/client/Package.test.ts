@@ -1,0 +1,220 @@
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { build } from "esbuild"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), "catalog-package-"))
+/** An empty project with the package and nothing else. */
+const project = join(folder, "project")
+
+/** Runs a command to its end, and returns its stdout. */
+const run = (command: string, args: ReadonlyArray<string>, cwd: string) =>
+  promisify(execFile)(command, args, { cwd }).then(
+    ({ stdout }) => stdout,
+    ({ message, stderr, stdout }) => assert.fail(`${message}${stdout}${stderr}`)
+  )
+
+/** The declarations of the client only. `prepack` writes those of everything that is exported, which takes ten times as long. */
+const declare = () => {
+  const settings = join(folder, "tsconfig.json")
+  const compilerOptions = {
+    rootDir: `${root}src`,
+    outDir: `${root}dist`,
+    typeRoots: [`${root}node_modules/@types`],
+    plugins: []
+  }
+  writeFileSync(
+    settings,
+    JSON.stringify({ extends: `${root}tsconfig.build.json`, compilerOptions, files: [`${root}src/client/index.ts`] })
+  )
+  return run(process.execPath, ["check-types.mjs", settings], root)
+}
+
+/**
+ * Unpacks the archive where npm would, beside links to the packages that it depends on. `npm install` would ask the registry for
+ * them, and write 200 MB.
+ */
+const install = async (archive: string) => {
+  const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as { readonly dependencies: object }
+  const place = join(project, "node_modules", "catalog")
+  mkdirSync(place, { recursive: true })
+  await run("tar", ["-xzf", archive, "-C", place, "--strip-components=1"], folder)
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(project, "node_modules", name)), { recursive: true })
+    symlinkSync(`${root}node_modules/${name}`, join(project, "node_modules", name))
+  }
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }))
+}
+
+beforeAll(async () => {
+  await declare()
+  const packing = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], root)
+  await install(JSON.parse(packing)[0].filename)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const program = `
+import { CatalogError, connect, makeClient, verifyWebhook } from "catalog/client"
+const catalog = connect({ url: "http://127.0.0.1:4080", key: "pk_live_..." })
+
+export const titles = async (): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for await (const product of catalog.products.walk({ include: ["attributes"], status: "published" })) {
+    const key: string = product.attributes[0]?.key ?? ""
+    found.push(product.title + key)
+    // @ts-expect-error: relationships are not included
+    product.variant_ids
+  }
+  for await (const variant of catalog.variants.walk({ sku: ["A", "B"] })) found.push(variant.sku, variant.product_id)
+  for await (const { cursor, entity } of catalog.changes.follow({ poll: false })) found.push(cursor ?? "", entity.id)
+  const { media_ids: ids, stores } = await catalog.products.get("7d92f2bd-9e09-5bf5-bcf7-b063cce79afc")
+  found.push(...ids, ...stores.map(({ store_domain }) => store_domain))
+  const { data } = await catalog.endpoints.dataHealth.listDataHealthIssues({ urlParams: { section: "divergence", page: 1, page_size: 5 } })
+  return [...found, String(data.length)]
+}
+
+// @ts-expect-error: variants have no handle
+catalog.variants.walk({ handle: ["x"] })
+// @ts-expect-error: no such group
+catalog.products.walk({ include: ["prices"] })
+
+export const codeOf = (error: unknown): string | undefined => (error instanceof CatalogError ? error.request_id : undefined)
+export const typeOf = (headers: Headers, body: string): string => verifyWebhook("whsec_x", { headers, body }).type
+export { makeClient }
+`
+
+describe("the package in an empty project", () => {
+  it("has types for a strict TypeScript program without the types of Node", async () => {
+    writeFileSync(join(project, "program.ts"), program)
+    const compilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noEmit: true,
+      target: "es2022",
+      module: "nodenext",
+      lib: ["es2022", "dom", "dom.iterable"],
+      types: []
+    }
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }))
+    await run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "--project", "."], project)
+  })
+
+  it("loads no code of the server: the modules and the size of the client", async () => {
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: project,
+      stdin: { contents: 'export * from "catalog/client"', resolveDir: project },
+      tsconfigRaw: "{}",
+      bundle: true,
+      minify: true,
+      write: false,
+      metafile: true,
+      format: "esm",
+      // Modules of Node cannot be found there.
+      platform: "browser",
+      logLevel: "silent"
+    })
+    const packages = Object.keys(metafile.inputs).flatMap(
+      (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []
+    )
+    assert.deepStrictEqual([...new Set(packages)].sort(), [
+      "@effect/platform",
+      "@stablelib/base64",
+      "catalog",
+      "effect",
+      "fast-check",
+      "fast-sha256",
+      "find-my-way-ts",
+      "multipasta",
+      "pure-rand",
+      "standardwebhooks"
+    ])
+    const own = Object.keys(metafile.inputs).filter((path) => path.includes("node_modules/catalog/"))
+    assert.deepStrictEqual(
+      own.map((path) => path.slice(path.indexOf("catalog/dist"))),
+      ["catalog/dist/client/index.js"]
+    )
+    assert.isBelow(outputFiles[0]?.contents.length ?? Number.POSITIVE_INFINITY, 700_000)
+  })
+
+  describe("with the README's program", () => {
+    const DATA_DIR = join(folder, "data")
+    let service: Awaited<ReturnType<typeof serveCatalog>>
+    beforeAll(async () => {
+      service = await serveCatalog({ DATA_DIR })
+    })
+    afterAll(() => service.stop())
+
+    const snippet =
+      /\n## Mirror it from code\n[\s\S]*?```js\n([\s\S]*?)```/.exec(readFileSync(`${root}README.md`, "utf8"))?.[1] ?? ""
+
+    const get = async (target: string) => {
+      const headers = { authorization: `Bearer ${service.key}` }
+      const response = await fetch(`${service.baseUrl}/api/v1/${target}`, { headers })
+      assert.strictEqual(response.status, 200)
+      return response.json() as Promise<{
+        readonly data: ReadonlyArray<{ readonly id: string }>
+        readonly next_cursor: string | null
+      }>
+    }
+
+    /** The catalog by plain requests. */
+    const wholeCatalog = async () => {
+      const entities = new Map<string, unknown>()
+      for (const kind of ["products", "variants", "collections", "media"])
+        for (let cursor: string | null = ""; cursor !== null; ) {
+          const page = await get(`${kind}?include=attributes,stores,relationships&limit=250&cursor=${cursor}`)
+          for (const entity of page.data) entities.set(entity.id, entity)
+          cursor = page.next_cursor
+        }
+      return entities
+    }
+
+    it("mirrors the demo in under 20 lines, follows changes, and ends equal to the catalog", async () => {
+      assert.isBelow(snippet.trimEnd().split("\n").length, 20)
+      assert.include(snippet, '"http://127.0.0.1:4080"')
+      const show =
+        'process.once("SIGTERM", () => process.stdout.write(JSON.stringify([...mirror.values()]), () => process.exit(0)))\n'
+      const filled = snippet
+        .replace('"http://127.0.0.1:4080"', `"${service.baseUrl}"`)
+        .replace("pk_live_...", service.key ?? "")
+      writeFileSync(join(project, "mirror.js"), show + filled)
+      const mirror = spawn(process.execPath, ["mirror.js"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
+      const ended = once(mirror, "close")
+      let saved = ""
+      let lines = 0
+      createInterface(mirror.stdout).on("line", (line) => {
+        saved = line
+        lines++
+      })
+      const products = (await get("products?limit=12")).data as ReadonlyArray<{ id: string; draft_revision: number }>
+      for (const [index, { draft_revision, id }] of products.entries()) {
+        const set = ["draft", "set", id, "--revision", String(draft_revision), `title=Mirrored ${index}`]
+        const { code, stderr } = await catalogProcess(set, { DATA_DIR })
+        assert.strictEqual(code, 0, stderr)
+      }
+      const published = await catalogProcess(["publish", products[0]?.id ?? ""], { DATA_DIR })
+      assert.strictEqual(published.code, 0, published.stderr)
+      const before = await wholeCatalog()
+      const { next_cursor: latest } = await get("changes?cursor=latest")
+      while (!saved.endsWith(` at ${latest}`)) await new Promise((resolve) => setTimeout(resolve, 100))
+      assert.isAtLeast(lines, 1)
+      mirror.kill("SIGTERM")
+      await ended
+      const copy = new Map(
+        (JSON.parse(saved) as ReadonlyArray<{ readonly id: string }>).map((entity) => [entity.id, entity])
+      )
+      assert.strictEqual(copy.size, before.size)
+      for (const [id, entity] of before) assert.deepStrictEqual<unknown>(copy.get(id), entity)
+      assert.isAtLeast([...copy.values()].filter((entity) => JSON.stringify(entity).includes("Mirrored")).length, 12)
+    })
+  })
+})
