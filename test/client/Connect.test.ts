@@ -31,6 +31,12 @@ const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> =>
   return collected
 }
 
+/** A signal as a program without Effect makes it. */
+const anAbort = () => {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: (reason: Error) => controller.abort(reason) }
+}
+
 const failure = (call: () => Promise<unknown>) =>
   Effect.promise(() =>
     call().then(
@@ -123,8 +129,7 @@ layer(MemoryServer)("a client", (it) => {
     Effect.gen(function* () {
       const { catalog, rename } = yield* aClient
       const after = yield* Effect.promise(() => catalog.changes.latest())
-      const controller = new AbortController()
-      const { signal } = controller
+      const { abort, signal } = anAbort()
       const changes = catalog.changes.follow({ after, poll: 0.05, signal })[Symbol.asyncIterator]()
       const first = changes.next()
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
@@ -133,7 +138,7 @@ layer(MemoryServer)("a client", (it) => {
       assert.strictEqual(value?.type, "entity.updated")
       for (let left = 4; left > 0; left--) yield* Effect.promise(() => changes.next())
       const next = failure(() => changes.next())
-      controller.abort(new Error("enough"))
+      abort(new Error("enough"))
       assert.deepStrictEqual(yield* next, new Error("enough"))
       for (const call of [
         () => catalog.products.get(unused, { signal }),

@@ -42,6 +42,7 @@ const labels: Readonly<Record<string, string>> = {
   oauth: "authorization server",
   admin: "operator commands over rpc",
   cli: "command line",
+  client: "typed client for users' programs",
   testing: "layers and builders for tests"
 }
 
