@@ -107,14 +107,14 @@ const connectionMessages: ReadonlyArray<string> = [
   "Cannot use a pool after calling end on the pool"
 ]
 
-/**
- * Messages of a Citus cluster with a node that is down. Their SQLSTATE is that of an internal error. After the first of
- * them, the outcome of the transaction is unknown, as after a lost COMMIT.
- */
-const clusterMessages: ReadonlyArray<string> = [
-  "could not commit transaction for shard",
-  "failure on connection marked as essential",
-  "no active placements were found for shard"
+/** Messages of a Citus cluster that have the SQLSTATE of an internal error. */
+const clusterMessages: ReadonlyArray<readonly [prefix: string, meaning: SqlErrorClass]> = [
+  // A node is down. After the first of these the outcome of the transaction is unknown, as after a lost COMMIT.
+  ["could not commit transaction for shard", "unavailable"],
+  ["failure on connection marked as essential", "unavailable"],
+  ["no active placements were found for shard", "unavailable"],
+  // The shard was split or moved after the statement was planned.
+  ["could not find valid entry for shard", "retry"]
 ]
 
 /** The SQLSTATE, or Node's code. */
@@ -128,7 +128,8 @@ const causeMessageOf = (error: SqlError): string =>
 export const classify = (error: SqlError): SqlErrorClass => {
   const code = codeOf(error)
   const message = causeMessageOf(error)
-  if (code === "XX000" && clusterMessages.some((prefix) => message.startsWith(prefix))) return "unavailable"
+  const ofCluster = code === "XX000" ? clusterMessages.find(([prefix]) => message.startsWith(prefix)) : undefined
+  if (ofCluster !== undefined) return ofCluster[1]
   if (code === undefined) {
     return connectionMessages.some((prefix) => message.startsWith(prefix)) ? "unavailable" : "defect"
   }

@@ -1,0 +1,149 @@
+import { SqlClient } from "@effect/sql"
+import { Cause, Chunk, Effect, Exit, Option, Schedule } from "effect"
+import { describe, isSqlError } from "../../src/database/SqlErrors.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
+import type { AccountId, EntityId } from "../../src/model/Ids.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+
+/** What one account did and was told. */
+export interface Tally {
+  readonly accountId: AccountId
+  readonly actor: Actor
+  readonly token: string
+  readonly entityId: EntityId
+  readonly storeId: string
+  /** The number of the last write that was acknowledged, and of the last that was begun. */
+  acknowledged: number
+  begun: number
+  writes: number
+  reads: number
+  /** Writes and reads that were answered with 503. */
+  refusedWrites: number
+  refusedReads: number
+  /** Begins no writes. */
+  isPaused: boolean
+  isWriting: boolean
+  /** Everything else. */
+  readonly wrong: Array<string>
+}
+
+/** An account with a product on a demo store. */
+export const aLoadedAccount = (name: string) =>
+  Effect.gen(function* () {
+    const { accountId, actor, token } = yield* anAccount({ name })
+    return yield* Effect.gen(function* () {
+      const { store } = yield* (yield* Stores).link({
+        domain: `shop-${accountId.slice(0, 8)}.demo.example`,
+        platform: "demo"
+      })
+      const entityId = yield* anEntity("product", { title: "w0" }, { on: [store] })
+      const tally: Tally = {
+        accountId,
+        actor,
+        token,
+        entityId,
+        storeId: store.id,
+        acknowledged: 0,
+        begun: 0,
+        writes: 0,
+        reads: 0,
+        refusedWrites: 0,
+        refusedReads: 0,
+        isPaused: false,
+        isWriting: false,
+        wrong: []
+      }
+      return tally
+    }).pipe(actingAs(actor), Effect.orDie)
+  })
+
+/** What an operator would see of it. */
+const wordsOf = (cause: Cause.Cause<unknown>) =>
+  Cause.defects(cause)
+    .pipe(Chunk.toReadonlyArray)
+    .map((defect) => (isSqlError(defect) ? describe(defect) : String(defect)))
+    .join("; ") || Cause.pretty(cause)
+
+const isUnavailable = (cause: Cause.Cause<unknown>) =>
+  Option.isSome(
+    Cause.find(cause, (part) =>
+      part._tag === "Die" && part.defect instanceof Unavailable ? Option.some(true) : Option.none()
+    )
+  )
+
+/** Writes numbered titles for good. */
+export const writing = (tally: Tally) =>
+  Effect.gen(function* () {
+    if (tally.isPaused) return
+    tally.isWriting = true
+    const { apply } = yield* CatalogChanges
+    tally.begun += 1
+    const number = tally.begun
+    const exit = yield* Effect.exit(
+      apply([CatalogChange.SetAttributes({ entityId: tally.entityId, values: { title: `w${number}` } })])
+    )
+    if (Exit.isSuccess(exit)) {
+      tally.acknowledged = number
+      tally.writes += 1
+    } else if (isUnavailable(exit.cause)) tally.refusedWrites += 1
+    else tally.wrong.push(`write ${wordsOf(exit.cause)}`)
+    tally.isWriting = false
+  }).pipe(actingAs(tally.actor), Effect.zipRight(Effect.sleep("5 millis")), Effect.forever)
+
+const envelope = /^\{"error":\{"code":"unavailable","message":"[^"]+","request_id":"req_[0-9a-f-]+"\}\}$/
+
+/** Reads lists over HTTP for good. */
+export const reading = (baseUrl: string, tally: Tally) =>
+  Effect.promise(async () => {
+    try {
+      const response = await fetch(`${baseUrl}/api/v1/products?limit=5`, {
+        headers: { authorization: `Bearer ${tally.token}` }
+      })
+      const text = await response.text()
+      if (response.status === 200 && text.includes(tally.entityId)) tally.reads += 1
+      else if (response.status === 503 && envelope.test(text)) tally.refusedReads += 1
+      else tally.wrong.push(`read ${response.status} ${text}`)
+    } catch (error) {
+      tally.wrong.push(`read ${error}`)
+    }
+  }).pipe(Effect.zipRight(Effect.sleep("20 millis")), Effect.forever)
+
+/** Waits until it holds. */
+export const until = (holds: () => boolean) =>
+  Effect.void.pipe(Effect.repeat({ until: () => holds(), schedule: Schedule.spaced("20 millis") }))
+
+/** Waits until each of these accounts wrote, and read if it reads, so many more times. */
+export const untilMore = (tallies: ReadonlyArray<Tally>, count: number) =>
+  Effect.suspend(() => {
+    const before = tallies.map(({ reads, writes }) => ({ reads, writes }))
+    return until(() =>
+      tallies.every(
+        ({ reads, writes }, place) =>
+          writes >= (before[place]?.writes ?? 0) + count &&
+          (reads === 0 || reads >= (before[place]?.reads ?? 0) + count)
+      )
+    )
+  })
+
+/** The titles of all products, by id. */
+export const productTitles = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ id: string; title: string }>`SELECT id, title FROM entity`
+  return new Map(rows.map(({ id, title }) => [id, title]))
+})
+
+/** What the accounts were told instead of success. */
+export const refusals = (tallies: ReadonlyArray<Tally>) => ({
+  wrong: tallies.flatMap(({ wrong }) => wrong),
+  refusedWrites: tallies.reduce((sum, { refusedWrites }) => sum + refusedWrites, 0)
+})
+
+/** Accounts whose title is older than the last acknowledged one, or newer than the last that was begun. */
+export const lostWrites = (tallies: ReadonlyArray<Tally>, titles: ReadonlyMap<string, string>) =>
+  tallies.flatMap(({ accountId, acknowledged, begun, entityId }) => {
+    const number = Number(titles.get(entityId)?.slice(1))
+    return number >= acknowledged && number <= begun
+      ? []
+      : [{ accountId, acknowledged, begun, found: titles.get(entityId) }]
+  })

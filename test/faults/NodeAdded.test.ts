@@ -1,0 +1,62 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
+import { amount } from "../support/Volume.ts"
+import { aLoadedAccount, lostWrites, productTitles, refusals, untilMore, writing } from "./AccountLoad.ts"
+import { report } from "./Dice.ts"
+import { canStart, ownCluster, servicesOn } from "./OwnCluster.ts"
+
+const accounts = 12
+const enough = amount(20, 200)
+
+/** Moves shards to the new node while the service writes, as docs/scale.md says. */
+const rebalance = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`SELECT citus_rebalance_start()`
+  yield* Effect.repeat(sql<{ state: string }>`SELECT state FROM citus_rebalance_status()`, {
+    until: ([row]) => row === undefined || row.state === "finished",
+    schedule: Schedule.spaced("500 millis")
+  })
+})
+
+/** Number of accounts on each node. */
+const accountsByNode = Effect.map(readNodes, (nodes) =>
+  Object.fromEntries(nodes.map(({ accounts: on, address }) => [address, on.length]))
+)
+
+describe.skipIf(!canStart)("a cluster that grows under load", () => {
+  it.live(
+    "gets a third worker, and refuses no write while shards move there",
+    () =>
+      Effect.gen(function* () {
+        const cluster = yield* ownCluster
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
+            aLoadedAccount(`Merchant ${place}`)
+          )
+          for (const tally of tallies) yield* Effect.forkScoped(writing(tally))
+          yield* untilMore(tallies, enough)
+
+          yield* cluster.addServer(3)
+          yield* sql`SELECT citus_add_node('127.0.0.1', ${Number(cluster.addressOf(3).split(":")[1])})`
+          yield* rebalance
+          const moved = yield* accountsByNode
+          yield* untilMore(tallies, enough)
+
+          for (const tally of tallies) tally.isPaused = true
+          yield* Effect.repeat(Effect.void, {
+            until: () => tallies.every(({ isWriting }) => !isWriting),
+            schedule: Schedule.spaced("20 millis")
+          })
+          report("A cluster that grew", { moved, writes: tallies.reduce((sum, { writes }) => sum + writes, 0) })
+          assert.isAtLeast(moved[cluster.addressOf(3)] ?? 0, 1)
+          assert.deepStrictEqual(refusals(tallies), { wrong: [], refusedWrites: 0 })
+          assert.deepStrictEqual(lostWrites(tallies, yield* productTitles), [])
+          assert.isTrue(tallies.every(({ writes }) => writes >= 2 * enough))
+        }).pipe(Effect.provide(servicesOn(cluster)))
+      }).pipe(Effect.scoped),
+    580_000
+  )
+})

@@ -1,0 +1,91 @@
+import { execFile } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import * as Database from "../../src/database/Database.ts"
+import * as Distribution from "../../src/database/Distribution.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import { isClusterThere, query } from "../support/TestDatabase.ts"
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const script = `${root}test/support/citus.sh`
+
+/** Suites that kill nodes or add some start a cluster of their own, where TEST_CITUS_URL says that one can be started. */
+export const canStart = isClusterThere && existsSync(process.env.CITUS_CLUSTER ?? `${root}../shared/citus/cluster`)
+
+/** The nodes of a cluster: 0 is the coordinator. */
+export interface OwnCluster {
+  /** The database with distributed tables, on the coordinator. */
+  readonly url: string
+  readonly urlOf: (node: number) => string
+  readonly addressOf: (node: number) => string
+  /** Kills a node's postmaster with SIGKILL. */
+  readonly kill: (node: number) => void
+  /** Starts a node again. Processes of the killed server may keep its memory for a moment. */
+  readonly start: (node: number) => Effect.Effect<void>
+  /** Starts a worker that the coordinator does not know yet. */
+  readonly addServer: (node: number) => Effect.Effect<void>
+}
+
+/** A cluster of a coordinator and two workers that ends with the scope, with distributed tables. */
+export const ownCluster = Effect.gen(function* () {
+  const directory = mkdtempSync(join(tmpdir(), "catalog-citus-"))
+  const port = 15_000 + (process.pid % 2_000) * 5
+  const command = (...words: ReadonlyArray<string>) =>
+    Effect.promise(() => run("sh", [script, ...words], { env: { ...process.env, CITUS_PORT: String(port) } }))
+  const asPostgres = (text: string) => Effect.promise(() => run("su", ["postgres", "-c", text]))
+  const urlOf = (node: number) => `postgres://postgres@127.0.0.1:${port + node}/catalog`
+  const bin = "/usr/lib/postgresql/15/bin"
+  yield* Effect.acquireRelease(command("up", directory), () =>
+    Effect.gen(function* () {
+      for (const node of [3])
+        if (existsSync(`${directory}/node${node}`))
+          yield* asPostgres(`${bin}/pg_ctl -s -m immediate -D ${directory}/node${node} stop || true`)
+      yield* command("down", directory)
+      rmSync(directory, { recursive: true, force: true })
+    })
+  )
+  yield* Effect.zipRight(Migrations.run, Distribution.distribute).pipe(
+    Effect.provide(Database.layerServer({ url: Redacted.make(urlOf(0)), maxConnections: 1 }))
+  )
+  const cluster: OwnCluster = {
+    url: urlOf(0),
+    urlOf,
+    addressOf: (node) => `127.0.0.1:${port + node}`,
+    kill: (node) => {
+      const [pid] = readFileSync(`${directory}/node${node}/postmaster.pid`, "utf8").split("\n")
+      process.kill(Number(pid), "SIGKILL")
+    },
+    start: (node) =>
+      Effect.tryPromise(() =>
+        run("sh", [script, "start", String(node), directory], { env: { ...process.env, CITUS_PORT: String(port) } })
+      ).pipe(Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 60 }), Effect.orDie, Effect.asVoid),
+    addServer: (node) =>
+      Effect.gen(function* () {
+        const data = `${directory}/node${node}`
+        yield* asPostgres(`${bin}/initdb -D ${data} -U postgres -A trust -E UTF8 --locale=C.UTF-8 > ${data}.init`)
+        yield* asPostgres(
+          `sed 's/^port = .*/port = ${port + node}/' ${directory}/node1/postgresql.conf > ${data}/postgresql.conf`
+        )
+        yield* asPostgres(`${bin}/pg_ctl -w -s -D ${data} -l ${data}.log start`)
+        const maintenance = urlOf(node).replace(/catalog$/, "postgres")
+        yield* Effect.promise(() => query(maintenance, "CREATE DATABASE catalog"))
+        yield* Effect.promise(() => query(urlOf(node), "CREATE EXTENSION citus"))
+      })
+  }
+  return cluster
+})
+
+/** All services on the cluster. */
+export const servicesOn = ({ url }: OwnCluster) =>
+  Services.pipe(
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provideMerge(Database.layerServer({ url: Redacted.make(url), maxConnections: 24 })),
+    Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
+    Layer.orDie
+  )
