@@ -204,7 +204,7 @@ const TestLayer = Services.pipe(
 
 describe.skipIf(!serverAnswers)("drops over three processes, of which one is killed", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    const drops = amount(300, 3_000)
+    const drops = amount(1_000, 3_000)
     const longest = amount(3_000_000, 3_600_000)
 
     it.effect(
