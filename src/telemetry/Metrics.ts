@@ -203,7 +203,7 @@ export const metrics = {
   webhooks: gauge("catalog_webhooks", "Webhooks of all accounts, by state.", "state"),
   webhookChanges: gauge(
     "catalog_webhook_changes",
-    "Changes that were not delivered. feed: not tried yet; waiting: failed, or behind one that did; parked: failed for three days.",
+    "Changes that were not delivered. worker: not tried yet; receiver: not tried, because their webhook fails; waiting: failed, or behind one that did; parked: failed for three days.",
     "wait"
   ),
   webhookAge: gauge("catalog_webhook_oldest_age_seconds", "Age of the oldest such change; 0 without any.", "wait"),

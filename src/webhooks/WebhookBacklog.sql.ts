@@ -5,7 +5,11 @@ import { orDie } from "../database/SqlErrors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { WebhookState } from "./Webhook.ts"
 
-const waits = ["feed", "waiting", "parked"] as const
+/**
+ * Why a change was not delivered yet. `worker`: all processes are busy. `receiver`: its webhook fails. `waiting`: it failed, or is
+ * behind a change of its entity that did. `parked`: it failed for three days. Webhooks that get nothing (stopped, gone) are left out.
+ */
+const waits = ["worker", "receiver", "waiting", "parked"] as const
 
 /** Rows of states have no age; rows of changes have no webhooks. */
 const Row = Schema.Struct({ name: Schema.String, count: Schema.Number, age: Schema.NullOr(Schema.Number) })
@@ -27,7 +31,11 @@ export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       )
       SELECT h.state AS name, count(*) AS count, NULL::float8 AS age FROM hook h GROUP BY h.state
       UNION ALL
-      SELECT 'feed', coalesce(sum(h.changes), 0)::bigint, extract(epoch FROM app_now() - min(h.oldest))::float8 FROM hook h
+      SELECT CASE h.state WHEN 'active' THEN 'worker' ELSE 'receiver' END, sum(h.changes)::bigint,
+             extract(epoch FROM app_now() - min(h.oldest))::float8
+      FROM hook h
+      WHERE h.state IN ('active', 'failing')
+      GROUP BY h.state
       UNION ALL
       SELECT d.state, count(*), extract(epoch FROM app_now() - min(d.since))::float8
       FROM webhook_delivery d GROUP BY d.state ${sql.literal(allAccounts)}`

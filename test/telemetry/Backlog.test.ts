@@ -89,12 +89,18 @@ const aDrop = (sql: SqlClient.SqlClient, { accountId }: Ids, minutes: number) =>
   INSERT INTO drop (account_id, id, name, starts_at, timezone, actor)
   VALUES (${accountId}, gen_random_uuid(), 'Sale', app_now() - make_interval(mins => ${minutes}::int), 'UTC', '{}')`
 
-/** A failing webhook with three changes to deliver, all of them so many minutes old. */
-const aWebhook = (sql: SqlClient.SqlClient, { accountId, entityId }: Ids, minutes: number) =>
+/** A webhook with three changes to deliver, all of them so many minutes old. */
+const aWebhook = (
+  sql: SqlClient.SqlClient,
+  { accountId, entityId }: Ids,
+  minutes: number,
+  state: "active" | "stopped",
+  failures: number
+) =>
   Effect.zipRight(
     sql`
-      INSERT INTO webhook (account_id, id, url, topics, secret, position, failures)
-      SELECT a.account_id, ${entityId}::uuid, 'https://hooks.example/', '{}', 'x', a.feed_seq, 1
+      INSERT INTO webhook (account_id, id, url, topics, secret, position, state, failures)
+      SELECT a.account_id, ${entityId}::uuid, 'https://hooks.example/', '{}', 'x', a.feed_seq, ${state}, ${failures}::integer
       FROM account_state a WHERE a.account_id = ${accountId}`,
     sql`
       WITH raised AS (
@@ -167,7 +173,11 @@ for (const { absent, layer: database, name } of engines)
             ["paused", "-9 minutes"]
           ] as const)
             yield* anAccountWith((sql, ids) => aJob(sql, ids, state, due))
-          yield* anAccountWith((sql, ids) => Effect.all([aWebhook(sql, ids, 12), aParkedChange(sql, ids, 50)]))
+          yield* anAccountWith((sql, ids) => aWebhook(sql, ids, 4, "active", 0))
+          yield* anAccountWith((sql, ids) => aWebhook(sql, ids, 99, "stopped", 9))
+          yield* anAccountWith((sql, ids) =>
+            Effect.all([aWebhook(sql, ids, 12, "active", 1), aParkedChange(sql, ids, 50)])
+          )
 
           yield* (yield* Backlog).refresh
           const families = parseExposition(writeMetrics())
@@ -188,10 +198,10 @@ for (const { absent, layer: database, name } of engines)
             [1, 1, 1, 2]
           )
           assert.deepStrictEqual(minutes([sumOf(families, "catalog_job_lateness_seconds")]), [8])
-          assert.deepStrictEqual(of("catalog_webhooks", "state", ["active", "failing", "stopped"]), [0, 1, 0])
-          const kinds = ["feed", "waiting", "parked"]
-          assert.deepStrictEqual(of("catalog_webhook_changes", "wait", kinds), [3, 0, 1])
-          assert.deepStrictEqual(minutes(of("catalog_webhook_oldest_age_seconds", "wait", kinds)), [12, 0, 50])
+          assert.deepStrictEqual(of("catalog_webhooks", "state", ["active", "failing", "stopped"]), [1, 1, 1])
+          const kinds = ["worker", "receiver", "waiting", "parked"]
+          assert.deepStrictEqual(of("catalog_webhook_changes", "wait", kinds), [3, 3, 0, 1])
+          assert.deepStrictEqual(minutes(of("catalog_webhook_oldest_age_seconds", "wait", kinds)), [4, 12, 0, 50])
         })
       )
     })
