@@ -245,7 +245,7 @@ describe("help", () => {
     const root = await page()
     // A group that is not there is one that the first page has forgotten.
     const all =
-      "serve migrate status demo account user key connection store platform import definition draft store-version drop publish health history"
+      "serve migrate status demo account user key connection webhook store platform import definition draft store-version drop publish health history"
     assert.sameMembers(namesIn(root), all.split(" "))
     assert.include(root, "\nStores\n  store     Linked stores.\n  platform  The commerce platforms behind stores.\n")
     assert.strictEqual(await Effect.runPromise(Effect.map(catalog(["-h"], {}), ({ stdout }) => stdout)), root)
