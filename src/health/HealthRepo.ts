@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
+import { isDistributed } from "../database/Distribution.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { HealthDimension, HealthIssue, HealthRules, HealthSection } from "./Health.ts"
@@ -113,12 +114,12 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
   static readonly layerOf = (sizes: ScanSizes) =>
     Layer.effect(
       HealthRepo,
-      Effect.map(SqlClient.SqlClient, (sql) => ({
+      Effect.map(Effect.all([SqlClient.SqlClient, isDistributed]), ([sql, onCluster]) => ({
         ...makeHealthSnapshots(sql),
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),
-        scan: makeScan(sql, sizes),
+        scan: makeScan(sql, onCluster, sizes),
         unfinished: makeUnfinished(sql),
         ...makeForgetting(sql)
       }))

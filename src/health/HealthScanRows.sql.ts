@@ -69,7 +69,7 @@ export const Stepped = Schema.Struct({
   blocks: Schema.Array(BlockCount),
   /** Number of entities in the new range. */
   scanned: Schema.Number,
-  /** The new rows as JSON, for `makeInsertRows`. Null: there are none. */
+  /** The new rows as JSON, for `makeInsertRows`. Null: there are none, or they were inserted. */
   found: Schema.NullOr(Schema.String)
 })
 export type Stepped = typeof Stepped.Type
@@ -142,15 +142,29 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
 /** The columns of an entity that scans read. */
 const subjectColumns = "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids"
 
+/** Inserts rows `f`. */
+const makeInserting = (sql: SqlClient) => (accountId: string, base: number, rows: Fragment) =>
+  sql`
+  INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
+  SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
+         coalesce(f.locale, ''), f.fields, f.shown
+  FROM account_state own CROSS JOIN ${rows}
+  WHERE own.account_id = ${accountId}`
+
 /**
  * One step of a scan in one statement, so that all its reads see the same moment. It deletes the rows of the entities below
- * `reached` that notes after `version` name, and finds their new rows and those of the entities from `reached` up to `end`.
- * `makeInsertRows` inserts them: a Citus cluster runs a statement with an INSERT in WITH in pieces, which see different moments.
+ * `reached` that notes after `version` name, and inserts their new rows and those of the entities from `reached` up to `end`.
+ *
+ * A Citus cluster runs a statement with an INSERT in WITH in pieces, which see different moments. There the step returns the rows as
+ * JSON, and `makeInsertRows` inserts them.
  */
-export const makeStep = (sql: SqlClient) => {
+export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
   const scans = makeHealthScans(sql)
   const linkedStores = makeLinkedStores(sql)
   const affected = makeAffected(sql)
+  const inserting = makeInserting(sql)
+  // After the deletion, because some of these rows are the same.
+  const found = sql`found f CROSS JOIN (SELECT count(*) FROM removed) AS done`
 
   return SqlSchema.single({
     Request: Schema.Struct({
@@ -203,11 +217,17 @@ export const makeStep = (sql: SqlClient) => {
           ${scans[dimension]({ accountId, keys, rules })}
         ), removed AS (
           DELETE FROM health_issue i
-          -- Arrays, so that rows are looked up by key: the planner does not know how many entities are dirty.
-          WHERE i.account_id = ${accountId} AND i.base = ${base} AND i.section = ANY(${[...sectionsIn(dimension)]}::text[])
-            AND i.entity_id = ANY(ARRAY(SELECT d.id FROM dirty d))
+          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
+            SELECT o.ctid
+            FROM dirty d
+            CROSS JOIN unnest(${[...sectionsIn(dimension)]}::text[]) AS s (name)
+            CROSS JOIN LATERAL (
+              SELECT o.ctid FROM health_issue o
+              WHERE o.account_id = ${accountId} AND o.base = ${base} AND o.section = s.name AND o.entity_id = d.id OFFSET 0
+            ) o
+          ))
           RETURNING i.section, i.entity_id, i.store_id, i.locale, i.fields
-        ), signed AS MATERIALIZED (
+        ), ${isDistributed ? sql`` : sql`written AS (${inserting(accountId, base, found)}), `}signed AS MATERIALIZED (
           SELECT -1 AS sign, r.section, r.entity_id, r.store_id, r.locale, r.fields FROM removed r
           UNION ALL
           SELECT 1, f.section, f.entity_id, f.store_id, coalesce(f.locale, ''), f.fields FROM found f
@@ -246,23 +266,25 @@ export const makeStep = (sql: SqlClient) => {
                  HAVING sum(r.sign) <> 0
                ) AS blocks,
                ${reached === null ? sql`0` : sql`(SELECT count(*) FROM subject s WHERE ${inRange(sql`s.id`)})`} AS scanned,
-               (SELECT json_agg(f)::text FROM found f) AS found
+               ${isDistributed ? sql`(SELECT json_agg(f)::text FROM found f)` : sql`NULL`} AS found
         ${sql.literal(`${planCustom} ${readsAll}`)}`
     }
   })
 }
 
-/** Inserts the rows that a step found. */
-export const makeInsertRows = (sql: SqlClient) => (accountId: AccountId, base: number, found: string) =>
-  sql`
-  INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
-  SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
-         coalesce(f.locale, ''), f.fields, f.shown
-  FROM account_state own
-  CROSS JOIN json_to_recordset(${found}::json) AS f (
-    section text, entity_id uuid, entity_type text, title text, store_id uuid, locale text, fields text[], shown jsonb
-  )
-  WHERE own.account_id = ${accountId}`
+/** Inserts the rows that a step returned as JSON. */
+export const makeInsertRows = (sql: SqlClient) => {
+  const inserting = makeInserting(sql)
+  return (accountId: AccountId, base: number, found: string) =>
+    inserting(
+      accountId,
+      base,
+      sql`
+        json_to_recordset(${found}::json) AS f (
+          section text, entity_id uuid, entity_type text, title text, store_id uuid, locale text, fields text[], shown jsonb
+        )`
+    )
+}
 
 /**
  * Divides the rows of a range into blocks of `rowsPerBlock` rows, and counts the rows by block and list. The first

@@ -78,10 +78,11 @@ type ScanPlan = Effect.Effect.Success<ReturnType<ReturnType<typeof makeScanPlans
  */
 export const makeScan = (
   sql: SqlClient,
+  isDistributed: boolean,
   { entitiesPerStep, rowsPerBlock }: ScanSizes
 ): Context.Tag.Service<HealthRepo>["scan"] => {
   const nextRun = makeNextRun(sql)
-  const step = makeStep(sql)
+  const step = makeStep(sql, isDistributed)
   const insertRows = makeInsertRows(sql)
   const divideRows = makeDivideRows(sql, rowsPerBlock)
   const replaceSnapshots = makeReplaceSnapshots(sql)
