@@ -124,6 +124,7 @@ const walkIds = (list: ListAny, params: object, ids: ReadonlyArray<string>) =>
 export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClient, never, HttpClient.HttpClient> =>
   Effect.map(makeEndpoints(settings), (endpoints) => {
     const walk = (kind: Kind, { ids, ...params }: { readonly ids?: ReadonlyArray<string> } = {}) => {
+      // A cast: the kind is known only at run time, and the parameters were checked against it by the type of `walk`.
       const list = endpoints.catalog[endpointsOf[kind].list] as unknown as ListAny
       return ids === undefined ? walkPages(list, params) : walkIds(list, params, ids)
     }
@@ -151,6 +152,7 @@ export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClien
 
     return {
       endpoints,
+      // A cast: the type of the rows follows from the kind and `include`, which only the declaration knows.
       walk: walk as unknown as CatalogClient["walk"],
       latest: Effect.map(listChanges(1, "latest"), ({ next_cursor }) => next_cursor),
       changePages,

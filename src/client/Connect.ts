@@ -100,6 +100,7 @@ const iterate = <A>(stream: Stream.Stream<A, CatalogError>, { signal }: Abortabl
 
 const entitiesOf = (client: CatalogClient, kind: Kind) => {
   const { get, version, versions } = endpointsOf[kind]
+  // A cast: the endpoint is found by its name in a table, so its own type is lost.
   const calls = client.endpoints.catalog as unknown as Readonly<
     Record<string, (request: { readonly path: object }) => Effect.Effect<unknown, CatalogError>>
   >

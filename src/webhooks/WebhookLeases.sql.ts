@@ -31,7 +31,7 @@ const Claimed = Schema.Struct({
 
 const Waiting = Schema.Struct({ change: FeedChange, attempts: Schema.Int, age: Schema.Number })
 
-/** Webhooks of which a look reads the places. */
+/** Maximum number of due webhooks to read at once. */
 const maxCandidates = 200
 
 /** Statements with which processes claim webhooks. */

@@ -132,6 +132,7 @@ layer(MemoryServer)("a client", (it) => {
       const { abort, signal } = anAbort()
       const changes = catalog.changes.follow({ after, poll: 0.05, signal })[Symbol.asyncIterator]()
       const first = changes.next()
+      // So that the change comes while the client is polling. The test passes without it too.
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
       yield* rename("Late")
       const { value } = yield* Effect.promise(() => first)

@@ -69,7 +69,7 @@ const killWorker = (cluster: OwnCluster) =>
           )
           yield* Effect.repeat(find, { until: ([record]) => record?.state === "published" })
           published += 1
-          // Planted: one statement that asks all accounts, as where there are no hints, finds nobody's work.
+          // Planted: without hints a worker asks all accounts in one statement. It fails while a node is down.
           const asksAll = repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [answer.publicationId] })
           assert.isTrue(Exit.isFailure(yield* Effect.exit(asksAll)))
         }

@@ -86,7 +86,7 @@ export const firstAccepted = (arrivals: ReadonlyArray<Arrival>) => {
   })
 }
 
-/** Entities of which a later change was accepted before an earlier one. */
+/** The entities whose changes were not accepted in order. */
 export const outOfOrder = (arrivals: ReadonlyArray<Arrival>) => {
   const last = new Map<string, number>()
   const wrong = new Set<string>()
