@@ -10,12 +10,12 @@ import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { DropsRepo } from "../drops/DropsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { AccountId } from "../model/Ids.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { demoChanges, demoDrops, demoStores } from "./DemoCatalog.ts"
 import { makeDemoMirror } from "./DemoMirror.ts"
 import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
-import { DemoShops } from "./DemoShops.ts"
 
 /**
  * Creates a demo account: three stores, a catalog and an API key. The demo shops get the values that the stores have accepted.

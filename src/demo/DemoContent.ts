@@ -21,7 +21,7 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const Values = recordOf(Schema.NullOr(Schema.String))
 export type Values = typeof Values.Type
 
-/** Products that have everything in common except name, price, text and perhaps stores. */
+/** Products that share all values except name, price, text and, for some, stores. */
 export const ProductFamily = Schema.Struct({
   type: Schema.String,
   vendor: Schema.String,

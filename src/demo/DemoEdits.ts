@@ -5,9 +5,9 @@ import { singleLineText, valueOf } from "../model/Attribute.ts"
 import { attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { demoShopOf } from "./DemoFailures.ts"
-import { DemoShops } from "./DemoShops.ts"
 
 /** Edits records in the shops of demo stores, so that a refresh finds changes. */
 export class DemoEdits extends Context.Tag("catalog/DemoEdits")<

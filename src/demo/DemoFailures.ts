@@ -1,9 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
+import type { DemoFailure } from "../platform/demo/DemoShop.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import type { DemoFailure } from "./DemoShop.ts"
-import { DemoShops } from "./DemoShops.ts"
 
 /** Makes the shops of demo stores fail, to show how publishing handles failures. */
 export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
@@ -11,7 +11,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   {
     /** Sets a failure of the store's shop. ValidationFailed: there is no such store, or it is not on the demo platform. */
     readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
-    /** Ends all failures of the store's shop. ValidationFailed: as for `fail`. */
+    /** Ends all simulated failures of the store's shop. ValidationFailed: as for `fail`. */
     readonly mend: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
   }
 >() {
@@ -21,7 +21,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
       const shops = yield* DemoShops
       const stores = yield* StoresRepo
 
-      const shopOf = demoShopOf(stores, "fail when they are told to")
+      const shopOf = demoShopOf(stores, "can simulate failures")
 
       return {
         fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {

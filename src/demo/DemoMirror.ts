@@ -3,13 +3,13 @@ import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { ChangeGroup } from "../drafts/FeedChanges.ts"
 import { type AccountId, type EntityId, ImportId } from "../model/Ids.ts"
+import { demoPlatformId } from "../platform/demo/DemoRecords.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import { makeDescribeTaken } from "../storedata/MirrorChanges.ts"
 import type { DemoStores } from "./DemoCatalog.ts"
-import { demoPlatformId } from "./DemoRecords.ts"
 import { demoSections } from "./DemoSections.ts"
-import { DemoShops } from "./DemoShops.ts"
 
 /**
  * Writes the markets, definitions and translations of the demo's shops, and copies them to the account as a refresh does. Runs
@@ -30,7 +30,7 @@ export const makeDemoMirror = Effect.gen(function* () {
         for (const [section, items] of Object.entries(sections))
           yield* shops.putSection({ accountId, storeId }, section, items)
         const importId = yield* mintId(ImportId)
-        yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, token: null })
+        yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, credentials: {} })
         const taken = yield* mirror.apply(accountId, importId, storeId)
         entities.push(...taken.translated)
         changes.push(...(yield* describeTaken(accountId, storeId, taken)))

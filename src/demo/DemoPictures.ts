@@ -40,7 +40,7 @@ const shapeOfType: Readonly<Record<string, string>> = {
   "Autumn Arrivals": "jacket"
 }
 
-/** Grounds and shapes: moss, slate, rust, dusk, sand, tarn, heather, pine. */
+/** Colours of background and shape: moss, slate, rust, dusk, sand, tarn, heather, pine. */
 const colours = [
   ["#dfe5d6", "#5f7550"],
   ["#dbe2e8", "#4a6379"],
@@ -54,7 +54,7 @@ const colours = [
 
 const types = new Map(families.flatMap(({ products: named, type }) => Object.keys(named).map((name) => [name, type])))
 
-/** The name of the product that a file shows: the longest that its name begins with. */
+/** The product that a file shows: the one with the longest name with which the file name begins. */
 const productOf = (file: string) =>
   [...types.keys()].filter((name) => file.startsWith(name)).sort((one, other) => other.length - one.length)[0]
 

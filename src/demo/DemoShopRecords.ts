@@ -1,7 +1,7 @@
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { CatalogChange } from "../drafts/CatalogChange.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { type DemoRecord, demoPlatformId } from "./DemoRecords.ts"
+import { type DemoRecord, demoPlatformId } from "../platform/demo/DemoRecords.ts"
 
 type Aggregates = ReadonlyMap<EntityId, Aggregate>
 

@@ -7,7 +7,6 @@ import type {
   PlatformMetaobjectEntry
 } from "../model/Definition.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
-import type { Platform } from "../model/Store.ts"
 import type { PlatformMarket } from "./Market.ts"
 import type { PlatformReadError, PlatformWriteError } from "./PlatformErrors.ts"
 import type { PlatformRecord } from "./PlatformRecord.ts"
@@ -20,9 +19,10 @@ export interface PlatformStore {
   readonly accountId: AccountId
   readonly storeId: StoreId
   readonly domain: string
-  readonly platform: Platform
-  /** The access token; null on platforms without tokens. */
-  readonly token: Redacted.Redacted | null
+  /** The name of the platform. */
+  readonly platform: string
+  /** The values of the fields that the adapter asks for at linking, by name. */
+  readonly credentials: Readonly<Record<string, Redacted.Redacted>>
 }
 
 /** The store's own description on its platform. */

@@ -2,9 +2,17 @@ import { Schema } from "effect"
 
 /**
  * Why a platform gave no usable answer. `suspended`: calls are paused, because the platform failed many times in a row.
- * `nonsense`: the answer is HTML, an incomplete body, or unexpected JSON.
+ * `nonsense`: the answer is HTML, an incomplete body, or unexpected JSON. `missing`: this process has no adapter for the platform.
  */
-export const PlatformFailure = Schema.Literal("throttled", "timeout", "transport", "server", "nonsense", "suspended")
+export const PlatformFailure = Schema.Literal(
+  "throttled",
+  "timeout",
+  "transport",
+  "server",
+  "nonsense",
+  "suspended",
+  "missing"
+)
 export type PlatformFailure = typeof PlatformFailure.Type
 
 const failures: Readonly<Record<PlatformFailure, string>> = {
@@ -13,7 +21,8 @@ const failures: Readonly<Record<PlatformFailure, string>> = {
   transport: "the connection failed",
   server: "it reports an internal error",
   nonsense: "its answer is not valid",
-  suspended: "it failed several times in a row, so calls are paused for a moment"
+  suspended: "it failed several times in a row, so calls are paused for a moment",
+  missing: "this process has no adapter for it"
 }
 
 /** The store's platform cannot be used now. Nothing was changed there. */

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:
 import { link, readFile, rm, writeFile } from "node:fs/promises"
 import { Context, Data, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
-import type { AccountId, StoreId, WebhookId } from "../model/Ids.ts"
+import type { AccountId, StoreId, UserId, WebhookId } from "../model/Ids.ts"
 
 /** The source of the key that encrypts secrets. */
 export type SecretKey =
@@ -18,10 +18,11 @@ export class SecretKeySource extends Context.Reference<SecretKeySource>()("catal
   defaultValue: (): SecretKey => ({ _tag: "None" })
 }) {}
 
-/** The owner of a secret: a store or a webhook. A secret cannot be decrypted for another owner. */
+/** The owner of a secret: a store, a webhook or a user. A secret cannot be decrypted for another owner. */
 export type SecretOwner = { readonly accountId: AccountId } & (
   | { readonly storeId: StoreId }
   | { readonly webhookId: WebhookId }
+  | { readonly userId: UserId }
 )
 
 /** A saved secret cannot be decrypted. `message` gives the reason and what to do. */
@@ -46,14 +47,18 @@ const boundTo = (owner: SecretOwner) =>
   Buffer.from(
     "storeId" in owner
       ? `store-credential ${owner.accountId} ${owner.storeId}`
-      : `webhook-secret ${owner.accountId} ${owner.webhookId}`
+      : "webhookId" in owner
+        ? `webhook-secret ${owner.accountId} ${owner.webhookId}`
+        : `second-factor ${owner.accountId} ${owner.userId}`
   )
 
 /** The secret of an owner, and how to replace it if its key is lost. */
 const wordsOf = (owner: SecretOwner) =>
   "storeId" in owner
     ? { name: "The store's access token", replace: "link the store again with its token" }
-    : { name: "The webhook's secret", replace: "rotate it with `catalog webhook rotate`" }
+    : "webhookId" in owner
+      ? { name: "The webhook's secret", replace: "rotate it with `catalog webhook rotate`" }
+      : { name: "The secret of a user's second factor", replace: "reset the second factor on the page Team" }
 
 const encrypted = (key: Buffer, secret: string, owner: SecretOwner): Buffer => {
   const nonce = randomBytes(nonceBytes)
@@ -112,7 +117,7 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
     )
   }).pipe(Effect.mapError((code) => `${path} cannot be written (${code})`))
 
-/** Encrypts the tokens of stores and the secrets of webhooks (AES-256-GCM). Each secret is bound to its owner. */
+/** Encrypts the tokens of stores and the secrets of webhooks and of second factors (AES-256-GCM). Each secret is bound to its owner. */
 export class SecretBox extends Context.Tag("catalog/SecretBox")<
   SecretBox,
   {
@@ -155,7 +160,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
           why === null
             ? ValidationFailed.at(
                 "SECRET_KEY",
-                "is not set, so the tokens of stores and the secrets of webhooks cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+                "is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
               )
             : ValidationFailed.at("DATA_DIR", why)
         )

@@ -10,7 +10,7 @@ export interface Rotation {
   readonly rotated: number
   /** Number of secrets that were already encrypted with the current key. */
   readonly current: number
-  /** Names of those that neither key decrypts: domains of stores. */
+  /** Names of those that neither key decrypts: domains of stores, ids of webhooks, e-mails of users. */
   readonly unreadable: ReadonlyArray<string>
 }
 

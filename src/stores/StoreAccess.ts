@@ -1,25 +1,39 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
+import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
 import type { PlatformStore } from "../platform/PlatformClient.ts"
 import { PlatformRefused } from "../platform/PlatformErrors.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { fromText, linkOptions } from "./StoreCredentials.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 
 const closed = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
-const noToken = closed(
-  "NO_ACCESS_TOKEN",
-  "The store has no saved access token: link it again with `catalog store link --platform shopify --token-file FILE`."
-)
+/** Refusals that name the token, if it is all that the platform asks for. */
+const noCredentials = (adapter: PlatformDescription) =>
+  closed(
+    "NO_ACCESS_TOKEN",
+    `The store has no saved ${nounOf(adapter)}: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
+  )
+
+const otherFields = (adapter: PlatformDescription) =>
+  closed(
+    "ACCESS_TOKEN_UNREADABLE",
+    `The saved ${nounOf(adapter)} of the store lack a field: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
+  )
+
+const nounOf = ({ fields }: PlatformDescription) =>
+  fields.length === 1 && fields[0]?.name === "token" ? "access token" : "credentials"
 
 /** Opens stores for calls to their platforms. */
 export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
   StoreAccess,
   {
     /**
-     * Returns a linked store with its token. NotFound: the account has no such store. PlatformRefused: the token is missing or
-     * cannot be decrypted.
+     * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the credentials are
+     * missing or cannot be decrypted. Without an adapter of the store's platform there are none, and every call fails.
      */
     readonly open: (accountId: AccountId, storeId: StoreId) => Effect.Effect<PlatformStore, NotFound | PlatformRefused>
   }
@@ -28,6 +42,7 @@ export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
     StoreAccess,
     Effect.gen(function* () {
       const stores = yield* StoresRepo
+      const registry = yield* PlatformRegistry
       const secrets = yield* SecretBox
       return {
         open: Effect.fn("StoreAccess.open")(function* (accountId, storeId) {
@@ -35,13 +50,17 @@ export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
           if (Option.isNone(store)) return yield* new NotFound()
           const { domain, platform } = store.value
           const opened = { accountId, storeId, domain, platform }
-          if (platform !== "shopify") return { ...opened, token: null }
+          const adapter = Option.getOrUndefined(registry.find(platform))
+          if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
           const sealed = yield* stores.credential(accountId, storeId)
-          if (Option.isNone(sealed)) return yield* noToken
-          const token = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
+          if (Option.isNone(sealed)) return yield* noCredentials(adapter)
+          const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
             closed("ACCESS_TOKEN_UNREADABLE", message)
           )
-          return { ...opened, token }
+          const credentials = fromText(adapter, text)
+          return Option.isNone(credentials)
+            ? yield* otherFields(adapter)
+            : { ...opened, credentials: credentials.value }
         })
       }
     })

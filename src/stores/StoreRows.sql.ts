@@ -53,7 +53,7 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
   }
 }
 
-/** If two accounts link the same Shopify store at once, the second one waits here and then finds the key taken. */
+/** If two accounts link the same store at once, the second one waits here and then finds the key taken. */
 const makeReserveShop =
   (sql: SqlClient): Repo["reserveShop"] =>
   (accountId, domain) =>
@@ -70,10 +70,10 @@ export const makeStoreWrites = (
   sql: SqlClient
 ): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"> => ({
   reserveShop: makeReserveShop(sql),
-  link: (accountId, store) =>
+  link: (accountId, store, isReserved = false) =>
     Effect.gen(function* () {
-      if (store.platform === "shopify" && !(yield* makeReserveShop(sql)(accountId, store.domain)))
-        return yield* Effect.dieMessage(`the Shopify store ${store.domain} is linked to another account`)
+      if (isReserved && !(yield* makeReserveShop(sql)(accountId, store.domain)))
+        return yield* Effect.dieMessage(`the store ${store.domain} is reserved for another account`)
       yield* sql`
       INSERT INTO store (account_id, id, domain, name, platform, status, primary_locale, locales, currency, last_imported_at)
       VALUES (${accountId}, ${store.id}, ${store.domain}, ${store.name}, ${store.platform}, ${store.status},

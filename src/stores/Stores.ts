@@ -1,4 +1,4 @@
-import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
@@ -12,34 +12,30 @@ import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
-import { nameMisfit } from "../model/Name.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
-import { Platform, type Store } from "../model/Store.ts"
-import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
+import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
+import { PlatformClient } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import {
+  canonical,
+  credentialsOf,
+  isDomain,
+  isSensible,
+  type NewStore,
+  newStore,
+  platformOf,
+  sensible,
+  storeOf,
+  verifiedStoreOf
+} from "./LinkRules.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
+import { toText } from "./StoreCredentials.ts"
 import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
 import { StoresRepo } from "./StoresRepo.ts"
-
-/**
- * A store to link. Members that are left out keep their value if the store was linked before, else they get the default. The
- * name, languages and currency of a Shopify store are read from the store.
- */
-export interface NewStore {
-  readonly domain: string
-  /** If blank, the domain is the name. */
-  readonly name?: string | undefined
-  /** Default: `none`. */
-  readonly platform?: string | undefined
-  /** Default: `en`. */
-  readonly primaryLocale?: string | undefined
-  /** Default: `USD`. */
-  readonly currency?: string | undefined
-  /** An Admin API access token. Only for Shopify stores. */
-  readonly token?: Redacted.Redacted | undefined
-}
 
 /** A store that was linked or unlinked. `entities`: number of entities that have a version on the store. */
 export interface StoreChange {
@@ -67,16 +63,17 @@ export class Stores extends Context.Tag("catalog/Stores")<
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
-     * Links a store. If the store was linked before, it gets its former id and versions back. A Shopify store is first called with
-     * its token: until it has answered, nothing is written and the caller does not learn which account has the store. If a Shopify
-     * store is linked already, linking replaces its token. A linked store without a platform can become a Shopify store.
+     * Links a store. If the store was linked before, it gets its former id and versions back. On a platform whose adapter verifies
+     * stores, the store is first called with its credentials: until it has answered, nothing is written and the caller does not
+     * learn which account has the store. If such a store is linked already, linking replaces its credentials. A linked store
+     * without a platform can become one on such a platform.
      *
      * The store is linked at once. Lists name it on the entities that it had before as the steps of the job reach them.
      *
      * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
-     * account, an unknown platform, a token that is missing or cannot be saved (SECRET_KEY), or a job that unlinks the store
-     * has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
-     * PlatformRefused: the store does not accept the token. PlatformUnavailable: it gave no usable answer.
+     * account, an unknown platform, credentials that are missing, invalid or cannot be saved (SECRET_KEY), or a job that unlinks
+     * the store has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
+     * PlatformRefused: the store does not accept the credentials. PlatformUnavailable: it gave no usable answer.
      */
     readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
     /**
@@ -177,15 +174,21 @@ type Changes = Effect.Effect.Success<typeof makeChanges>
 const makeBeginLink = ({ beginJob, change }: Changes) =>
   Effect.gen(function* () {
     const platforms = yield* PlatformClient
+    const registry = yield* PlatformRegistry
     const repo = yield* StoresRepo
     const secrets = yield* SecretBox
 
-    /** Reads the store's name, languages and currency with its token, then links it. */
-    const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
-      const token = yield* tokenOf(given)
-      yield* secrets.ready
+    /** Reads the store's name, languages and currency with its credentials, then links it. */
+    const linkVerified = Effect.fnUntraced(function* (
+      accountId: AccountId,
+      adapter: PlatformDescription,
+      given: NewStore,
+      storeId: StoreId
+    ) {
+      const credentials = yield* credentialsOf(adapter, given)
+      if (adapter.fields.length > 0) yield* secrets.ready
       const { domain } = given
-      const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
+      const facts = yield* platforms.verify({ accountId, storeId, domain, platform: adapter.name, credentials })
       if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
       if (canonical(facts.domain) !== domain)
         return yield* ValidationFailed.at(
@@ -199,10 +202,12 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
             return yield* ValidationFailed.at("domain", `${domain} is linked to another account: unlink it there first`)
           const isRestored = known !== undefined && !known.isLinked
           if (isRestored && isLocked) return yield* new PimLocked()
-          const store = shopOf(facts, known?.store ?? newStore(storeId, domain))
-          yield* repo.link(accountId, store)
-          const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
-          yield* repo.keepCredential(accountId, store.id, sealed)
+          const store = verifiedStoreOf(adapter.name, facts, known?.store ?? newStore(storeId, domain))
+          yield* repo.link(accountId, store, true)
+          if (adapter.fields.length > 0) {
+            const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
+            yield* repo.keepCredential(accountId, store.id, sealed)
+          }
           return {
             store,
             job: isRestored ? yield* beginJob("store_link", store) : null,
@@ -217,10 +222,14 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       const domain = canonical(given.domain)
       if (!isDomain(domain)) return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
       const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-      const platform = yield* platformOf(given, domain, before?.store)
+      const adapter = yield* platformOf(registry, given, domain, before?.store)
       const id = before?.store.id ?? (yield* mintId(StoreId))
-      if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
+      if (adapter?.isVerified) return yield* linkVerified(accountId, adapter, { ...given, domain }, id)
+      const credentials = adapter === null ? {} : yield* credentialsOf(adapter, given)
+      const isSealed = Object.keys(credentials).length > 0
+      if (isSealed) yield* secrets.ready
       yield* sensible(given)
+      const platform = adapter?.name ?? filesOnly
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
           const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
@@ -228,6 +237,10 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           if (known !== undefined && isLocked) return yield* new PimLocked()
           const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
           yield* repo.link(accountId, store)
+          if (isSealed && adapter !== null) {
+            const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
+            yield* repo.keepCredential(accountId, store.id, sealed)
+          }
           return {
             store,
             job: known === undefined ? null : yield* beginJob("store_link", store),
@@ -290,101 +303,3 @@ const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
     publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId))
   }
 }
-
-const canonical = (domain: string) => domain.trim().toLowerCase()
-
-const newStore = (id: StoreId, domain: string): Store => ({
-  id,
-  domain,
-  name: domain,
-  platform: "none",
-  status: "linked",
-  primary_locale: "en",
-  locales: ["en"],
-  currency: "USD",
-  last_imported_at: null
-})
-
-/** The store with the given values. If a main language is given, it is the only language. */
-const storeOf = (given: NewStore & { readonly platform: Store["platform"] | undefined }, before: Store): Store => ({
-  ...before,
-  name: given.name?.trim() || before.name,
-  platform: given.platform ?? before.platform,
-  primary_locale: given.primaryLocale ?? before.primary_locale,
-  locales: given.primaryLocale === undefined ? before.locales : [given.primaryLocale],
-  currency: given.currency ?? before.currency
-})
-
-/** A Shopify store with the name, languages and currency that were read from it. */
-const shopOf = ({ currency, locales, name, primaryLocale }: StoreFacts, before: Store): Store => ({
-  ...before,
-  name: name.trim() || before.name,
-  platform: "shopify",
-  primary_locale: primaryLocale,
-  locales,
-  currency
-})
-
-/** Whether the database can store the values. */
-const isSensible = ({ currency, domain, locales, name, primaryLocale }: StoreFacts) =>
-  isDomain(canonical(domain)) &&
-  [currency, name, primaryLocale, ...locales].every((text) => text.isWellFormed() && !text.includes("\u0000")) &&
-  [currency, primaryLocale, ...locales].every((text) => text !== "")
-
-/** Whether the domain is the address of a Shopify store's Admin API. The token is sent to no other address. */
-const isShopify = (domain: string) => /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/.test(domain)
-
-const isPlatform = (text: string): text is Platform => Platform.literals.some((literal) => literal === text)
-
-/** The given platform, else the platform that the store had before, else `none`. */
-const platformOf = (
-  { platform: given, token }: NewStore,
-  domain: string,
-  before: Store | undefined
-): Either.Either<Platform, ValidationFailed> => {
-  const platform = given ?? before?.platform ?? "none"
-  const refused = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
-  if (!isPlatform(platform)) return refused("platform", `must be one of ${Platform.literals.join(", ")}`)
-  if (platform === "shopify")
-    return isShopify(domain)
-      ? Either.right(platform)
-      : refused("domain", "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com")
-  if (token !== undefined) return refused("token", "is only for stores on the platform shopify")
-  // Otherwise the ids of demo records could be sent to Shopify if the store is later linked as a Shopify store.
-  if (platform === "demo" && isShopify(domain))
-    return refused("domain", "belongs to Shopify: a demo store needs another one")
-  return Either.right(platform)
-}
-
-/** Checks the values that a person gives for a store. */
-const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
-  const misnomer = name === undefined || name.trim() === "" ? undefined : nameMisfit(name.trim())
-  const issues = [
-    ...(misnomer === undefined ? [] : [{ path: "name", message: misnomer }]),
-    ...(primaryLocale === undefined || /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(primaryLocale)
-      ? []
-      : [{ path: "locale", message: "must be a language such as en, pt-BR or zh-Hans" }]),
-    ...(currency === undefined || /^[A-Z]{3}$/.test(currency)
-      ? []
-      : [{ path: "currency", message: "must be an ISO 4217 code such as EUR" }])
-  ]
-  return issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
-}
-
-/** The token of a Shopify store. Name, language and currency must not be given, because they are read from the store. */
-const tokenOf = ({ currency, name, primaryLocale, token }: NewStore) => {
-  const refused = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
-  const redundant = Object.entries({ name, locale: primaryLocale, currency }).find(([, value]) => value !== undefined)
-  if (redundant !== undefined) return refused(redundant[0], "is read from the store itself: leave it out")
-  if (token === undefined) return refused("token", "is required: an Admin API access token of the store")
-  // The token is sent in an HTTP header, which allows only these characters.
-  return /^[\x21-\x7e]{1,1024}$/.test(Redacted.value(token))
-    ? Either.right(token)
-    : refused("token", "must be one word of at most 1024 visible ASCII characters")
-}
-
-/** Whether the text is a host name: at least two labels of letters, digits and inner hyphens (RFC 1123). */
-const isDomain = (text: string) =>
-  text.length <= 253 &&
-  text.split(".").length >= 2 &&
-  text.split(".").every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label))

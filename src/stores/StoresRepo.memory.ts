@@ -13,10 +13,15 @@ declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
+    /** Domains of stores that are reserved for the account. */
+    readonly reservedDomains: ReadonlySet<string>
   }
 }
 
-export const emptyStores: Pick<MemorySlices, "credentials"> = { credentials: new Map() }
+export const emptyStores: Pick<MemorySlices, "credentials" | "reservedDomains"> = {
+  credentials: new Map(),
+  reservedDomains: new Set()
+}
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerStoresRepoMemory = Layer.effect(
@@ -55,13 +60,15 @@ export const layerStoresRepoMemory = Layer.effect(
           return true
         }),
       reserveShop: (accountId, domain) =>
-        Effect.map(Ref.get(memory), (state) =>
-          [...state.values()].every(
-            (account) =>
-              account.id === accountId ||
-              ![...account.stores.values()].some((store) => store.domain === domain && store.platform === "shopify")
-          )
-        ),
+        Effect.gen(function* () {
+          const accounts = [...(yield* Ref.get(memory)).values()]
+          if (accounts.some(({ id, reservedDomains }) => id !== accountId && reservedDomains.has(domain))) return false
+          yield* updateAccount(memory, accountId, (account) => ({
+            ...account,
+            reservedDomains: new Set(account.reservedDomains).add(domain)
+          }))
+          return true
+        }),
       link: (accountId, store) =>
         updateAccount(memory, accountId, (account) => ({
           ...account,
@@ -77,6 +84,7 @@ export const layerStoresRepoMemory = Layer.effect(
                 ...account,
                 stores: without(account.stores, id),
                 credentials: without(account.credentials, id),
+                reservedDomains: new Set([...account.reservedDomains].filter((domain) => domain !== store.domain)),
                 unlinkedStores: new Map(account.unlinkedStores).set(id, store)
               }
         }),

@@ -35,8 +35,11 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly find: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Store>>
     /** A linked or unlinked store. */
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
-    /** Links a new store, or an unlinked one again. Dies if another account has linked the Shopify store. */
-    readonly link: (accountId: AccountId, store: Store) => Effect.Effect<void>
+    /**
+     * Links a new store, or an unlinked one again. `isReserved`: the caller has reserved it; dies if it is another account's
+     * nevertheless.
+     */
+    readonly link: (accountId: AccountId, store: Store, isReserved?: boolean) => Effect.Effect<void>
     /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store. */
@@ -49,8 +52,8 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
       to: Uint8Array
     ) => Effect.Effect<boolean>
     /**
-     * Reserves the Shopify store of this domain for the account until it is unlinked. False: another account has linked it.
-     * Call this only after the caller has proved to own the store, in the transaction that links it.
+     * Reserves the store of this domain for the account until it is unlinked. False: another account has reserved it. Call this
+     * only after the caller has proved to own the store, in the transaction that links it.
      */
     readonly reserveShop: (accountId: AccountId, domain: string) => Effect.Effect<boolean>
     /** Unlinks a store. Keeps its versions and deletes its credential. */

@@ -1,13 +1,13 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Layer, Option, Stream, TestClock } from "effect"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { EntityId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { nonePlatform } from "../../src/platform/NonePlatform.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
+import { again, aProduct, attributesOf } from "../../src/testing/platform/Publications.ts"
 import { demoEngines, demoMemory } from "./PlatformEngines.ts"
 import { aStore, PlatformShops } from "./PlatformShops.ts"
-import { again, aProduct, attributesOf } from "./Publications.ts"
 
 const record = (index: number): PlatformRecord => ({
   kind: "product",

@@ -29,10 +29,10 @@ export const aStore = (platform: PlatformStore["platform"], token: string | null
   storeId: StoreId.make(uuid()),
   domain: "tern.myshopify.com",
   platform,
-  token: token === null ? null : Redacted.make(token)
+  credentials: token === null ? {} : { token: Redacted.make(token) }
 })
 
-export const tokenOf = ({ token }: PlatformStore) => (token === null ? "" : Redacted.value(token))
+export const tokenOf = ({ credentials: { token } }: PlatformStore) => (token === undefined ? "" : Redacted.value(token))
 
 export class ShopifyTestServer extends Context.Tag("test/ShopifyTestServer")<ShopifyTestServer, ShopifyServer>() {}
 

@@ -26,7 +26,13 @@ const matched = ["import_record", "store_version"]
 
 const Access = Layer.succeed(StoreAccess, {
   open: (accountId, storeId) =>
-    Effect.succeed({ accountId, storeId, domain, platform: "shopify" as const, token: Redacted.make(token) })
+    Effect.succeed({
+      accountId,
+      storeId,
+      domain,
+      platform: "shopify" as const,
+      credentials: { token: Redacted.make(token) }
+    })
 })
 
 /** The pipeline as it is run, on the server's database, with the adapter that speaks to Shopify's schema. */

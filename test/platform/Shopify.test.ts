@@ -2,9 +2,9 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Effect, Exit, Layer, Option, Stream } from "effect"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
+import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
-import { again, aProduct, attributesOf, aVariant } from "./Publications.ts"
 import type { Fault } from "./ShopifyServer.ts"
 
 /** A store with a shop behind it. */

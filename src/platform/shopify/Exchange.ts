@@ -112,7 +112,7 @@ export const exchange = (http: HttpClient.HttpClient, origin: string, call: Call
   HttpClientRequest.post(`${origin}/admin/api/${apiVersion}/graphql.json`).pipe(
     HttpClientRequest.setHeader(
       "X-Shopify-Access-Token",
-      call.store.token === null ? "" : Redacted.value(call.store.token)
+      Redacted.value(call.store.credentials.token ?? Redacted.make(""))
     ),
     HttpClientRequest.acceptJson,
     HttpClientRequest.bodyUnsafeJson({ query: call.document, variables: call.variables }),

@@ -1,8 +1,8 @@
-import { type Attributes, type EntityKind, valueOf } from "../model/Attribute.ts"
-import type { EntityId } from "../model/Ids.ts"
-import { PlatformRefused } from "../platform/PlatformErrors.ts"
-import type { PlatformRecord } from "../platform/PlatformRecord.ts"
-import type { Publication, Published, PublishedEntity } from "../platform/Publication.ts"
+import { type Attributes, type EntityKind, valueOf } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import { PlatformRefused } from "../PlatformErrors.ts"
+import type { PlatformRecord } from "../PlatformRecord.ts"
+import type { Publication, Published, PublishedEntity } from "../Publication.ts"
 
 /** A record, and the position of a variant in its product. null: the position does not change; a new variant comes last. */
 export interface DemoRecord extends PlatformRecord {

@@ -1,5 +1,5 @@
 import { Effect, Layer, Option, Ref, Stream } from "effect"
-import type { Published } from "../platform/Publication.ts"
+import type { Published } from "../Publication.ts"
 import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRecords.ts"
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
@@ -44,6 +44,12 @@ export const layerDemoShopsMemory = Layer.effect(
             records.map((record) => ({ ...record, position: record.position ?? null }))
           )
         })),
+      remove: (shop, platformId) =>
+        change(shop, (state) => {
+          const records = new Map(state.records)
+          records.delete(platformId)
+          return { ...state, records }
+        }),
       putSection: (shop, name, items) =>
         change(shop, (state) => ({ ...state, sections: new Map(state.sections).set(name, items) })),
       section: (shop, name) => read(shop, ({ sections }) => sections.get(name) ?? []),

@@ -1,10 +1,10 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
-import type { Transaction } from "../database/Transaction.ts"
-import { EntityId } from "../model/Ids.ts"
-import type { Publication, Published } from "../platform/Publication.ts"
+import { orDie } from "../../database/SqlErrors.ts"
+import type { Transaction } from "../../database/Transaction.ts"
+import { EntityId } from "../../model/Ids.ts"
+import type { Publication, Published } from "../Publication.ts"
 import { makeDemoRecordWrites } from "./DemoRecords.sql.ts"
 import { type DemoEffect, effectOf } from "./DemoRecords.ts"
 import { DemoFailure, type DemoShop, ShopKey } from "./DemoShop.ts"
@@ -23,7 +23,7 @@ const publishedFrom = (ids: Readonly<Record<EntityId, string>>): Published => ({
 export const makeDemoEffects = (
   sql: SqlClient,
   transaction: Transactions
-): Pick<Shops, "applied" | "apply" | "effects" | "put"> => {
+): Pick<Shops, "applied" | "apply" | "effects" | "put" | "remove"> => {
   const { place, write } = makeDemoRecordWrites(sql)
 
   const applied = SqlSchema.findOne({
@@ -70,6 +70,13 @@ export const makeDemoEffects = (
       )
     },
     applied: findApplied,
+    remove: ({ accountId, storeId }, platformId) =>
+      sql`
+        DELETE FROM demo_shop_record r
+        WHERE r.account_id = ${accountId} AND r.store_id = ${storeId} AND r.platform_id = ${platformId}`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
     effects: (shop) =>
       Effect.map(orDie(effects(shop)), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
     put: (shop, records) =>

@@ -3,13 +3,12 @@ import {
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
-} from "../model/Definition.ts"
-import { PlatformMarket } from "../platform/Market.ts"
-import type { PlatformClient, PlatformStore } from "../platform/PlatformClient.ts"
-import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
-import { layerOfflinePlatforms } from "../platform/Platforms.ts"
-import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
-import { PlatformTranslations } from "../platform/Translation.ts"
+} from "../../model/Definition.ts"
+import { PlatformMarket } from "../Market.ts"
+import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
+import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
+import { PlatformTranslations } from "../Translation.ts"
 import { refusalOf } from "./DemoRecords.ts"
 import type { DemoFailure } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
@@ -134,6 +133,3 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
     }
   }
 )
-
-/** The demo platform without Shopify. No request leaves the process. */
-export const layerDemoPlatforms = layerOfflinePlatforms(makeDemoPlatform)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { PlatformStore } from "../platform/PlatformClient.ts"
+import type { PlatformStore } from "../PlatformClient.ts"
 
 /** Identifies a shop. */
 export type DemoShop = Pick<PlatformStore, "accountId" | "storeId">

@@ -1,6 +1,6 @@
-import type { Attributes } from "../../src/model/Attribute.ts"
-import { EntityId } from "../../src/model/Ids.ts"
-import { Publication, type PublishedEntity } from "../../src/platform/Publication.ts"
+import type { Attributes } from "../../model/Attribute.ts"
+import { EntityId } from "../../model/Ids.ts"
+import { Publication, type PublishedEntity } from "../../platform/Publication.ts"
 
 export const newId = () => EntityId.make(crypto.randomUUID())
 

@@ -1,9 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option, type Stream } from "effect"
-import { Transaction } from "../database/Transaction.ts"
-import type { EntityId } from "../model/Ids.ts"
-import type { PlatformRecord } from "../platform/PlatformRecord.ts"
-import type { Publication, Published } from "../platform/Publication.ts"
+import { Transaction } from "../../database/Transaction.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { PlatformRecord } from "../PlatformRecord.ts"
+import type { Publication, Published } from "../Publication.ts"
 import { makeDemoRecordReads } from "./DemoRecords.sql.ts"
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { makeDemoEffects, makeDemoFailures, makeDemoSections } from "./DemoShops.sql.ts"
@@ -27,6 +27,8 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
       shop: DemoShop,
       records: ReadonlyArray<PlatformRecord & { readonly position?: number | null }>
     ) => Effect.Effect<void>
+    /** Deletes a record, as staff in the shop would. */
+    readonly remove: (shop: DemoShop, platformId: string) => Effect.Effect<void>
     /** Replaces the items of a section. A section is a part of the shop's data outside its catalog, such as its markets. */
     readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>

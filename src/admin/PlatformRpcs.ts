@@ -1,0 +1,53 @@
+import { Rpc, RpcGroup } from "@effect/rpc"
+import { Schema } from "effect"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { EntityId } from "../model/Ids.ts"
+import { Store } from "../model/Store.ts"
+import { PlatformReadError } from "../platform/PlatformErrors.ts"
+import { PlatformRecord } from "../platform/PlatformRecord.ts"
+import { account, Refusal } from "./Refusal.ts"
+
+/** A platform of the process. `options`: what `store link` needs, for example `--platform shopify --token-file FILE`. */
+const Platform = Schema.Struct({
+  name: Schema.String,
+  label: Schema.String,
+  summary: Schema.String,
+  fields: Schema.Array(Schema.Struct({ name: Schema.String, label: Schema.String, is_secret: Schema.Boolean })),
+  capabilities: Schema.Array(Schema.String),
+  options: Schema.String
+})
+
+/** Commands about stores' platforms. ValidationFailed: the store is not linked, or is not on the demo platform. */
+export const PlatformRpcs = RpcGroup.make(
+  /** The platforms of this process, without `none`. */
+  Rpc.make("listPlatforms", { success: Schema.Array(Platform) }),
+  /**
+   * Reads an entity from the store's platform. `record` null: the store does not have it. Refusal: the store is not linked or has
+   * no platform. NotFound: the account has no such entity.
+   */
+  Rpc.make("showPlatform", {
+    payload: { account, store: Schema.String, entity: Schema.String },
+    success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
+    error: Schema.Union(Refusal, NotFound, PlatformReadError)
+  }),
+  /** Changes a value in a demo shop. NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
+  Rpc.make("editPlatform", {
+    payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
+    success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound)
+  }),
+  Rpc.make("failPlatform", {
+    payload: {
+      account,
+      store: Schema.String,
+      kind: Schema.Literal("delay", "error", "refuse", "lost"),
+      percent: Schema.Int,
+      delayMillis: Schema.Int
+    },
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  Rpc.make("mendPlatform", {
+    payload: { account, store: Schema.String },
+    error: Schema.Union(Refusal, ValidationFailed)
+  })
+)
