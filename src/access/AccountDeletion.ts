@@ -50,7 +50,7 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
           return yield* transaction.run(
             Effect.gen(function* () {
               // Locks the jobs before the import lock, in the same order as a step of a job.
-              // An account that is marked but has no open job is left from a job that failed: this one goes on.
+              // If an account is marked but has no open job, an earlier job failed; this job continues its work.
               if (!(yield* repo.begin(accountId))) {
                 const open = Option.getOrUndefined(yield* jobs.openOn(accountId))
                 if (open !== undefined) return yield* ValidationFailed.at("id", whyDeletedAlready(accountId, open))

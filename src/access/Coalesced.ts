@@ -65,7 +65,7 @@ export const makeCoalesced = <Key, Value>(
       run(
         Effect.map(Effect.exit(lookUp([...served.keys()])), (exit) => {
           unwatch(stalled)
-          // A run that failed late waited for a deadline: its callers would wait for another one.
+          // A run that failed late has waited for a deadline. Repeating its look-ups would make its callers wait for a second deadline.
           const isFinal = Exit.isSuccess(exit) || served.size === 1 || moved !== undefined
           for (const [key, callers] of served)
             if (isFinal) resume(key, callers, exit)

@@ -6,6 +6,7 @@ export const prefixes = {
   session: "pim_se_",
   device: "pim_de_",
   passwordLink: "pim_pl_",
+  signInStep: "pim_si_",
   form: "pim_cf_"
 } as const
 export type SecretKind = keyof typeof prefixes

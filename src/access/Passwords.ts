@@ -1,8 +1,13 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 
-/** Parameters of scrypt. Memory is 128 x cost x blockSize bytes (32 MiB); a digest takes about 0.1 s. */
-const parameters = { cost: 2 ** 15, blockSize: 8, parallelization: 3 } as const
+/** The cost of scrypt, a power of 2. With the default a digest takes about 0.1 s. Tests that check many passwords lower it. */
+export class PasswordCost extends Context.Reference<PasswordCost>()("catalog/PasswordCost", {
+  defaultValue: () => 2 ** 15
+}) {}
+
+/** The other parameters of scrypt. Memory is 128 x cost x blockSize bytes (32 MiB). */
+const parameters = { blockSize: 8, parallelization: 3 } as const
 
 const digestBytes = 32
 
@@ -41,23 +46,24 @@ const readDigest = (text: string): StoredDigest | undefined => {
 const freshSalt = () => randomBytes(16)
 
 /** Used if a user has no password, so that the check takes as long as for a wrong password. */
-const dummyDigest: StoredDigest = { ...parameters, salt: freshSalt(), digest: randomBytes(digestBytes) }
+const dummyDigest = { ...parameters, salt: freshSalt() }
 
 /** Makes the text that is stored for a password: its scrypt digest with parameters and salt. */
-export const digestPassword = (password: string): Effect.Effect<string> =>
-  Effect.suspend(() => {
+export const digestPassword = (password: string, cost: number): Effect.Effect<string> =>
+  Effect.gen(function* () {
     const salt = freshSalt()
-    const { blockSize, cost, parallelization } = parameters
-    return Effect.map(digestOf(password, { ...parameters, salt }), (digest) =>
-      ["scrypt", cost, blockSize, parallelization, salt.toString("base64url"), digest.toString("base64url")].join(":")
+    const { blockSize, parallelization } = parameters
+    const digest = yield* digestOf(password, { ...parameters, cost, salt })
+    return ["scrypt", cost, blockSize, parallelization, salt.toString("base64url"), digest.toString("base64url")].join(
+      ":"
     )
   })
 
-/** Whether a password matches a stored digest. `null` matches no password, and takes as long to check. */
-export const isPassword = (password: string, text: string | null): Effect.Effect<boolean> => {
+/** Whether a password matches a stored digest. `null` matches no password, and takes as long to check as a digest of this cost. */
+export const isPassword = (password: string, text: string | null, cost: number): Effect.Effect<boolean> => {
   const stored = text === null ? undefined : readDigest(text)
   return Effect.map(
-    digestOf(password, stored ?? dummyDigest),
+    digestOf(password, stored ?? { ...dummyDigest, cost }),
     (digest) => stored !== undefined && timingSafeEqual(digest, stored.digest)
   )
 }

@@ -2,12 +2,21 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, UserId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { SignedIn } from "./User.ts"
 import type { UsersRepo } from "./UsersRepo.ts"
 
 type SessionStatements = Pick<
   Context.Tag.Service<UsersRepo>,
-  "endSession" | "findDevice" | "findSession" | "recordSession" | "rememberDevice" | "startSession"
+  | "endOtherSessions"
+  | "endSession"
+  | "sessionsOf"
+  | "findDevice"
+  | "findSession"
+  | "recordSession"
+  | "rememberDevice"
+  | "startSession"
 >
 
 /** SQL statements for sessions, and for devices (browsers in which a user signed in before). */
@@ -16,7 +25,8 @@ export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
     Request: Schema.Struct({ hash: Schema.String, idleSeconds: Schema.Number, wholeSeconds: Schema.Number }),
     Result: Schema.Struct({ ...SignedIn.fields, useUnrecorded: Schema.Boolean }),
     execute: ({ hash, idleSeconds, wholeSeconds }) => sql`
-      SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email,
+      SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email, u.role,
+             u.language, u.time_zone AS "timeZone",
              encode(s.hash, 'hex') AS "sessionHash", s.last_seen_at < date_trunc('minute', app_now()) AS "useUnrecorded"
       FROM session s
       JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
@@ -37,19 +47,53 @@ export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
         AND d.signed_in_at > app_now() - make_interval(secs => ${lifeSeconds})`
   })
 
+  const sessionsOf = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      id: UserId,
+      idleSeconds: Schema.Number,
+      wholeSeconds: Schema.Number
+    }),
+    Result: Schema.Struct({ hash: Schema.String, createdAt: Timestamp, lastSeenAt: Timestamp }),
+    execute: ({ accountId, id, idleSeconds, wholeSeconds }) => sql`
+      SELECT encode(hash, 'hex') AS hash, rfc3339(created_at) AS "createdAt", rfc3339(last_seen_at) AS "lastSeenAt"
+      FROM session
+      WHERE account_id = ${accountId} AND user_id = ${id}
+        AND last_seen_at > app_now() - make_interval(secs => ${idleSeconds})
+        AND created_at > app_now() - make_interval(secs => ${wholeSeconds})
+      ORDER BY last_seen_at DESC, created_at DESC, hash`
+  })
+
   return {
+    sessionsOf: (accountId, id, life) => orDie(sessionsOf({ accountId, id, ...life })),
+    endOtherSessions: (accountId, id, hash) =>
+      sql`
+        DELETE FROM session
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
     startSession: (accountId, id, hash) =>
       sql`
-        INSERT INTO session (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))`.pipe(
+        WITH started AS (
+          INSERT INTO session (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))
+        )
+        UPDATE app_user SET last_seen_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
         Effect.asVoid,
         orDie
       ),
     findSession: (hash, life) => orDie(findSession({ hash, ...life })),
     recordSession: (accountId, hash) =>
       sql`
-        UPDATE session SET last_seen_at = app_now()
-        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')
-          AND last_seen_at < date_trunc('minute', app_now())`.pipe(Effect.asVoid, orDie),
+        WITH seen AS (
+          UPDATE session SET last_seen_at = app_now()
+          WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')
+            AND last_seen_at < date_trunc('minute', app_now())
+          RETURNING account_id, user_id
+        )
+        UPDATE app_user u SET last_seen_at = app_now()
+        FROM seen
+        WHERE u.account_id = seen.account_id AND u.id = seen.user_id`.pipe(Effect.asVoid, orDie),
     endSession: (accountId, hash) =>
       sql`DELETE FROM session WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
         Effect.asVoid,

@@ -4,7 +4,7 @@ import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { deviceSeconds } from "./SignIns.ts"
 import type { Identity, SignedIn } from "./User.ts"
-import { type SessionLife, UsersRepo } from "./UsersRepo.ts"
+import { type SessionLife, type SessionRow, UsersRepo } from "./UsersRepo.ts"
 
 /** A session ends 12 hours after its last request, and after 30 days at the latest. */
 export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds: 30 * 86_400 }
@@ -18,9 +18,18 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
   {
     /** Starts a session and returns its token, which must only be used for the session cookie. */
     readonly start: (user: Pick<Identity, "accountId" | "id">) => Effect.Effect<Redacted.Redacted>
-    /** The user of a session. None: the session does not exist or has ended. */
-    readonly find: (token: string) => Effect.Effect<Option.Option<SignedIn>>
+    /**
+     * The user of a session. None: the session does not exist or has ended. `isUse` false: the request was not made by the
+     * person, so it does not prolong the session.
+     */
+    readonly find: (token: string, isUse?: boolean) => Effect.Effect<Option.Option<SignedIn>>
     readonly end: (accountId: AccountId, sessionHash: string) => Effect.Effect<void>
+    /** The user's sessions, newest use first. */
+    readonly list: (user: Pick<SignedIn, "accountId" | "userId">) => Effect.Effect<ReadonlyArray<SessionRow>>
+    /** Ends one session of the user. A session that has ended, or of another user, is left alone. */
+    readonly endOwn: (user: Pick<SignedIn, "accountId" | "userId">, sessionHash: string) => Effect.Effect<void>
+    /** Ends all sessions of the user but this one. */
+    readonly endOthers: (user: SignedIn) => Effect.Effect<void>
     /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
     readonly forget: Effect.Effect<number>
   }
@@ -33,14 +42,20 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
         yield* users.startSession(accountId, id, hashOf(token))
         return Redacted.make(token)
       }),
-      find: Effect.fn("Sessions.find")(function* (token) {
+      find: Effect.fn("Sessions.find")(function* (token, isUse = true) {
         if (!isOfKind("session", token)) return Option.none()
         const found = yield* users.findSession(hashOf(token), sessionLife)
-        if (Option.isSome(found) && found.value.useUnrecorded)
+        if (isUse && Option.isSome(found) && found.value.useUnrecorded)
           yield* users.recordSession(found.value.accountId, found.value.sessionHash)
         return found
       }),
       end: users.endSession,
+      list: ({ accountId, userId }) => users.sessionsOf(accountId, userId, sessionLife),
+      endOwn: Effect.fn("Sessions.endOwn")(function* ({ accountId, userId }, sessionHash) {
+        const own = yield* users.sessionsOf(accountId, userId, sessionLife)
+        if (own.some(({ hash }) => hash === sessionHash)) yield* users.endSession(accountId, sessionHash)
+      }),
+      endOthers: ({ accountId, sessionHash, userId }) => users.endOtherSessions(accountId, userId, sessionHash),
       forget: users.forget(sessionLife, attemptSeconds, deviceSeconds)
     }))
   )

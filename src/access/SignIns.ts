@@ -1,19 +1,18 @@
-import { Clock, Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
-import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
 import { metrics } from "../telemetry/Metrics.ts"
+import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
 import { readEmail } from "./Email.ts"
 import { isOfKind } from "./OpaqueToken.ts"
-import { digestPassword, isPassword } from "./Passwords.ts"
+import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import type { Identity } from "./User.ts"
-import { type AttemptKind, UsersRepo } from "./UsersRepo.ts"
+import type { Identity, SignedIn } from "./User.ts"
+import { type Invited, linkDays } from "./Users.ts"
+import { UsersRepo } from "./UsersRepo.ts"
 
 /** Maximum failed attempts per window, of one e-mail or in one remembered browser. */
 const maxFailures = 5
-const windowSeconds = 900
-
 /** Limits the digests that run and wait, because they cost memory and processor time. A wait ends before its request times out. */
 const digestQueue: QueueLimits = { running: 2, waitingInLane: 10, waiting: 100, waitMillis: 5_000 }
 
@@ -26,6 +25,9 @@ export const deviceSeconds = 180 * 86_400
 /** Maximum remembered browsers per user. The oldest are forgotten first. */
 const maxDevices = 20
 
+/** Maximum requests for a new password of one e-mail, and from one network address, per window. */
+const maxRequests = { email: 3, address: 30 } as const
+
 const minCharacters = 10
 const maxCharacters = 200
 
@@ -36,23 +38,10 @@ export class SignInRefused extends Data.TaggedError("SignInRefused") {
   }
 }
 
-const countedWords = {
-  "sign-in": "with this e-mail",
-  "sign-in-address": "from your network",
-  "sign-in-device": "in this browser"
-} as const satisfies Partial<Record<AttemptKind, string>>
-type Counted = keyof typeof countedWords
-
-/** Too many failed attempts. The error is the same whether or not a user has the e-mail. */
-export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
-  readonly counted: Counted
-  readonly retryAfterSeconds: number
-  readonly until: Timestamp
-}> {
+/** The current password, which confirms a change, is wrong. */
+export class PasswordRefused extends Data.TaggedError("PasswordRefused") {
   override get message() {
-    const minutes = Math.ceil(this.retryAfterSeconds / 60)
-    const until = `${this.until.slice(0, 10)} ${this.until.slice(11, 16)} UTC`
-    return `Too many failed attempts ${countedWords[this.counted]}. Try again in ${minutes} ${minutes === 1 ? "minute" : "minutes"} (after ${until}).`
+    return "The current password is wrong."
   }
 }
 
@@ -69,7 +58,7 @@ const refusalNames = { SignInRefused: "wrong", SignInDelayed: "delayed", SignInB
 /** A one-time link was used, has expired, or was replaced by a newer one. */
 export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
   override get message() {
-    return "This link is no longer valid: it was used, is more than a day old, or was replaced by a newer one. Ask the administrator for a new one."
+    return "This link is no longer valid: it was used, has expired, or was replaced by a newer one. Ask an administrator of your account for a new one."
   }
 }
 
@@ -112,6 +101,29 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       token: string,
       password: string
     ) => Effect.Effect<Identity, LinkUsedUp | SignInBusy | ValidationFailed>
+    /**
+     * Counts a request for a new password. `makeLink` makes the link; None: no user with a password has this e-mail. It is separate
+     * so that the answer does not take longer for a user. SignInDelayed: three requests for the e-mail in 15 minutes,
+     * or too many from the IP address.
+     */
+    readonly requestLink: (
+      email: string,
+      address: string
+    ) => Effect.Effect<{ readonly makeLink: Effect.Effect<Option.Option<Invited>> }, SignInDelayed>
+    /** Checks the user's own password, which confirms a change. SignInDelayed: five wrong ones in 15 minutes. */
+    readonly checkPassword: (
+      user: Pick<SignedIn, "userId" | "email">,
+      password: string
+    ) => Effect.Effect<void, PasswordRefused | SignInDelayed | SignInBusy>
+    /**
+     * Changes the user's own password and ends the user's other sessions. ValidationFailed: the new password is too short or too long.
+     * PasswordRefused: the current password is wrong, or has just been changed.
+     */
+    readonly changePassword: (
+      user: SignedIn,
+      current: string,
+      next: string
+    ) => Effect.Effect<void, PasswordRefused | SignInDelayed | SignInBusy | ValidationFailed>
   }
 >() {
   /** `failuresPerAddress`: maximum failed attempts from one IP address in 15 minutes. */
@@ -120,15 +132,10 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       SignIns,
       Effect.gen(function* () {
         const users = yield* UsersRepo
+        const cost = yield* PasswordCost
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
-        const count = (counted: Counted, subject: string, maxAttempts: number) =>
-          Effect.gen(function* () {
-            const retryAfterSeconds = yield* users.countAttempt(counted, subject, { maxAttempts, windowSeconds })
-            if (retryAfterSeconds === 0) return
-            const until = fromMillis((yield* Clock.currentTimeMillis) + retryAfterSeconds * 1_000)
-            return yield* new SignInDelayed({ counted, retryAfterSeconds, until })
-          })
+        const count = makeCountAttempt(users)
 
         /** The hash of the device token, if the user with this e-mail has signed in on the device. */
         const findDevice = (token: string | undefined, email: string) =>
@@ -139,7 +146,43 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
                 Option.flatMap((device) => (device.email === email ? Option.some(hashOf(token)) : Option.none()))
               )
 
+        /** The digest of the user's password, if `password` is right. */
+        const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, password: string) =>
+          Effect.gen(function* () {
+            const subject = hashOf(userId)
+            yield* count("own-password", subject, maxFailures)
+            const found = yield* users.findByEmail(email)
+            const stored = Option.getOrNull(Option.flatMapNullable(found, (user) => user.password))
+            if (!(yield* isPassword(password, stored, cost)) || stored === null) return yield* new PasswordRefused()
+            yield* users.clearAttempts("own-password", subject)
+            return stored
+          }).pipe(digests.run({ name: userId, preferred: true }))
+
         return {
+          checkPassword: (user, password) => Effect.asVoid(ownDigest(user, password)),
+          changePassword: Effect.fn("SignIns.changePassword")(function* (user, current, next) {
+            const misfit = passwordMisfit(next)
+            if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
+            const before = yield* ownDigest(user, current)
+            const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
+            const { accountId, sessionHash, userId } = user
+            const isChanged = yield* users.changePassword(accountId, userId, { before, after, sessionHash })
+            if (!isChanged) return yield* new PasswordRefused()
+          }),
+          requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
+            const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
+            yield* count("new-password-address", hashOf(address), maxRequests.address)
+            yield* count("new-password", hashOf(email), maxRequests.email)
+            const makeLink = Effect.gen(function* () {
+              const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
+              // A user without a password has an invitation. Only an administrator replaces its link.
+              if (Option.isNone(found) || found.value.disabled || found.value.password === null) return Option.none()
+              const token = yield* mintSecret("passwordLink")
+              yield* users.setLink(found.value.accountId, found.value.id, hashOf(token), linkDays.password * 86_400)
+              return Option.some({ email, token: Redacted.make(token) })
+            })
+            return { makeLink }
+          }),
           signIn: Effect.fn("SignIns.signIn")(function* (given, password, origin) {
             const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
             const subject = hashOf(email)
@@ -153,7 +196,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               } else yield* count("sign-in-device", device, maxFailures)
               const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
               const stored = Option.flatMapNullable(found, (user) => (user.disabled ? null : user.password))
-              const isRight = yield* isPassword(password, Option.getOrNull(stored))
+              const isRight = yield* isPassword(password, Option.getOrNull(stored), cost)
               if (Option.isNone(found) || !isRight) return yield* new SignInRefused()
               if (device === undefined) {
                 yield* users.clearAttempts("sign-in", subject)
@@ -187,7 +230,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             // Checks the link first, because a digest is costly.
             const link = hashOf(token)
             if (Option.isNone(yield* users.findLink(link))) return yield* new LinkUsedUp()
-            const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password))
+            const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password, cost))
             return yield* Effect.mapError(yield* users.setPassword(link, digest), () => new LinkUsedUp())
           })
         }

@@ -1,17 +1,29 @@
 import { Schema } from "effect"
 import { AccountId, UserId } from "../model/Ids.ts"
+import { Role } from "../model/Role.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /** A user who signs in to the pages of one account. */
 export const User = Schema.Struct({
   id: UserId,
   email: Schema.String,
+  role: Role,
   createdAt: Timestamp,
+  /** Time of the last request on the pages, to the minute. Null: none yet. */
+  lastSeenAt: Schema.NullOr(Timestamp),
   /** False until the user has set a password by the one-time link. */
   hasPassword: Schema.Boolean,
+  /** Expiry of the valid link by which the user can set a password. Null: there is none. */
+  linkExpiresAt: Schema.NullOr(Timestamp),
+  /** Whether sign-in asks for a code of the user's authenticator app. */
+  hasSecondFactor: Schema.Boolean,
   disabledAt: Schema.NullOr(Timestamp)
 })
 export type User = typeof User.Type
+
+/** `invited`: the user has not set a password yet. */
+export const userState = ({ disabledAt, hasPassword }: Pick<User, "disabledAt" | "hasPassword">) =>
+  disabledAt !== null ? "disabled" : hasPassword ? "active" : "invited"
 
 /** A user with the digest of their password. */
 export const Identity = Schema.Struct({
@@ -19,7 +31,8 @@ export const Identity = Schema.Struct({
   id: UserId,
   email: Schema.String,
   password: Schema.NullOr(Schema.String),
-  disabled: Schema.Boolean
+  disabled: Schema.Boolean,
+  hasSecondFactor: Schema.Boolean
 })
 export type Identity = typeof Identity.Type
 
@@ -29,6 +42,11 @@ export const SignedIn = Schema.Struct({
   accountName: Schema.String,
   userId: UserId,
   email: Schema.String,
+  role: Role,
+  /** Null: the user has not chosen. */
+  language: Schema.NullOr(Schema.String),
+  /** A name of the IANA database. Null: UTC. */
+  timeZone: Schema.NullOr(Schema.String),
   /** SHA-256 of the session cookie, in hexadecimal. */
   sessionHash: Schema.String
 })

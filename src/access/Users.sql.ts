@@ -8,36 +8,45 @@ import type { UsersRepo } from "./UsersRepo.ts"
 
 type UserStatements = Pick<
   Context.Tag.Service<UsersRepo>,
-  "add" | "disable" | "findByEmail" | "findLink" | "list" | "setLink" | "setPassword"
+  "add" | "changePassword" | "findByEmail" | "findLink" | "list" | "setLink" | "setPassword" | "setProfile"
 >
 
 /** SQL statements for users, and for the one-time links with which they set passwords. */
 export const makeUserStatements = (sql: SqlClient): UserStatements => {
+  const hasSecondFactor = sql`EXISTS (
+    SELECT FROM second_factor f WHERE f.account_id = u.account_id AND f.user_id = u.id AND f.confirmed_at IS NOT NULL
+  ) AS "hasSecondFactor"`
+
   const findByEmail = SqlSchema.findOne({
     Request: Schema.String,
     Result: Identity,
     execute: (email) => sql`
-      SELECT account_id AS "accountId", id, email, password, disabled_at IS NOT NULL AS disabled
-      FROM app_user
-      WHERE email = ${email}`
+      SELECT u.account_id AS "accountId", u.id, u.email, u.password, u.disabled_at IS NOT NULL AS disabled,
+             ${hasSecondFactor}
+      FROM app_user u
+      WHERE u.email = ${email}`
   })
 
   const list = SqlSchema.findAll({
     Request: AccountId,
     Result: User,
     execute: (accountId) => sql`
-      SELECT id, email, rfc3339(created_at) AS "createdAt", password IS NOT NULL AS "hasPassword",
-             rfc3339(disabled_at) AS "disabledAt"
-      FROM app_user
-      WHERE account_id = ${accountId}
-      ORDER BY created_at, id`
+      SELECT u.id, u.email, u.role, rfc3339(u.created_at) AS "createdAt", rfc3339(u.last_seen_at) AS "lastSeenAt",
+             u.password IS NOT NULL AS "hasPassword", rfc3339(u.disabled_at) AS "disabledAt",
+             (SELECT rfc3339(l.expires_at) FROM password_link l
+              WHERE l.account_id = u.account_id AND l.user_id = u.id AND l.expires_at > app_now()) AS "linkExpiresAt",
+             ${hasSecondFactor}
+      FROM app_user u
+      WHERE u.account_id = ${accountId}
+      ORDER BY u.created_at, u.id`
   })
 
   const findLink = SqlSchema.findOne({
     Request: Schema.String,
     Result: Identity,
     execute: (hash) => sql`
-      SELECT u.account_id AS "accountId", u.id, u.email, u.password, u.disabled_at IS NOT NULL AS disabled
+      SELECT u.account_id AS "accountId", u.id, u.email, u.password, u.disabled_at IS NOT NULL AS disabled,
+             ${hasSecondFactor}
       FROM password_link l
       JOIN app_user u ON u.account_id = l.account_id AND u.id = l.user_id
       WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now() AND u.disabled_at IS NULL`
@@ -59,13 +68,14 @@ export const makeUserStatements = (sql: SqlClient): UserStatements => {
       UPDATE app_user u SET password = ${password}
       FROM used
       WHERE u.account_id = used.account_id AND u.id = used.user_id AND u.disabled_at IS NULL
-      RETURNING u.account_id AS "accountId", u.id, u.email, u.password, false AS disabled`
+      RETURNING u.account_id AS "accountId", u.id, u.email, u.password, false AS disabled,
+                ${hasSecondFactor}`
   })
 
   return {
-    add: (accountId, { email, id }) =>
+    add: (accountId, { email, id, role }) =>
       sql`
-        INSERT INTO app_user (account_id, id, email) VALUES (${accountId}, ${id}, ${email})
+        INSERT INTO app_user (account_id, id, email, role) VALUES (${accountId}, ${id}, ${email}, ${role})
         ON CONFLICT (email) DO NOTHING
         RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0),
@@ -73,27 +83,28 @@ export const makeUserStatements = (sql: SqlClient): UserStatements => {
       ),
     findByEmail: (email) => orDie(findByEmail(email)),
     list: (accountId) => orDie(list(accountId)),
-    disable: (accountId, email) =>
+    changePassword: (accountId, id, { after, before, sessionHash }) =>
       sql`
-        WITH disabled AS (
-          UPDATE app_user SET disabled_at = coalesce(disabled_at, app_now())
-          WHERE account_id = ${accountId} AND email = ${email}
+        WITH changed AS (
+          UPDATE app_user SET password = ${after}
+          WHERE account_id = ${accountId} AND id = ${id} AND password = ${before} AND disabled_at IS NULL
           RETURNING account_id, id
         ), ended AS (
-          DELETE FROM session s USING disabled d WHERE s.account_id = d.account_id AND s.user_id = d.id
+          DELETE FROM session s USING changed c
+          WHERE s.account_id = c.account_id AND s.user_id = c.id AND s.hash <> decode(${sessionHash}, 'hex')
         ), forgotten AS (
-          DELETE FROM sign_in_device k USING disabled d WHERE k.account_id = d.account_id AND k.user_id = d.id
-        ), disconnected AS (
-          UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'user_disabled'
-          FROM disabled d
-          WHERE g.account_id = d.account_id AND g.user_id = d.id AND g.ended_at IS NULL
+          DELETE FROM sign_in_device d USING changed c WHERE d.account_id = c.account_id AND d.user_id = c.id
         ), withdrawn AS (
-          DELETE FROM password_link l USING disabled d WHERE l.account_id = d.account_id AND l.user_id = d.id
+          DELETE FROM password_link l USING changed c WHERE l.account_id = c.account_id AND l.user_id = c.id
         )
-        SELECT id FROM disabled`.pipe(
+        SELECT id FROM changed`.pipe(
         Effect.map((rows) => rows.length > 0),
         orDie
       ),
+    setProfile: (accountId, id, { language, timeZone }) =>
+      sql`
+        UPDATE app_user SET language = ${language}, time_zone = ${timeZone}
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
     setLink: (accountId, id, hash, lifeSeconds) =>
       sql`
         INSERT INTO password_link (account_id, user_id, hash, expires_at)

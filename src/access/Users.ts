@@ -2,36 +2,83 @@ import { Context, Effect, Either, Layer, type Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
+import type { Role } from "../model/Role.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
+import { languages, timeZones } from "./Profile.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import type { User } from "./User.ts"
+import type { SignedIn, User } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
-/** Lifetime of a link: one day, because the operator passes it on by hand. */
-const linkSeconds = 86_400
+/** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
+export const linkDays = { password: 1, invitation: 7 } as const
+
+const daySeconds = 86_400
 
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
-/** Users of an account, as its operator manages them. */
+/** A one-time link by which a user sets a password. `email` is in lower case. */
+export interface Invited {
+  readonly email: string
+  readonly token: Redacted.Redacted
+}
+
+/** Users of an account, as its administrators and its operator manage them. */
 export class Users extends Context.Tag("catalog/Users")<
   Users,
   {
     /**
-     * Creates a one-time link, valid for a day, by which the user sets a password. Adds the user if the account has none with
-     * this e-mail. ValidationFailed: not an e-mail address, an e-mail of another account, or a disabled user.
+     * Creates a one-time link, valid for `days` (default: one), by which the user sets a password. It replaces an older link. Adds the
+     * user if the account has none with this e-mail, with the role `role`; a user who exists gets this role. Without `role`, the
+     * first user of an account becomes administrator and any other new user may view.
+     *
+     * ValidationFailed: not an e-mail address, an e-mail of another account, a disabled user, or a first user who would not be
+     * administrator; or, as for `setRole`, the role of the last administrator.
      */
     readonly invite: (
       accountId: AccountId,
-      email: string
-    ) => Effect.Effect<{ readonly email: string; readonly token: Redacted.Redacted }, ValidationFailed>
+      email: string,
+      options?: { readonly role?: Role | undefined; readonly days?: number | undefined }
+    ) => Effect.Effect<Invited, ValidationFailed>
+    /**
+     * As `invite`, for a new user only. ValidationFailed: also an e-mail of a user of this account. The message for an e-mail of
+     * another account does not tell that it is one.
+     */
+    readonly inviteNew: (accountId: AccountId, email: string, role: Role) => Effect.Effect<Invited, ValidationFailed>
     /** The base URL with which the service was last started. Links begin with it. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
     /** All users of the account, including disabled ones, oldest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
-    /** Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. */
-    readonly disable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound>
+    /**
+     * Changes what a user may do, from the next request on. It also bounds the connections that the user granted. NotFound: the
+     * account has no such user. ValidationFailed: the user is the last administrator.
+     */
+    readonly setRole: (
+      accountId: AccountId,
+      email: string,
+      role: Role
+    ) => Effect.Effect<void, NotFound | ValidationFailed>
+    /**
+     * Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. ValidationFailed: the
+     * user is the last administrator.
+     */
+    readonly disable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound | ValidationFailed>
+    /** Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. */
+    readonly enable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound>
+    /**
+     * Sets the language and the time zone of a user; an empty text is none. ValidationFailed: not one of `languages`, or not a time
+     * zone.
+     */
+    readonly setProfile: (
+      user: Pick<SignedIn, "accountId" | "userId">,
+      profile: { readonly language: string; readonly timeZone: string }
+    ) => Effect.Effect<void, ValidationFailed>
+    /**
+     * Deletes a user who has never signed in. The link is refused from now on. NotFound: no such user. ValidationFailed: the user is
+     * the last administrator.
+     */
+    readonly cancelInvitation: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound | ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -39,16 +86,39 @@ export class Users extends Context.Tag("catalog/Users")<
     Effect.gen(function* () {
       const users = yield* UsersRepo
       const transaction = yield* Transaction
+      const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+
+      const giveRole = (accountId: AccountId, email: string, role: Role) =>
+        role === "admin"
+          ? users.setRole(accountId, email, role)
+          : keepingAnAdministrator(accountId, email, users.setRole(accountId, email, role))
+
+      const makeLink = Effect.fnUntraced(function* (accountId: AccountId, id: UserId, days: number) {
+        const token = yield* mintSecret("passwordLink")
+        yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
+        return Redacted.make(token)
+      })
+
+      /** Adds a user. False: a user of this or another account has this e-mail. */
+      const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
+        const isFirst = (yield* users.list(accountId)).length === 0
+        const isAdded = yield* users.add(accountId, {
+          id: yield* mintId(UserId),
+          email,
+          role: role ?? (isFirst ? "admin" : "view")
+        })
+        if (isAdded && isFirst && role !== undefined && role !== "admin")
+          return yield* ValidationFailed.at("role", "must be admin for the first user of an account")
+        return isAdded
+      })
 
       return {
         serviceAddress: users.serviceAddress,
         keepServiceAddress: users.keepServiceAddress,
-        invite: Effect.fn("Users.invite")(function* (accountId, given) {
+        invite: Effect.fn("Users.invite")(function* (accountId, given, { days = linkDays.password, role } = {}) {
           const email = yield* emailOf(given)
-          const token = yield* mintSecret("passwordLink")
-          const id = yield* mintId(UserId)
-          yield* Effect.gen(function* () {
-            yield* users.add(accountId, { id, email })
+          const token = yield* Effect.gen(function* () {
+            const isAdded = yield* add(accountId, email, role)
             const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
             if (user.accountId !== accountId)
               return yield* ValidationFailed.at(
@@ -56,16 +126,75 @@ export class Users extends Context.Tag("catalog/Users")<
                 "belongs to a user of another account; choose another e-mail address"
               )
             if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
-            yield* users.setLink(accountId, user.id, hashOf(token), linkSeconds)
+            if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
+            return yield* makeLink(accountId, user.id, days)
           }).pipe(transaction.run)
-          return { email, token: Redacted.make(token) }
+          return { email, token }
+        }),
+        inviteNew: Effect.fn("Users.inviteNew")(function* (accountId, given, role) {
+          const email = yield* emailOf(given)
+          const token = yield* Effect.gen(function* () {
+            const isAdded = yield* add(accountId, email, role)
+            const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
+            if (isAdded) return yield* makeLink(accountId, user.id, linkDays.invitation)
+            return yield* ValidationFailed.at(
+              "email",
+              user.accountId === accountId
+                ? "is in the team already"
+                : "cannot be invited; choose another e-mail address"
+            )
+          }).pipe(transaction.run)
+          return { email, token }
         }),
         list: users.list,
+        setRole: Effect.fn("Users.setRole")(function* (accountId, email, role) {
+          if (!(yield* giveRole(accountId, email, role))) return yield* new NotFound()
+        }),
         disable: Effect.fn("Users.disable")(function* (accountId, given) {
           const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
-          if (!(yield* users.disable(accountId, email))) return yield* new NotFound()
+          const disable = users.disable(accountId, email)
+          if (!(yield* keepingAnAdministrator(accountId, email, disable))) return yield* new NotFound()
+        }),
+        enable: Effect.fn("Users.enable")(function* (accountId, email) {
+          if (!(yield* users.enable(accountId, email))) return yield* new NotFound()
+        }),
+        setProfile: Effect.fn("Users.setProfile")(function* ({ accountId, userId }, { language, timeZone }) {
+          if (language !== "" && !languages.some(({ tag }) => tag === language))
+            return yield* ValidationFailed.at("language", "is not one of those offered")
+          if (timeZone !== "" && !timeZones.includes(timeZone))
+            return yield* ValidationFailed.at("time zone", "is not one of those offered")
+          yield* users.setProfile(accountId, userId, {
+            language: language === "" ? null : language,
+            timeZone: timeZone === "" ? null : timeZone
+          })
+        }),
+        cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId, email) {
+          const remove = users.remove(accountId, email)
+          if (!(yield* keepingAnAdministrator(accountId, email, remove))) return yield* new NotFound()
         })
       }
     })
   )
 }
+
+/**
+ * Runs a change by which a user stops to be an administrator. It first locks the rows of all administrators, so that two of them
+ * who remove each other at the same time are processed one after the other. ValidationFailed: no other administrator would remain
+ * who can sign in (or, if the user cannot sign in yet, no other at all).
+ */
+const makeKeepingAnAdministrator =
+  (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
+  <A>(accountId: AccountId, email: string, change: Effect.Effect<A>): Effect.Effect<A, ValidationFailed> =>
+    Effect.gen(function* () {
+      const administrators = yield* users.lockAdministrators(accountId)
+      const leaving = administrators.find((each) => each.email === email)
+      const remains = administrators.some(
+        (each) => each.email !== email && (each.hasPassword || leaving?.hasPassword === false)
+      )
+      if (leaving !== undefined && !remains)
+        return yield* ValidationFailed.at(
+          "email",
+          "is the last administrator of the account; make somebody else administrator first"
+        )
+      return yield* change
+    }).pipe(transaction.run)

@@ -3,12 +3,31 @@ import { Context, Effect, Layer, Option } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
+import type { Role } from "../model/Role.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { makeAttemptStatements } from "./Attempts.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
+import { makeTeamStatements } from "./Team.sql.ts"
 import type { Identity, SignedIn, User } from "./User.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
-export type AttemptKind = "sign-in" | "sign-in-address" | "sign-in-device" | "registration"
+export type AttemptKind =
+  | "sign-in"
+  | "sign-in-address"
+  | "sign-in-device"
+  | "registration"
+  | "second-factor"
+  | "own-password"
+  | "new-password"
+  | "new-password-address"
+
+/** A signed-in browser of a user. */
+export interface SessionRow {
+  /** SHA-256 of the session cookie, in hexadecimal. */
+  readonly hash: string
+  readonly createdAt: Timestamp
+  readonly lastSeenAt: Timestamp
+}
 
 /** Maximum lifetime of a session after its last request (`idleSeconds`), and in total (`wholeSeconds`). */
 export interface SessionLife {
@@ -26,11 +45,21 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     /** Adds a user. False: a user of this or another account has this e-mail already. */
     readonly add: (
       accountId: AccountId,
-      user: { readonly id: UserId; readonly email: string }
+      user: { readonly id: UserId; readonly email: string; readonly role: Role }
     ) => Effect.Effect<boolean>
     readonly findByEmail: (email: string) => Effect.Effect<Option.Option<Identity>>
     /** All users of the account, including disabled ones, oldest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
+    /** The administrators who are not disabled. Locks their rows until the transaction ends. */
+    readonly lockAdministrators: (
+      accountId: AccountId
+    ) => Effect.Effect<ReadonlyArray<{ readonly email: string; readonly hasPassword: boolean }>>
+    /** False: the account has no such user. */
+    readonly setRole: (accountId: AccountId, email: string, role: Role) => Effect.Effect<boolean>
+    /** Lets a disabled user sign in again. False: the account has no such user. */
+    readonly enable: (accountId: AccountId, email: string) => Effect.Effect<boolean>
+    /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
+    readonly remove: (accountId: AccountId, email: string) => Effect.Effect<boolean>
     /** Disables a user, and ends their sessions, links and connections. False: the account has no such user. */
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<boolean>
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
@@ -42,6 +71,28 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     readonly findLink: (hash: string) => Effect.Effect<Option.Option<Identity>>
     /** Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid. */
     readonly setPassword: (hash: string, password: string) => Effect.Effect<Option.Option<Identity>>
+    /**
+     * Replaces the password `before`, and ends the user's other sessions, remembered browsers and links. False: the password has
+     * changed meanwhile, or the user is disabled.
+     */
+    readonly changePassword: (
+      accountId: AccountId,
+      id: UserId,
+      change: { readonly before: string; readonly after: string; readonly sessionHash: string }
+    ) => Effect.Effect<boolean>
+    readonly setProfile: (
+      accountId: AccountId,
+      id: UserId,
+      profile: { readonly language: string | null; readonly timeZone: string | null }
+    ) => Effect.Effect<void>
+    /** The sessions of a user that have not expired, newest use first. */
+    readonly sessionsOf: (
+      accountId: AccountId,
+      id: UserId,
+      life: SessionLife
+    ) => Effect.Effect<ReadonlyArray<SessionRow>>
+    /** Ends all sessions of the user but the one with this hash. */
+    readonly endOtherSessions: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
     readonly startSession: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
     /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     readonly findSession: (
@@ -82,6 +133,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
 
       return {
         ...makeUserStatements(sql),
+        ...makeTeamStatements(sql),
         ...makeSessionStatements(sql),
         ...makeAttemptStatements(sql),
         serviceAddress: sql<{ readonly address: string | null }>`SELECT base_url AS address FROM installation`.pipe(
@@ -100,6 +152,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
               session: sql`(t.last_seen_at <= app_now() - make_interval(secs => ${idleSeconds})
                 OR t.created_at <= app_now() - make_interval(secs => ${wholeSeconds}))`,
               password_link: sql`t.expires_at <= app_now()`,
+              sign_in_step: sql`t.expires_at <= app_now()`,
               sign_in_device: sql`t.signed_in_at <= app_now() - make_interval(secs => ${deviceSeconds})`,
               attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})`
             })

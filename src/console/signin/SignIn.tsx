@@ -1,7 +1,10 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either, Option, Redacted } from "effect"
+import { Mailer } from "../../access/Mailer.ts"
+import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { LinkUsedUp, SignIns } from "../../access/SignIns.ts"
+import type { Identity } from "../../access/User.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -18,19 +21,25 @@ import {
 } from "../Browser.ts"
 import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
-import { paths } from "../Paths.ts"
+import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
+import { CodePage } from "./CodePage.tsx"
+import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
 import { KeptFormPage } from "./KeptFormPage.tsx"
 import { SetPasswordPage } from "./SetPasswordPage.tsx"
 import { SignInPage } from "./SignInPage.tsx"
 
 const routes = {
-  showSignIn: ["GET", paths.signIn, refuseOnPage],
-  signIn: ["POST", paths.signIn, refuseOnPage],
-  signOut: ["POST", paths.signOut, refuseOnPage],
-  showSetPassword: ["GET", paths.setPassword, refuseOnPage],
-  setPassword: ["POST", paths.setPassword, refuseOnPage]
+  showSignIn: ["GET", paths.signIn, refuseOnPage, "open"],
+  signIn: ["POST", paths.signIn, refuseOnPage, "open"],
+  code: ["POST", paths.signInCode, refuseOnPage, "open"],
+  noCode: ["GET", paths.signInCode, refuseOnPage, "open"],
+  forgot: ["GET", paths.forgotPassword, refuseOnPage, "open"],
+  sendLink: ["POST", paths.forgotPassword, refuseOnPage, "open"],
+  signOut: ["POST", paths.signOut, refuseOnPage, "open"],
+  showSetPassword: ["GET", paths.setPassword, refuseOnPage, "open"],
+  setPassword: ["POST", paths.setPassword, refuseOnPage, "open"]
 } as const
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -42,13 +51,67 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   headers: { "retry-after": String(retryAfterSeconds) }
 })
 
-/** Sign-in, sign-out, and the page of the one-time link that sets a password. */
-export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }): Surface<SignIns | Visits> =>
+/** The mail with the link that sets a new password. */
+const newPasswordMail = (baseUrl: string, email: string, token: Redacted.Redacted) => ({
+  to: email,
+  subject: "Your new password for the catalog",
+  text: [
+    "Somebody, probably you, asked for a new password for the catalog.",
+    "",
+    "Set it here (valid once, for one day):",
+    setPasswordLink(baseUrl, Redacted.value(token)),
+    "",
+    "If it was not you, ignore this mail: your password stays as it is."
+  ].join("\n")
+})
+
+/** Requests of a new password. The mail is made and sent in the background, so that the answer tells nothing about the user. */
+const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: number }) =>
+  Effect.gen(function* () {
+    const mailer = yield* Mailer
+    const signIns = yield* SignIns
+    const { baseUrl, withOpenForm } = yield* makeVisits
+    const canMail = mailer.isSet
+    return {
+      forgot: () => Effect.succeed(html(<ForgotPasswordPage canMail={canMail} />)),
+      sendLink: withOpenForm((form, request) =>
+        Effect.gen(function* () {
+          if (!canMail) return html(<ForgotPasswordPage canMail={false} />)
+          const email = form.get("email") ?? ""
+          const counted = yield* Effect.either(signIns.requestLink(email, addressOf(request, trustedProxies)))
+          if (Either.isLeft(counted))
+            return html(
+              <ForgotPasswordPage canMail email={email} refusal={counted.left.message} />,
+              waiting(counted.left)
+            )
+          yield* counted.right.makeLink.pipe(
+            Effect.flatMap(
+              Option.match({
+                onNone: () => Effect.void,
+                onSome: (made) => Effect.asVoid(mailer.send(newPasswordMail(baseUrl, made.email, made.token)))
+              })
+            ),
+            Effect.catchAllCause((cause) => Effect.logWarning("A link for a new password could not be made", cause)),
+            Effect.forkDaemon
+          )
+          return html(<ForgotPasswordPage canMail isSent />)
+        })
+      )
+    }
+  })
+
+/** Sign-in in one or two steps, sign-out, and the pages that set a new password. */
+export const signIn = ({
+  trustedProxies
+}: {
+  readonly trustedProxies: number
+}): Surface<Mailer | SecondFactors | SignIns | Visits> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const signIns = yield* SignIns
+      const secondFactors = yield* SecondFactors
       const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
       /** Starts a session, and ends the session that the browser had before. */
@@ -66,6 +129,15 @@ export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }):
             kept === undefined ? seeOther(to) : html(<KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
           const signedIn = keepSession(answer, baseUrl, token)
           return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
+        })
+
+      /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
+      const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
+        Effect.gen(function* () {
+          if (!user.hasSecondFactor)
+            return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
+          const token = Redacted.value(yield* secondFactors.await(user))
+          return html(<CodePage token={token} returnTo={to} kept={kept} />)
         })
 
       const endSession = withForm((visitor, form) =>
@@ -93,15 +165,33 @@ export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }):
               })
             )
             const kept = form.get(fieldNames.kept)
-            if (Either.isRight(found)) {
-              const fields = kept === undefined ? undefined : parametersOf(kept)
-              return yield* start(found.right, returnTo ?? paths.home, request, fields)
-            }
+            if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, kept)
             const refused = found.left
             const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={kept} />
             return refused._tag === "SignInRefused" ? html(again, { status: 403 }) : html(again, waiting(refused))
           })
         ),
+        code: withOpenForm((form, request) =>
+          Effect.gen(function* () {
+            const step = {
+              token: form.get("token") ?? "",
+              returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
+              kept: form.get(fieldNames.kept)
+            }
+            const finished = yield* Effect.either(secondFactors.finish(step.token, form.get("code") ?? ""))
+            if (Either.isRight(finished)) {
+              const kept = step.kept === undefined ? undefined : parametersOf(step.kept)
+              return yield* start(finished.right, step.returnTo ?? paths.home, request, kept)
+            }
+            const { _tag, message } = finished.left
+            if (_tag === "CodeTooLate")
+              return html(<SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />, { status: 403 })
+            const again = <CodePage {...step} refusal={message} />
+            return _tag === "CodeRefused" ? html(again, { status: 403 }) : html(again, waiting(finished.left))
+          })
+        ),
+        noCode: () => Effect.succeed(seeOther(paths.signIn)),
+        ...(yield* makeForgotPassword({ trustedProxies })),
         signOut: (request) =>
           Effect.flatMap(visitorOf(sessions, baseUrl, request), (visitor) =>
             Option.isNone(visitor) ? Effect.succeed(dropSession(seeOther(paths.signIn), baseUrl)) : endSession(request)
@@ -117,7 +207,7 @@ export const signIn = ({ trustedProxies }: { readonly trustedProxies: number }):
           Effect.gen(function* () {
             const token = form.get("token") ?? ""
             const set = yield* Effect.either(signIns.setPassword(token, form.get("password") ?? ""))
-            if (Either.isRight(set)) return yield* start(set.right, paths.home, request)
+            if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
             if (set.left instanceof LinkUsedUp) return yield* usedUp(set.left)
             const email = yield* Effect.mapError(signIns.findLink(token), usedUp)
             const again = (refusal: string) => <SetPasswordPage email={email} token={token} refusal={refusal} />

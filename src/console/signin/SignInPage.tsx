@@ -55,6 +55,9 @@ export const SignInPage = ({
         <button type="submit">Sign in</button>
       </div>
     </form>
-    <p class="quiet">No password yet, or lost it? Ask the administrator for a link to set one.</p>
+    <p class="quiet">
+      <a href={paths.forgotPassword}>Forgotten your password?</a> No password yet? Ask an administrator of your account
+      for an invitation.
+    </p>
   </Frame>
 )

@@ -1,0 +1,196 @@
+import { randomBytes } from "node:crypto"
+import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
+import { Secret, TOTP } from "otpauth"
+import { ValidationFailed } from "../model/Errors.ts"
+import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
+import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
+import { isOfKind } from "./OpaqueToken.ts"
+import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
+import { hashOf, mintSecret } from "./Secrets.ts"
+import { UsersRepo } from "./UsersRepo.ts"
+
+/** The parameters that every authenticator app supports (RFC 6238). */
+const algorithm = { algorithm: "SHA1", digits: 6, period: 30 } as const
+const issuer = "Catalog"
+const secretBytes = 20
+
+/** Codes of the neighbouring time steps are accepted too, because clocks differ. */
+const window = 1
+
+/** Maximum wrong codes of a user in 15 minutes. */
+const maxFailures = 5
+
+/** How long a sign-in waits for its code. */
+const waitSeconds = 600
+
+const recoveryCodes = 10
+
+/** The code is wrong, or was used before. */
+export class CodeRefused extends Data.TaggedError("CodeRefused") {
+  override get message() {
+    return "This code is wrong or was used already. Enter the newest code of your app."
+  }
+}
+
+/** The sign-in has waited too long for its code, or was completed already. */
+export class CodeTooLate extends Data.TaggedError("CodeTooLate") {
+  override get message() {
+    return "This sign-in has expired. Enter your e-mail and password again."
+  }
+}
+
+/** The secret of an authenticator app, as its user enters it: as text, or as a URI in a QR code. */
+export interface Enrolment {
+  readonly secret: string
+  readonly uri: string
+}
+
+const totpOf = (secret: string, email: string) =>
+  new TOTP({ ...algorithm, issuer, label: email, secret: Secret.fromBase32(secret) })
+
+/** The time step of a code. Undefined: no step within the window has this code. */
+const stepOf = (secret: string, code: string, millis: number): number | undefined => {
+  const delta = totpOf(secret, "").validate({ token: code, timestamp: millis, window })
+  return delta === null ? undefined : Math.floor(millis / 1_000 / algorithm.period) + delta
+}
+
+/** A recovery code: 50 random bits in two groups of five, without letters that look alike. */
+const newRecoveryCode = () => {
+  const letters = "23456789abcdefghijkmnpqrstuvwxyz"
+  const text = [...randomBytes(10)].map((byte) => letters[byte % 32]).join("")
+  return `${text.slice(0, 5)}-${text.slice(5)}`
+}
+
+/** People type codes with spaces and capitals. */
+const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
+
+const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
+
+/** Second factors: authenticator apps (TOTP) and recovery codes. */
+export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
+  SecondFactors,
+  {
+    /** `pending`: a secret was shown, but no code of it was entered yet. */
+    readonly state: (
+      user: UserKey
+    ) => Effect.Effect<{ readonly state: "off" | "pending" | "on"; readonly codesLeft: number }>
+    /** Makes a new secret. ValidationFailed: the user has a second factor already, or secrets cannot be encrypted (SECRET_KEY). */
+    readonly begin: (user: UserKey) => Effect.Effect<void, ValidationFailed>
+    /** The secret that is not confirmed yet. None: there is none, or it cannot be decrypted. */
+    readonly pending: (user: UserKey, email: string) => Effect.Effect<Option.Option<Enrolment>>
+    /** Switches the second factor on and returns ten recovery codes, which are shown only once. ValidationFailed: nothing is pending. */
+    readonly confirm: (
+      user: UserKey,
+      code: string
+    ) => Effect.Effect<ReadonlyArray<string>, CodeRefused | SignInDelayed | ValidationFailed>
+    /** Switches the second factor off. */
+    readonly remove: (user: UserKey) => Effect.Effect<void>
+    /** Begins a sign-in that waits ten minutes for a code. Returns its token. */
+    readonly await: (user: UserKey) => Effect.Effect<Redacted.Redacted>
+    /**
+     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. SignInDelayed: five wrong codes of the user in
+     * 15 minutes.
+     */
+    readonly finish: (token: string, code: string) => Effect.Effect<UserKey, CodeTooLate | CodeRefused | SignInDelayed>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    SecondFactors,
+    Effect.gen(function* () {
+      const box = yield* SecretBox
+      const repo = yield* SecondFactorsRepo
+      const users = yield* UsersRepo
+      const count = makeCountAttempt(users)
+
+      const ownerOf = ({ accountId, id }: UserKey) => ({ accountId, userId: id })
+
+      /** The secret in base32. None: it cannot be decrypted, which the log explains. */
+      const opened = (user: UserKey, sealed: Uint8Array) =>
+        box.open(sealed, ownerOf(user)).pipe(
+          Effect.map((secret) => Option.some(Redacted.value(secret))),
+          Effect.catchAll((error: SecretUnreadable) =>
+            Effect.as(Effect.logWarning(error.message), Option.none<string>())
+          )
+        )
+
+      /** The time step of a code that the user's secret has now. */
+      const currentStep = (user: UserKey, sealed: Uint8Array, code: string) =>
+        Effect.gen(function* () {
+          const secret = yield* opened(user, sealed)
+          const millis = yield* Clock.currentTimeMillis
+          return Option.isNone(secret) ? undefined : stepOf(secret.value, plainCode(code), millis)
+        })
+
+      const isAccepted = (user: UserKey, code: string) =>
+        Effect.gen(function* () {
+          const stored = yield* repo.find(user)
+          if (Option.isNone(stored) || !stored.value.isConfirmed) return false
+          if (!/^\d{6}$/.test(plainCode(code))) return yield* repo.useRecoveryCode(user, recoveryHash(user, code))
+          const step = yield* currentStep(user, stored.value.secret, code)
+          return step !== undefined && (yield* repo.useStep(user, step))
+        })
+
+      /** Counts a code before it is checked, so that concurrent guesses are limited too. */
+      const counted = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
+        Effect.zipRight(
+          count("second-factor", hashOf(user.id), maxFailures),
+          Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
+        )
+
+      return {
+        state: (user) =>
+          Effect.map(
+            repo.find(user),
+            Option.match({
+              onNone: () => ({ state: "off" as const, codesLeft: 0 }),
+              onSome: ({ codesLeft, isConfirmed }) => ({
+                state: isConfirmed ? ("on" as const) : ("pending" as const),
+                codesLeft
+              })
+            })
+          ),
+        begin: Effect.fn("SecondFactors.begin")(function* (user) {
+          const secret = new Secret({ buffer: new Uint8Array(randomBytes(secretBytes)).buffer })
+          const sealed = yield* box.seal(Redacted.make(secret.base32), ownerOf(user))
+          if (!(yield* repo.begin(user, sealed))) return yield* ValidationFailed.at("", "is on already")
+        }),
+        pending: (user, email) =>
+          Effect.gen(function* () {
+            const stored = yield* repo.find(user)
+            if (Option.isNone(stored) || stored.value.isConfirmed) return Option.none()
+            return Option.map(yield* opened(user, stored.value.secret), (secret) => ({
+              secret,
+              uri: totpOf(secret, email).toString()
+            }))
+          }),
+        confirm: Effect.fn("SecondFactors.confirm")(function* (user, code) {
+          const nothingPending = ValidationFailed.at("", "was not started; start again")
+          const check = Effect.gen(function* () {
+            const stored = yield* repo.find(user)
+            if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
+            const step = yield* currentStep(user, stored.value.secret, code)
+            if (step === undefined) return yield* new CodeRefused()
+            const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
+            const hashes = codes.map((each) => recoveryHash(user, each))
+            return (yield* repo.confirm(user, step, hashes)) ? codes : yield* nothingPending
+          })
+          return yield* counted(user, check)
+        }),
+        remove: repo.remove,
+        await: Effect.fn("SecondFactors.await")(function* (user) {
+          const token = yield* mintSecret("signInStep")
+          yield* repo.addSignIn(user, hashOf(token), waitSeconds)
+          return Redacted.make(token)
+        }),
+        finish: Effect.fn("SecondFactors.finish")(function* (token, code) {
+          if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
+          const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
+          const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
+          yield* counted(user, check)
+          if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
+          return user
+        })
+      }
+    })
+  )
+}

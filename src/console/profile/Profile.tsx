@@ -1,0 +1,145 @@
+import { Clock, Effect, Either, Option } from "effect"
+import { SecondFactors } from "../../access/SecondFactors.ts"
+import { Sessions } from "../../access/Sessions.ts"
+import { SignIns } from "../../access/SignIns.ts"
+import { Users } from "../../access/Users.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { Visitor } from "../Browser.ts"
+import { html, seeOther } from "../Html.ts"
+import { paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { type ProfileContent, ProfilePage } from "./ProfilePage.tsx"
+import { EnrolPage, RecoveryCodesPage } from "./SecondFactorPages.tsx"
+
+const routes = {
+  show: ["GET", paths.profile, refuseOnPage, "view"],
+  save: ["POST", paths.profile, refuseOnPage, "view"],
+  password: ["POST", paths.ownPassword, refuseOnPage, "view"],
+  endSession: ["POST", paths.endSession, refuseOnPage, "view"],
+  endOthers: ["POST", paths.endOtherSessions, refuseOnPage, "view"],
+  enrol: ["GET", paths.secondFactor, refuseOnPage, "view"],
+  begin: ["POST", paths.secondFactor, refuseOnPage, "view"],
+  confirm: ["POST", paths.confirmSecondFactor, refuseOnPage, "view"],
+  disable: ["POST", paths.disableSecondFactor, refuseOnPage, "view"]
+} as const
+
+const notes: Readonly<Record<string, string>> = {
+  saved: "Saved.",
+  password: "The password is changed. Your other sessions are ended.",
+  ended: "The session is ended.",
+  others: "All other sessions are ended.",
+  off: "The second factor is off."
+}
+
+const toProfile = (note: keyof typeof notes) => seeOther(`${paths.profile}?note=${note}`)
+
+const keyOf = ({ accountId, userId }: Visitor) => ({ accountId, id: userId })
+
+/** The status of a refused form: 429 if it was refused because of earlier attempts. */
+const statusOf = ({ _tag }: { readonly _tag: string }) =>
+  _tag === "SignInDelayed" || _tag === "SignInBusy" ? 429 : _tag === "PasswordRefused" ? 403 : 400
+
+/** The visitor's own profile: language and zone, password, second factor, sessions. */
+export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visits> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    const signIns = yield* SignIns
+    const secondFactors = yield* SecondFactors
+    const users = yield* Users
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const show = (visitor: Visitor, content: ProfileContent, status = 200) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const factor = yield* secondFactors.state(keyOf(visitor))
+        const list = yield* sessions.list(visitor)
+        return html(<ProfilePage visitor={visitor} sessions={list} factor={factor} now={now} {...content} />, {
+          status
+        })
+      })
+
+    const showEnrolment = (visitor: Visitor, message?: string, status = 200) =>
+      Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
+        Option.match(pending, {
+          onNone: () => seeOther(paths.profile),
+          onSome: (enrolment) =>
+            html(
+              <EnrolPage
+                visitor={visitor}
+                enrolment={enrolment}
+                misfit={message === undefined ? undefined : { field: "code", message }}
+              />,
+              { status }
+            )
+        })
+      )
+
+    return {
+      show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
+      save: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const saved = yield* Effect.either(
+            users.setProfile(visitor, { language: form.get("language") ?? "", timeZone: form.get("time_zone") ?? "" })
+          )
+          if (Either.isRight(saved)) return toProfile("saved")
+          const [issue] = saved.left.issues
+          return yield* show(visitor, { misfit: { field: "", message: `The ${issue?.path} ${issue?.message}.` } }, 400)
+        })
+      ),
+      password: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const changed = yield* Effect.either(
+            signIns.changePassword(visitor, form.get("current") ?? "", form.get("password") ?? "")
+          )
+          if (Either.isRight(changed)) return toProfile("password")
+          const refused = changed.left
+          const misfit =
+            refused._tag === "ValidationFailed"
+              ? { field: "password", message: `The new password ${refused.issues[0]?.message}.` }
+              : { field: "current", message: refused.message }
+          return yield* show(visitor, { misfit }, statusOf(refused))
+        })
+      ),
+      endSession: withForm((visitor, form) =>
+        Effect.as(sessions.endOwn(visitor, form.get("session") ?? ""), toProfile("ended"))
+      ),
+      endOthers: withForm((visitor) => Effect.as(sessions.endOthers(visitor), toProfile("others"))),
+      enrol: asVisitor((visitor) => showEnrolment(visitor)),
+      begin: withForm((visitor) =>
+        Effect.gen(function* () {
+          const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
+          if (Either.isRight(begun)) return seeOther(paths.secondFactor)
+          const [issue] = begun.left.issues
+          const message =
+            issue?.path === ""
+              ? `The second factor ${issue.message}.`
+              : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
+          return yield* show(visitor, { misfit: { field: "factor", message } }, 409)
+        })
+      ),
+      confirm: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
+          if (Either.isRight(confirmed)) return html(<RecoveryCodesPage visitor={visitor} codes={confirmed.right} />)
+          const refused = confirmed.left
+          return refused._tag === "ValidationFailed"
+            ? seeOther(paths.profile)
+            : yield* showEnrolment(visitor, refused.message, statusOf(refused))
+        })
+      ),
+      disable: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
+          if (Either.isLeft(checked)) {
+            const { message } = checked.left
+            return yield* show(visitor, { misfit: { field: "factor", message } }, statusOf(checked.left))
+          }
+          yield* secondFactors.remove(keyOf(visitor))
+          return toProfile("off")
+        })
+      )
+    }
+  })
+)

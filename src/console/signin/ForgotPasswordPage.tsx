@@ -1,0 +1,60 @@
+import { Frame, Note, Refusal } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+
+const BackToSignIn = () => (
+  <p>
+    <a href={paths.signIn}>To the sign-in</a>
+  </p>
+)
+
+/** `canMail`: whether a mail server is set; `isSent`: the form was sent; `refusal`: why the request was refused. */
+export const ForgotPasswordPage = ({
+  canMail,
+  email = "",
+  isSent = false,
+  refusal
+}: {
+  readonly canMail: boolean
+  readonly isSent?: boolean
+  readonly email?: string
+  readonly refusal?: string | undefined
+}) => (
+  <Frame title="Forgotten password" narrow>
+    <Refusal text={refusal} />
+    {!canMail ? (
+      <div class="sheet">
+        <p>
+          This service sends no mail. An administrator of your account can make a link for you on the page Team, or the
+          operator of the service by the command <code>catalog user invite</code>.
+        </p>
+        <BackToSignIn />
+      </div>
+    ) : isSent ? (
+      <>
+        <Note>
+          <p>
+            If a user with this e-mail address has a password, a link to set a new one is on its way. It is valid once,
+            for one day.
+          </p>
+        </Note>
+        <div class="sheet">
+          <p>
+            No mail after a few minutes? Look in your spam folder, or ask an administrator of your account for a link.
+          </p>
+          <BackToSignIn />
+        </div>
+      </>
+    ) : (
+      <form method="post" action={paths.forgotPassword} class="sheet fields">
+        <label>
+          E-mail
+          <input type="email" name="email" value={email} autocomplete="username" required maxLength={254} />
+        </label>
+        <div class="buttons">
+          <button type="submit">Send a link</button>
+          <a href={paths.signIn}>Cancel</a>
+        </div>
+      </form>
+    )}
+  </Frame>
+)

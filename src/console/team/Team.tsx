@@ -1,0 +1,171 @@
+import { Clock, Effect, Either, Redacted, Schema } from "effect"
+import { Mailer } from "../../access/Mailer.ts"
+import { SecondFactors } from "../../access/SecondFactors.ts"
+import { type User, userState } from "../../access/User.ts"
+import { type Invited, linkDays, Users } from "../../access/Users.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { UserId } from "../../model/Ids.ts"
+import { Role, roleWords } from "../../model/Role.ts"
+import type { Visitor } from "../Browser.ts"
+import { ConfirmPage } from "../ConfirmPage.tsx"
+import { html, seeOther } from "../Html.ts"
+import { paths, setPasswordLink } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { emptyInvite, type NewLink, type TeamContent, TeamPage } from "./TeamPage.tsx"
+
+const routes = {
+  show: ["GET", paths.team, refuseOnPage, "admin"],
+  invite: ["POST", paths.team, refuseOnPage, "admin", "batch"],
+  role: ["POST", paths.teamRole, refuseOnPage, "admin"],
+  link: ["POST", paths.teamLink, refuseOnPage, "admin", "batch"],
+  askCancel: ["GET", paths.cancelInvitation, refuseOnPage, "admin"],
+  cancel: ["POST", paths.cancelInvitation, refuseOnPage, "admin"],
+  askDisable: ["GET", paths.disableUser, refuseOnPage, "admin"],
+  disable: ["POST", paths.disableUser, refuseOnPage, "admin"],
+  enable: ["POST", paths.enableUser, refuseOnPage, "admin"],
+  askReset: ["GET", paths.resetSecondFactor, refuseOnPage, "admin"],
+  reset: ["POST", paths.resetSecondFactor, refuseOnPage, "admin"]
+} as const
+
+const notes: Readonly<Record<string, string>> = {
+  role: "The role is changed. It holds from the next click on.",
+  cancelled: "The invitation is cancelled. Its link is refused.",
+  disabled: "The user is signed out and cannot sign in any more. The user's agents are disconnected.",
+  enabled: "The user can sign in again, with the same password and role.",
+  reset: "The second factor is off. The user signs in with the password alone, and can set up a new one."
+}
+
+const isRole = Schema.is(Role)
+
+const roleOf = (form: Parameters): Role => {
+  const role = form.get("role")
+  return isRole(role) ? role : "view"
+}
+
+const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
+  `${subject} ${issue?.message ?? "is wrong"}.`
+
+/** The mail by which a user gets a link. */
+const mailOf = (visitor: Visitor, { email, url, days }: Omit<NewLink, "mail">, isInvitation: boolean) => ({
+  to: email,
+  subject: isInvitation ? `Invitation to the catalog of ${visitor.accountName}` : "Your new password for the catalog",
+  text: [
+    isInvitation
+      ? `${visitor.email} invites you to the catalog of ${visitor.accountName}.`
+      : `${visitor.email} made a link by which you can set a new password for the catalog of ${visitor.accountName}.`,
+    "",
+    `Set your password here (valid once, for ${days === 1 ? "one day" : `${days} days`}):`,
+    url,
+    "",
+    "If you did not expect this mail, ignore it."
+  ].join("\n")
+})
+
+/** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
+export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const users = yield* Users
+    const mailer = yield* Mailer
+    const secondFactors = yield* SecondFactors
+    const { asVisitor, baseUrl, withForm } = yield* makeVisits
+
+    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const list = yield* users.list(visitor.accountId)
+        return html(<TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, { status })
+      })
+
+    /** The user that a form or a query names. NotFound: the account has no such user. */
+    const userIn = (visitor: Visitor, given: Parameters) =>
+      Effect.gen(function* () {
+        const id = yield* idOf(UserId, given)
+        const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
+        return user ?? (yield* new NotFound())
+      })
+
+    const showLink = (visitor: Visitor, { email, token }: Invited, days: number, isInvitation: boolean) =>
+      Effect.gen(function* () {
+        const link = { email, days, url: setPasswordLink(baseUrl, Redacted.value(token)) }
+        const isSent = yield* mailer.send(mailOf(visitor, link, isInvitation))
+        return yield* show(visitor, { link: { ...link, mail: !mailer.isSet ? "off" : isSent ? "sent" : "failed" } })
+      })
+
+    /** Handles a form that changes one user. A refusal is shown on the page. */
+    const changing = (
+      note: string,
+      change: (visitor: Visitor, user: User, form: Parameters) => Effect.Effect<void, NotFound | ValidationFailed>
+    ) =>
+      withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const user = yield* userIn(visitor, form)
+          const changed = yield* Effect.either(change(visitor, user, form))
+          if (Either.isRight(changed)) {
+            const isStillAdministrator = note !== "role" || user.id !== visitor.userId || roleOf(form) === "admin"
+            return seeOther(isStillAdministrator ? `${paths.team}?note=${note}` : paths.home)
+          }
+          if (changed.left._tag === "NotFound") return yield* changed.left
+          return yield* show(visitor, { refusal: wordsOf(changed.left, user.email) }, 409)
+        })
+      )
+
+    /** A page that asks before a user is changed. */
+    const asking = (action: string, words: (user: User) => { title: string; question: string; button: string }) =>
+      asVisitor((visitor, request) =>
+        Effect.map(userIn(visitor, queryOf(request)), (user) =>
+          html(<ConfirmPage visitor={visitor} section={paths.team} action={action} id={user.id} {...words(user)} />)
+        )
+      )
+
+    return {
+      show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
+      invite: withForm((visitor, given) =>
+        Effect.gen(function* () {
+          const form = { email: (given.get("email") ?? "").trim(), role: roleOf(given) }
+          const invited = yield* Effect.either(users.inviteNew(visitor.accountId, form.email, form.role))
+          return yield* Either.match(invited, {
+            onLeft: (error) =>
+              show(visitor, { form, misfit: { field: "email", message: wordsOf(error, "The e-mail address") } }, 400),
+            onRight: (made) => showLink(visitor, made, linkDays.invitation, true)
+          })
+        })
+      ),
+      role: changing("role", ({ accountId }, { email }, form) => users.setRole(accountId, email, roleOf(form))),
+      link: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const user = yield* userIn(visitor, form)
+          const isInvitation = userState(user) === "invited"
+          const days = isInvitation ? linkDays.invitation : linkDays.password
+          const made = yield* Effect.either(users.invite(visitor.accountId, user.email, { days }))
+          return Either.isRight(made)
+            ? yield* showLink(visitor, made.right, days, isInvitation)
+            : yield* show(visitor, { refusal: wordsOf(made.left, user.email) }, 409)
+        })
+      ),
+      askCancel: asking(paths.cancelInvitation, ({ email }) => ({
+        title: `Cancel the invitation of ${email}?`,
+        question: "The link that they have is refused from then on. You can invite them again.",
+        button: "Cancel the invitation"
+      })),
+      cancel: changing("cancelled", ({ accountId }, { email }) => users.cancelInvitation(accountId, email)),
+      askDisable: asking(paths.disableUser, ({ email, role }) => ({
+        title: `Disable ${email}?`,
+        question: `They are signed out (role ${roleWords[role].name}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.`,
+        button: "Disable the user"
+      })),
+      disable: changing("disabled", ({ accountId }, { email }) => users.disable(accountId, email)),
+      enable: changing("enabled", ({ accountId }, { email }) => users.enable(accountId, email)),
+      askReset: asking(paths.resetSecondFactor, ({ email }) => ({
+        title: `Reset the second factor of ${email}?`,
+        question:
+          "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
+        button: "Reset the second factor"
+      })),
+      reset: changing("reset", ({ accountId }, { id }) => secondFactors.remove({ accountId, id }))
+    }
+  })
+)

@@ -1,0 +1,218 @@
+import { type User, userState } from "../../access/User.ts"
+import { Role, roleWords } from "../../model/Role.ts"
+import { Ago } from "../Ago.tsx"
+import type { Visitor } from "../Browser.ts"
+import { Copied, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+
+export interface InviteForm {
+  readonly email: string
+  readonly role: Role
+}
+
+export const emptyInvite: InviteForm = { email: "", role: "view" }
+
+/** A new link, which is shown only once. `mail`: whether it was sent by mail; `off`: no mail server is set. */
+export interface NewLink {
+  readonly email: string
+  readonly url: string
+  readonly days: number
+  readonly mail: "sent" | "failed" | "off"
+}
+
+const mailWords = {
+  sent: "It was sent by mail. You can also pass it on yourself.",
+  failed: "The mail could not be sent: pass the link on yourself.",
+  off: "Pass it on to them."
+} as const
+
+const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink }) => (
+  <Note>
+    <p>
+      Link for{" "}
+      <strong>
+        <bdi>{email}</bdi>
+      </strong>{" "}
+      to set a password. It is valid once, for {days === 1 ? "one day" : `${days} days`}. {mailWords[mail]}
+    </p>
+    <Copied id="new-link" label="Link (shown only once)" text={url} />
+  </Note>
+)
+
+const RoleChoices = ({ chosen }: { readonly chosen: Role }) => (
+  <fieldset>
+    <legend>Role</legend>
+    {Role.literals.map((role) => (
+      <label class="choice" key={role}>
+        <input type="radio" name="role" value={role} checked={role === chosen} />
+        <strong>{roleWords[role].name}</strong> <span class="quiet">{roleWords[role].meaning}</span>
+      </label>
+    ))}
+  </fieldset>
+)
+
+const Invite = ({
+  form,
+  misfit,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly form: InviteForm
+  readonly misfit: Misfit | undefined
+}) => (
+  <section aria-labelledby="invite">
+    <h2 id="invite">Invite a colleague</h2>
+    <form method="post" action={paths.team} class="sheet fields">
+      <HiddenFields csrf={visitor.csrf} />
+      <label>
+        E-mail
+        <input
+          type="email"
+          name="email"
+          value={form.email}
+          autocomplete="off"
+          required
+          maxLength={254}
+          {...fieldState(misfit, "email")}
+        />
+      </label>
+      <FieldMisfit field="email" misfit={misfit} />
+      <RoleChoices chosen={form.role} />
+      <div class="buttons">
+        <button type="submit">Invite</button>
+      </div>
+    </form>
+  </section>
+)
+
+/** A button that changes a user. `ask`: it leads to a page that asks first. */
+const UserButton = ({
+  ask = false,
+  email,
+  id,
+  name,
+  path,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly id: User["id"]
+  readonly email: string
+  readonly name: string
+  readonly path: string
+  readonly ask?: boolean
+}) => (
+  <form method={ask ? "get" : "post"} action={path}>
+    {ask ? <input type="hidden" name="id" value={id} /> : <HiddenFields csrf={visitor.csrf} id={id} />}
+    <button type="submit" class={ask ? "danger" : "plain"} aria-label={`${name}: ${email}`}>
+      {name}
+    </button>
+  </form>
+)
+
+const stateWords = { invited: "Invited", active: "Active", disabled: "Disabled" } as const
+
+const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly user: User; readonly now: number }) => {
+  const state = userState(user)
+  const button = { visitor, id: user.id, email: user.email }
+  return (
+    <li class="sheet">
+      <div>
+        <h3>
+          <bdi>{user.email}</bdi>
+          {user.id === visitor.userId && <span class="quiet"> (you)</span>}
+        </h3>
+        <Facts
+          of={[
+            ["State", stateWords[state]],
+            ["Last seen", user.lastSeenAt === null ? "never" : <Ago at={user.lastSeenAt} now={now} />],
+            ...(state !== "invited"
+              ? []
+              : user.linkExpiresAt === null
+                ? [["Invitation", "has expired"] as const]
+                : [["Invitation ends", <Ago key="ends" at={user.linkExpiresAt} now={now} />] as const]),
+            ["Second factor", user.hasSecondFactor ? "on" : "off"]
+          ]}
+        />
+        <form method="post" action={paths.teamRole} class="line">
+          <HiddenFields csrf={visitor.csrf} id={user.id} />
+          <label>
+            Role
+            <select name="role" aria-label={`Role of ${user.email}`}>
+              {Role.literals.map((role) => (
+                <option key={role} value={role} selected={role === user.role}>
+                  {roleWords[role].name}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="submit" class="plain" aria-label={`Save the role of ${user.email}`}>
+            Save
+          </button>
+        </form>
+      </div>
+      <div class="buttons">
+        {state === "disabled" ? (
+          <UserButton {...button} name="Enable" path={paths.enableUser} />
+        ) : (
+          <UserButton
+            {...button}
+            name={state === "invited" ? "New invitation" : "New password link"}
+            path={paths.teamLink}
+          />
+        )}
+        {user.hasSecondFactor && (
+          <UserButton {...button} name="Reset second factor" path={paths.resetSecondFactor} ask />
+        )}
+        {state === "invited" && user.lastSeenAt === null ? (
+          <UserButton {...button} name="Cancel invitation" path={paths.cancelInvitation} ask />
+        ) : (
+          state !== "disabled" && <UserButton {...button} name="Disable" path={paths.disableUser} ask />
+        )}
+      </div>
+    </li>
+  )
+}
+
+export interface TeamContent {
+  readonly form: InviteForm
+  readonly misfit?: Misfit | undefined
+  /** Why a change of a user was refused. */
+  readonly refusal?: string | undefined
+  readonly link?: NewLink | undefined
+  readonly note?: string | undefined
+}
+
+export const TeamPage = ({
+  form,
+  link,
+  misfit,
+  note,
+  now,
+  refusal,
+  users,
+  visitor
+}: TeamContent & {
+  readonly visitor: Visitor
+  readonly users: ReadonlyArray<User>
+  readonly now: number
+}) => (
+  <Frame title="Team" visitor={visitor} current={paths.team} total={String(users.length)}>
+    {note !== undefined && <Note>{note}</Note>}
+    {refusal !== undefined && (
+      <Alert>
+        <p>{refusal}</p>
+      </Alert>
+    )}
+    {link !== undefined && <LinkNote link={link} />}
+    <section aria-labelledby="users">
+      <h2 id="users">Users</h2>
+      <ul class="records">
+        {users.map((user) => (
+          <Member key={user.id} visitor={visitor} user={user} now={now} />
+        ))}
+      </ul>
+    </section>
+    <Invite visitor={visitor} form={form} misfit={misfit} />
+  </Frame>
+)

@@ -1,0 +1,343 @@
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Secret, TOTP } from "otpauth"
+import { makeRotateSecondFactors } from "../../src/access/SecondFactorRotation.ts"
+import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
+import { Users } from "../../src/access/Users.ts"
+import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
+import { anAccount } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import {
+  type Answer,
+  aBrowser,
+  ask,
+  assertErrorPage,
+  aUser,
+  later,
+  PagesServer,
+  pagesServer
+} from "../oauth/PagesServer.ts"
+import { csrfOf, textOf } from "./Merchant.ts"
+
+const path = "/settings/profile"
+const factorPath = "/settings/second-factor"
+const password = "tern over tarn 1"
+
+const key = Redacted.make("ab".repeat(32))
+const keyed = (secret: Redacted.Redacted, previous?: Redacted.Redacted) =>
+  Layer.succeed(SecretKeySource, {
+    _tag: "Setting" as const,
+    key: secret,
+    ...(previous !== undefined && { previous })
+  })
+const Served = pagesServer().pipe(Layer.provide(keyed(key)))
+
+const cookieOf = (answer: Answer) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
+
+let people = 0
+
+/** A user with a password, and a signed-in browser. */
+const aPerson = Effect.gen(function* () {
+  const { accountId } = yield* anAccount()
+  const email = `person-${++people}@example.com`
+  const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
+  const set = yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+  const cookie = cookieOf(set)
+  const csrf = csrfOf(yield* ask(path, { cookie }))
+  const send = (to: string, form: Readonly<Record<string, string>> = {}) => ask(to, { cookie, form: { csrf, ...form } })
+  const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
+  return { accountId, userId: user.id, email, cookie, send }
+})
+
+const signIn = (email: string, given = password) => ask("/sign-in", { form: { email, password: given } })
+
+const to = (answer: Answer) => [answer.status, answer.headers.get("location")]
+
+/** The code that an app shows now. It is accepted for at least 30 seconds. */
+const codeOf = (secret: string) =>
+  new TOTP({ algorithm: "SHA1", digits: 6, period: 30, secret: Secret.fromBase32(secret) }).generate()
+
+/** As if the last accepted code was of long ago: the current code may be used again. */
+const withFreshCodes = (userId: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100 WHERE user_id = ${userId}`)
+  )
+
+/** A person whose second factor is on. `first`: the code that confirmed it. */
+const anEnrolled = Effect.gen(function* () {
+  const person = yield* aPerson
+  assert.deepStrictEqual(to(yield* person.send(factorPath)), [303, factorPath])
+  const page = yield* ask(factorPath, { cookie: person.cookie })
+  const secret = /id="secret" value="([A-Z2-7]{32})"/.exec(page.text)?.[1] ?? assert.fail(page.text)
+  const first = codeOf(secret)
+  const confirmed = yield* person.send(`${factorPath}/confirm`, { code: first })
+  assert.strictEqual(confirmed.status, 200, confirmed.text)
+  const codes = [...confirmed.text.matchAll(/<code>([a-z2-9]{5}-[a-z2-9]{5})<\/code>/g)].map(([, code]) => String(code))
+  return { ...person, page, secret, first, codes, confirmed }
+})
+
+/** The first step of a sign-in: what its form sends by itself. */
+const firstStep = (email: string) =>
+  Effect.map(signIn(email), (answer) => {
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.isNull(answer.headers.get("set-cookie"))
+    return sectionsOf(answer.text, "/sign-in/code").hidden
+  })
+
+const enter = (hidden: Readonly<Record<string, string>>, code: string) =>
+  ask("/sign-in/code", { form: { ...hidden, code } })
+
+const refusedCode = "This code is wrong or was used already. Enter the newest code of your app."
+
+layer(Served, { excludeTestServices: true })("the profile", (it) => {
+  it.effect("keeps language and time zone, in which the pages show times", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* aPerson
+      assert.match((yield* ask(path, { cookie })).text, /<time dateTime="[^"]*">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>/i)
+      const form = { language: "de", time_zone: "Asia/Tokyo" }
+      assert.deepStrictEqual(to(yield* send(path, form)), [303, `${path}?note=saved`])
+      const page = yield* ask(path, { cookie })
+      assert.match(page.text, /<option value="de" lang="de" selected>Deutsch<\/option>/)
+      assert.match(page.text, /<option value="Asia\/Tokyo" selected>/)
+      const [, at = "", shown = ""] = /<time dateTime="([^"]*)">([^<]*) Asia\/Tokyo<\/time>/i.exec(page.text) ?? []
+      assert.strictEqual(shown, new Date(Date.parse(at) + 540 * 60_000).toISOString().slice(0, 16).replace("T", " "))
+      for (const [wrong, message] of [
+        [{ language: "xx", time_zone: "" }, "The language is not one of those offered."],
+        [{ language: "", time_zone: "Mars/Olympus" }, "The time zone is not one of those offered."]
+      ] as const)
+        assert.include(textOf(yield* send(path, wrong)), message)
+      yield* send(path, { language: "", time_zone: "" })
+      assert.match((yield* ask(path, { cookie })).text, / UTC<\/time>/)
+    })
+  )
+
+  it.effect("changes the password with the current one, and ends the other sessions", () =>
+    Effect.gen(function* () {
+      const { cookie, email, send } = yield* aPerson
+      const elsewhere = cookieOf(yield* signIn(email))
+      const change = (current: string, next: string) => send(`${path}/password`, { current, password: next })
+      const wrong = yield* change("not the password", "another password")
+      assertErrorPage(
+        wrong,
+        403,
+        /<p class="wrong" id="current-misfit" role="alert">The current password is wrong\.<\/p>/
+      )
+      const short = yield* change(password, "short")
+      assertErrorPage(
+        short,
+        400,
+        /id="password-misfit" role="alert">The new password must have 10 to 200 characters\.</
+      )
+      assert.deepStrictEqual(to(yield* change(password, "another password")), [303, `${path}?note=password`])
+      assert.strictEqual((yield* ask(path, { cookie })).status, 200)
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
+      assert.strictEqual((yield* signIn(email)).status, 403)
+      assert.strictEqual((yield* signIn(email, "another password")).status, 303)
+      for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "another password")).status, 403)
+      const limited = yield* change("another password", "yet another one")
+      assertErrorPage(limited, 429, /Too many wrong passwords\. Try again in 1[45] minutes/)
+      // Guesses in a session do not lock the user out of the sign-in.
+      assert.strictEqual((yield* signIn(email, "another password")).status, 303)
+    })
+  )
+
+  it.effect("lists sessions, ends one, and ends all others; never those of somebody else", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { cookie, email, send, userId } = yield* aPerson
+      const others = [cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email))]
+      const open = (each: string) => Effect.map(ask(path, { cookie: each }), ({ status }) => status === 200)
+      const page = yield* ask(path, { cookie })
+      assert.strictEqual([...page.text.matchAll(/Another browser/g)].length, 3)
+      assert.strictEqual([...page.text.matchAll(/This browser/g)].length, 1)
+      const [first] = [...page.text.matchAll(/name="session" value="([0-9a-f]{64})"/g)].map(([, hash]) => String(hash))
+      assert.deepStrictEqual(to(yield* send(`${path}/end-session`, { session: String(first) })), [
+        303,
+        `${path}?note=ended`
+      ])
+      assert.lengthOf((yield* Effect.forEach(others, open)).filter(Boolean), 2)
+      const stranger = yield* aUser()
+      const [foreign] = yield* sql`SELECT encode(hash, 'hex') AS hash FROM session WHERE user_id = ${stranger.userId}`
+      yield* send(`${path}/end-session`, { session: String(foreign?.hash) })
+      assert.isTrue(yield* open(stranger.cookie))
+      assert.deepStrictEqual(to(yield* send(`${path}/end-other-sessions`)), [303, `${path}?note=others`])
+      assert.lengthOf((yield* Effect.forEach(others, open)).filter(Boolean), 0)
+      assert.isTrue(yield* open(cookie))
+      assert.isTrue(yield* open(stranger.cookie))
+      assert.lengthOf(yield* sql`SELECT FROM session WHERE user_id = ${userId}`, 1)
+    })
+  )
+})
+
+layer(Served, { excludeTestServices: true })("the second factor", (it) => {
+  it.effect("is set up with a picture and a text, and is on after a code", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { cookie, codes, confirmed, email, page, secret, send, userId } = yield* anEnrolled
+      assert.match(page.text, /<svg class="qr" role="img" aria-label="QR code[^"]*" viewBox="0 0 \d+ \d+"/)
+      assert.include(
+        page.text,
+        `otpauth://totp/Catalog:${encodeURIComponent(email)}?issuer=Catalog&amp;secret=${secret}`
+      )
+      assert.lengthOf(new Set(codes), 10)
+      assert.include(textOf(confirmed), "They are shown only once.")
+      assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
+      // A pending secret can be read again, a confirmed one cannot.
+      assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
+      assertErrorPage(yield* send(factorPath), 409, /The second factor is on already\./)
+      assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: codeOf(secret) })), [303, path])
+      const [stored] = yield* sql`
+        SELECT (SELECT secret FROM second_factor WHERE user_id = ${userId}) AS secret,
+               (SELECT string_agg(encode(hash, 'hex'), ' ') FROM recovery_code WHERE user_id = ${userId}) AS hashes`
+      const sealed = Buffer.from(stored?.secret as Uint8Array).toString("latin1")
+      for (const code of [secret, ...codes]) assert.notInclude(`${sealed} ${stored?.hashes}`, code)
+    })
+  )
+
+  it.effect("is asked for at sign-in; a code works once, also for another sign-in", () =>
+    Effect.gen(function* () {
+      const { email, first, secret, userId } = yield* anEnrolled
+      const used = yield* firstStep(email)
+      assertErrorPage(yield* enter(used, "000000"), 403, new RegExp(refusedCode))
+      // The code that confirmed the second factor was used.
+      assertErrorPage(yield* enter(used, first), 403, new RegExp(refusedCode))
+      yield* withFreshCodes(userId)
+      const code = codeOf(secret)
+      const signedIn = yield* enter(used, ` ${code.slice(0, 3)} ${code.slice(3)} `)
+      assert.deepStrictEqual(to(signedIn), [303, "/"])
+      assert.strictEqual((yield* ask(path, { cookie: cookieOf(signedIn) })).status, 200)
+      assertErrorPage(yield* enter(yield* firstStep(email), code), 403, new RegExp(refusedCode))
+      yield* withFreshCodes(userId)
+      assertErrorPage(yield* enter(used, codeOf(secret)), 403, /This sign-in has expired/)
+      const next = yield* enter({ ...(yield* firstStep(email)), return_to: "/drops" }, codeOf(secret))
+      assert.deepStrictEqual(to(next), [303, "/drops"])
+      assert.deepStrictEqual(to(yield* ask("/sign-in/code")), [303, "/sign-in"])
+    })
+  )
+
+  it.effect("of sign-ins at the same time with the same code, one succeeds", () =>
+    Effect.gen(function* () {
+      const { email, secret, userId } = yield* anEnrolled
+      const steps = yield* Effect.forEach([1, 2, 3, 4], () => firstStep(email))
+      yield* withFreshCodes(userId)
+      const code = codeOf(secret)
+      const answers = yield* Effect.forEach(steps, (step) => enter(step, code), { concurrency: "unbounded" })
+      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [303, 403, 403, 403])
+      // The success has cleared the count of wrong codes, or the wrong ones came after it.
+      yield* withFreshCodes(userId)
+      assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 303)
+    })
+  )
+
+  it.effect("recovery codes work once each", () =>
+    Effect.gen(function* () {
+      const { codes, cookie, email } = yield* anEnrolled
+      const [code = ""] = codes
+      assert.strictEqual((yield* enter(yield* firstStep(email), code.toUpperCase().replace("-", " "))).status, 303)
+      assertErrorPage(yield* enter(yield* firstStep(email), code), 403, new RegExp(refusedCode))
+      assert.include(textOf(yield* ask(path, { cookie })), "9 of your recovery codes are left")
+    })
+  )
+
+  it.effect("five wrong codes in 15 minutes are the most, over all sign-ins; a step expires after ten minutes", () =>
+    Effect.gen(function* () {
+      const { codes, email } = yield* anEnrolled
+      const step = yield* firstStep(email)
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 9 }, (_, index) => `00000${index}`),
+        (code) => enter(step, code),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [...Array(5).fill(403), ...Array(4).fill(429)])
+      const limited = yield* enter(yield* firstStep(email), String(codes[0]))
+      assertErrorPage(limited, 429, /Too many wrong codes\. Try again in 1[45] minutes/)
+      assert.isAtMost(Number(limited.headers.get("retry-after")), 900)
+      const late = yield* later(901, enter(step, String(codes[0])))
+      assertErrorPage(late, 403, /This sign-in has expired/)
+      assert.include(late.text, "<h1>Sign in</h1>")
+      const anew = yield* firstStep(email)
+      assert.strictEqual((yield* later(599 + 310, enter(anew, String(codes[0])))).status, 403)
+      assert.strictEqual(
+        (yield* later(
+          901,
+          Effect.flatMap(firstStep(email), (next) => enter(next, String(codes[0])))
+        )).status,
+        303
+      )
+    })
+  )
+
+  it.effect("a link that sets a password asks for it too", () =>
+    Effect.gen(function* () {
+      const { accountId, codes, email } = yield* anEnrolled
+      const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
+      const set = yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+      assert.strictEqual(set.status, 200)
+      assert.isNull(set.headers.get("set-cookie"))
+      const { hidden } = sectionsOf(set.text, "/sign-in/code")
+      assert.strictEqual((yield* enter(hidden, String(codes[0]))).status, 303)
+    })
+  )
+
+  it.effect("is switched off with the password, or by an administrator; waiting sign-ins end with it", () =>
+    Effect.gen(function* () {
+      const { accountId, codes, cookie, email, send, userId } = yield* anEnrolled
+      const wrong = yield* send(`${factorPath}/disable`, { current: "not the password" })
+      assertErrorPage(wrong, 403, /id="factor-misfit" role="alert">The current password is wrong\.</)
+      const waiting = yield* firstStep(email)
+      assert.deepStrictEqual(to(yield* send(`${factorPath}/disable`, { current: password })), [303, `${path}?note=off`])
+      assertErrorPage(yield* enter(waiting, String(codes[0])), 403, /This sign-in has expired/)
+      assert.strictEqual((yield* signIn(email)).status, 303)
+      assert.include(textOf(yield* ask(path, { cookie })), "It is off.")
+
+      const enrolled = yield* anEnrolled
+      const admin = yield* aBrowser(enrolled.accountId, `admin-of-${enrolled.email}`, "admin")
+      const team = yield* ask("/settings/team", { cookie: admin.cookie })
+      assert.include(team.text, `aria-label="Reset second factor: ${enrolled.email}"`)
+      const question = yield* ask(`/settings/team/reset-second-factor?id=${enrolled.userId}`, { cookie: admin.cookie })
+      assert.include(textOf(question), `Reset the second factor of ${enrolled.email}?`)
+      const { hidden } = sectionsOf(question.text, "/settings/team/reset-second-factor")
+      yield* ask("/settings/team/reset-second-factor", { cookie: admin.cookie, form: hidden })
+      assert.strictEqual((yield* signIn(enrolled.email)).status, 303)
+      assert.notStrictEqual(accountId, enrolled.accountId)
+      assert.notStrictEqual(userId, enrolled.userId)
+    })
+  )
+
+  it.effect("its secret is encrypted again by a rotation, and with the wrong key only recovery codes work", () =>
+    Effect.gen(function* () {
+      const { accountId, codes, email, secret, userId } = yield* anEnrolled
+      const next = Redacted.make("cd".repeat(32))
+      const boxOf = (...keys: Parameters<typeof keyed>) =>
+        Layer.fresh(SecretBox.layer).pipe(Layer.provide(keyed(...keys)))
+      const rotate = (...keys: Parameters<typeof keyed>) =>
+        Effect.flatMap(makeRotateSecondFactors, (run) => run(accountId)).pipe(Effect.provide(boxOf(...keys)))
+      const read = (...keys: Parameters<typeof keyed>) =>
+        Effect.gen(function* () {
+          const stored = yield* (yield* SecondFactorsRepo).find({ accountId, id: userId })
+          const { secret: sealed } = Option.getOrThrow(stored)
+          return Redacted.value(yield* (yield* SecretBox).open(sealed, { accountId, userId }))
+        }).pipe(Effect.provide(boxOf(...keys)), Effect.option, Effect.map(Option.getOrUndefined))
+      assert.deepStrictEqual(yield* rotate(next), { rotated: 0, current: 0, unreadable: [email] })
+      assert.deepStrictEqual(yield* rotate(next, key), { rotated: 1, current: 0, unreadable: [] })
+      assert.deepStrictEqual(yield* rotate(next, key), { rotated: 0, current: 1, unreadable: [] })
+      assert.strictEqual(yield* read(next), secret)
+      assert.isUndefined(yield* read(key))
+      // This process still has the old key.
+      yield* withFreshCodes(userId)
+      assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 403)
+      assert.strictEqual((yield* enter(yield* firstStep(email), String(codes[0]))).status, 303)
+    })
+  )
+})
+
+layer(PagesServer, { excludeTestServices: true })("the second factor without a key", (it) => {
+  it.effect("cannot be set up, and the page says what the operator must set", () =>
+    Effect.gen(function* () {
+      const { send } = yield* aPerson
+      assertErrorPage(yield* send(factorPath), 409, /ask its operator to set SECRET_KEY/)
+    })
+  )
+})

@@ -1,0 +1,289 @@
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Users } from "../../src/access/Users.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import {
+  type Answer,
+  aBrowser,
+  ask,
+  assertErrorPage,
+  aUser,
+  later,
+  PagesServer,
+  pagesServer
+} from "../oauth/PagesServer.ts"
+import { mailServer, textOfMail } from "../support/MailServer.ts"
+import { csrfOf, textOf } from "./Merchant.ts"
+
+const path = "/settings/team"
+const password = "tern over tarn 1"
+
+const cookieOf = (answer: Answer) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
+const linkIn = ({ text }: Answer) => /\/set-password\?token=pim_pl_[A-Za-z0-9_-]{43}/.exec(text)?.[0]
+const tokenIn = (link: string | undefined) => String(link).split("token=")[1] ?? ""
+
+let invited = 0
+const newEmail = () => `colleague-${++invited}@example.com`
+
+/** An administrator with the Team page open. */
+const anAdministrator = Effect.gen(function* () {
+  const user = yield* aUser()
+  const csrf = csrfOf(yield* ask(path, { cookie: user.cookie }))
+  const send = (to: string, form: Readonly<Record<string, string>>) =>
+    ask(to, { cookie: user.cookie, form: { csrf, ...form } })
+  const find = (email: string) =>
+    Effect.flatMap(Users, ({ list }) =>
+      Effect.map(list(user.accountId), (all) => all.find((each) => each.email === email))
+    )
+  return { ...user, csrf, send, find, invite: (email: string, role: string) => send(path, { email, role }) }
+})
+
+layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
+  it.effect("invites by a link that is shown once, works once, for seven days, until a newer one", () =>
+    Effect.gen(function* () {
+      const { cookie, find, invite, send } = yield* anAdministrator
+      const email = newEmail()
+      const answer = yield* invite(` ${email.toUpperCase()} `, "edit")
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.include(
+        textOf(answer),
+        `Link for ${email} to set a password. It is valid once, for 7 days. Pass it on to them.`
+      )
+      const first = linkIn(answer)
+      assert.match(
+        answer.text,
+        new RegExp(`<input type="text" id="new-link" value="http[^"]*${first?.replace("?", "\\?")}`)
+      )
+      const user = yield* find(email)
+      assert.deepInclude(user, { role: "edit", hasPassword: false, disabledAt: null })
+      const shown = yield* ask(path, { cookie })
+      assert.isUndefined(linkIn(shown))
+      assert.include(textOf(shown), "State Invited")
+
+      const again = yield* send(`${path}/link`, { id: String(user?.id) })
+      const second = linkIn(again)
+      assert.isDefined(second)
+      assert.notStrictEqual(second, first)
+      assert.strictEqual((yield* ask(String(first))).status, 400)
+      assert.strictEqual((yield* later(7 * 86_400 - 60, ask(String(second)))).status, 200)
+      const late = yield* later(7 * 86_400 + 60, ask(String(second)))
+      assertErrorPage(late, 400, /it was used, has expired, or was replaced by a newer one/)
+
+      const set = yield* ask("/set-password", { form: { token: tokenIn(second), password } })
+      assert.strictEqual(set.status, 303)
+      assert.strictEqual((yield* ask(String(second))).status, 400)
+      assert.include((yield* ask(path, { cookie })).text, "Active")
+      // The new user has the role of the invitation.
+      assertErrorPage(
+        yield* ask(path, { cookie: cookieOf(set) }),
+        403,
+        /This needs the role Administrator. Yours is Edit./
+      )
+      // For a user with a password, the same button makes a link for one day.
+      const reset = yield* send(`${path}/link`, { id: String(user?.id) })
+      assert.include(textOf(reset), "It is valid once, for one day.")
+    })
+  )
+
+  it.effect("refuses an address at its field, keeps what was typed, and tells nothing about other accounts", () =>
+    Effect.gen(function* () {
+      const { cookie, email: own, invite } = yield* anAdministrator
+      const stranger = yield* aUser()
+      for (const [email, message] of [
+        ["ada", "The e-mail address must be an e-mail address, such as ada@example.com."],
+        [own, "The e-mail address is in the team already."],
+        [stranger.email, "The e-mail address cannot be invited; choose another e-mail address."]
+      ] as const) {
+        const answer = yield* invite(email, "publish")
+        assertErrorPage(answer, 400, /<h1>Team<\/h1>/)
+        assert.include(answer.text, `<p class="wrong" id="email-misfit" role="alert">${message}</p>`)
+        const field = /<input type="email" name="email"[^>]*>/.exec(answer.text)?.[0] ?? ""
+        assert.include(field, `value="${email}"`)
+        for (const attribute of ['aria-invalid="true"', 'aria-describedby="email-misfit"', "autofocus"])
+          assert.include(field, attribute)
+        assert.deepInclude(sectionsOf(answer.text, path).choices, ["publish", true])
+        assert.isUndefined(linkIn(answer))
+      }
+      assert.include((yield* ask(path, { cookie })).text, '<span class="total number">1</span>')
+    })
+  )
+
+  it.effect("changes roles, disables and enables, and cancels invitations", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, find, invite, send } = yield* anAdministrator
+      const email = newEmail()
+      const { cookie: theirs, userId: id } = yield* aBrowser(accountId, email, "view")
+      const to = (answer: Answer) => [answer.status, answer.headers.get("location")]
+      assert.deepStrictEqual(to(yield* send(`${path}/role`, { id, role: "publish" })), [303, `${path}?note=role`])
+      assert.strictEqual((yield* find(email))?.role, "publish")
+      assert.strictEqual((yield* ask("/drops/new", { cookie: theirs })).status, 200)
+
+      const question = yield* ask(`${path}/disable?id=${id}`, { cookie })
+      assert.include(textOf(question), `Disable ${email}?`)
+      assert.deepStrictEqual(to(yield* send(`${path}/disable`, { id })), [303, `${path}?note=disabled`])
+      assert.strictEqual((yield* ask("/", { cookie: theirs })).status, 303)
+      const refused = yield* send(`${path}/link`, { id })
+      assertErrorPage(refused, 409, /belongs to a user who was disabled/)
+      assert.deepStrictEqual(to(yield* send(`${path}/enable`, { id })), [303, `${path}?note=enabled`])
+      assert.isNull((yield* find(email))?.disabledAt ?? null)
+
+      const other = newEmail()
+      const link = linkIn(yield* invite(other, "view"))
+      const user = yield* find(other)
+      assert.include(
+        textOf(yield* ask(`${path}/cancel?id=${user?.id}`, { cookie })),
+        `Cancel the invitation of ${other}?`
+      )
+      assert.deepStrictEqual(to(yield* send(`${path}/cancel`, { id: String(user?.id) })), [
+        303,
+        `${path}?note=cancelled`
+      ])
+      assert.isUndefined(yield* find(other))
+      assert.strictEqual((yield* ask(String(link))).status, 400)
+      // The address is free again. Somebody who has signed in is not deleted.
+      assert.isDefined(linkIn(yield* invite(other, "view")))
+      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
+    })
+  )
+
+  it.effect("keeps the last administrator, and says so on the page", () =>
+    Effect.gen(function* () {
+      const { accountId, find, email, send, userId: id } = yield* anAdministrator
+      for (const [to, form] of [
+        [`${path}/role`, { id, role: "view" }],
+        [`${path}/disable`, { id }]
+      ] as const) {
+        const answer = yield* send(to, form)
+        assertErrorPage(answer, 409, /<h1>Team<\/h1>/)
+        assert.include(
+          textOf(answer),
+          `${email} is the last administrator of the account; make somebody else administrator first.`
+        )
+      }
+      assert.deepInclude(yield* find(email), { role: "admin", disabledAt: null })
+      yield* aBrowser(accountId, newEmail(), "admin")
+      const demoted = yield* send(`${path}/role`, { id, role: "view" })
+      assert.deepStrictEqual([demoted.status, demoted.headers.get("location")], [303, "/"])
+    })
+  )
+
+  it.effect("users of other accounts are not found", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* anAdministrator
+      const stranger = yield* aUser()
+      const form = { id: stranger.userId, role: "view" }
+      for (const to of ["role", "link", "cancel", "disable", "enable", "reset-second-factor"])
+        assert.strictEqual((yield* send(`${path}/${to}`, form)).status, 404, to)
+      for (const to of ["cancel", "disable", "reset-second-factor"])
+        assert.strictEqual((yield* ask(`${path}/${to}?id=${stranger.userId}`, { cookie })).status, 404, to)
+      assert.strictEqual((yield* ask(path, { cookie: stranger.cookie })).status, 200)
+    })
+  )
+
+  it.effect("without a mail server, the page for a forgotten password says who can help", () =>
+    Effect.gen(function* () {
+      const signIn = yield* ask("/sign-in")
+      assert.include(signIn.text, 'href="/forgot-password"')
+      const { email } = yield* aUser()
+      for (const answer of [yield* ask("/forgot-password"), yield* ask("/forgot-password", { form: { email } })]) {
+        assert.strictEqual(answer.status, 200)
+        assert.include(
+          textOf(answer),
+          "This service sends no mail. An administrator of your account can make a link for you"
+        )
+        assert.notInclude(answer.text, "<form")
+      }
+    })
+  )
+})
+
+class TestMail extends Context.Tag("test/TestMail")<TestMail, Effect.Effect.Success<typeof mailServer>>() {}
+
+const WithMail = Layer.unwrapScoped(
+  Effect.map(mailServer, (server) =>
+    Layer.merge(
+      pagesServer({
+        mail: { url: Redacted.make(`smtp://127.0.0.1:${server.port}`), from: "Catalog <catalog@example.com>" }
+      }),
+      Layer.succeed(TestMail, server)
+    )
+  )
+)
+
+/** Waits until the server has this many mails to the address. */
+const mailsTo = (email: string, count: number) =>
+  Effect.flatMap(TestMail, ({ mails }) =>
+    Effect.sync(() => mails.filter(({ to }) => to === email)).pipe(
+      Effect.delay("10 millis"),
+      Effect.repeat({ until: (found) => found.length >= count })
+    )
+  )
+
+layer(WithMail, { excludeTestServices: true })("mail", (it) => {
+  it.effect("an invitation is sent, or the page says that it was not", () =>
+    Effect.gen(function* () {
+      const { email: own, invite } = yield* anAdministrator
+      const email = newEmail()
+      const answer = yield* invite(email, "view")
+      assert.include(textOf(answer), "It was sent by mail.")
+      const [mail] = yield* mailsTo(email, 1)
+      const text = textOfMail(mail ?? assert.fail())
+      assert.match(text, /^From: Catalog <catalog@example\.com>$/m)
+      assert.match(text, /^Subject: Invitation to the catalog of Tarn & Tern$/m)
+      assert.include(text, `${own} invites you to the catalog of Tarn & Tern.`)
+      assert.include(text, String(linkIn(answer)))
+      const server = yield* TestMail
+      server.refuses = true
+      const unsent = yield* Effect.ensuring(
+        invite(newEmail(), "view"),
+        Effect.sync(() => {
+          server.refuses = false
+        })
+      )
+      assert.include(textOf(unsent), "The mail could not be sent: pass the link on yourself.")
+      assert.isDefined(linkIn(unsent))
+    })
+  )
+
+  it.effect("a forgotten password: the same answer for everybody, and a mail for users with a password", () =>
+    Effect.gen(function* () {
+      const { find, invite } = yield* anAdministrator
+      const email = newEmail()
+      const link = linkIn(yield* invite(email, "view"))
+      const forget = (address: string) => ask("/forgot-password", { form: { email: address } })
+      const { mails } = yield* TestMail
+      // An invitation is not replaced.
+      const texts = [yield* forget(email), yield* forget("nobody@example.com")].map(({ text }) => text)
+      assert.strictEqual((yield* ask(String(link))).status, 200)
+      assert.strictEqual((yield* ask("/set-password", { form: { token: tokenIn(link), password } })).status, 303)
+      texts.push((yield* forget(email)).text)
+      assert.lengthOf([...new Set(texts)], 1)
+      assert.include(String(texts[0]), "If a user with this e-mail address has a password")
+      const [, reset] = yield* mailsTo(email, 2)
+      const text = textOfMail(reset ?? assert.fail())
+      assert.match(text, /^Subject: Your new password for the catalog$/m)
+      const token = /token=(pim_pl_[A-Za-z0-9_-]{43})/.exec(text)?.[1] ?? ""
+      assert.strictEqual((yield* ask("/set-password", { form: { token, password: "another password" } })).status, 303)
+      assert.strictEqual((yield* find(email))?.hasPassword, true)
+      assert.lengthOf(
+        mails.filter(({ to }) => to === "nobody@example.com"),
+        0
+      )
+    })
+  )
+
+  it.effect("requests are limited by e-mail, known or not", () =>
+    Effect.gen(function* () {
+      const { email: known } = yield* aUser()
+      for (const email of [known, "unknown-at-all@example.com"]) {
+        const forget = ask("/forgot-password", { form: { email } })
+        for (let time = 0; time < 3; time++) assert.strictEqual((yield* forget).status, 200)
+        const limited = yield* forget
+        assertErrorPage(limited, 429, /Too many requests for this e-mail\. Try again in 1[45] minutes/)
+        assert.isAtMost(Number(limited.headers.get("retry-after")), 900)
+        assert.include(limited.text, `value="${email}"`)
+        assert.strictEqual((yield* later(901, forget)).status, 200)
+      }
+    })
+  )
+})

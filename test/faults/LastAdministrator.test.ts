@@ -1,0 +1,111 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Either, Layer, Redacted, Ref } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { Accounts } from "../../src/access/Accounts.ts"
+import { hashOf } from "../../src/access/Secrets.ts"
+import { Users } from "../../src/access/Users.ts"
+import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import type { AccountId } from "../../src/model/Ids.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { layerDatabase } from "./ServerServices.ts"
+
+const rounds = amount(30, 150)
+
+const Live = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(8)), Layer.orDie)
+
+/** An account with two administrators who have set their passwords. */
+const twoAdministrators = Effect.gen(function* () {
+  const users = yield* UsersRepo
+  const { id: accountId } = yield* (yield* Accounts).create("Two")
+  const emails = ["one", "other"].map((name) => `${name}-${accountId}@example.com`) as [string, string]
+  for (const email of emails) {
+    const { token } = yield* (yield* Users).invite(accountId, email, { role: "admin" })
+    yield* users.setPassword(hashOf(Redacted.value(token)), "digest")
+  }
+  return { accountId, emails }
+}).pipe(Effect.orDie)
+
+const administrators = (accountId: AccountId) =>
+  Effect.map(
+    Effect.flatMap(Users, ({ list }) => list(accountId)),
+    (all) => all.filter(({ disabledAt, role }) => role === "admin" && disabledAt === null).length
+  )
+
+/** Each of two administrators removes the other at the same time. Returns how many succeeded. */
+const raced = (round: number) =>
+  Effect.gen(function* () {
+    const users = yield* Users
+    const { accountId, emails } = yield* twoAdministrators
+    const remove = (email: string, index: number) =>
+      (round + index) % 2 === 0 ? users.setRole(accountId, email, "publish") : users.disable(accountId, email)
+    const results = yield* Effect.all(
+      emails.map((email, index) => Effect.either(remove(email, index))),
+      { concurrency: 2 }
+    )
+    return {
+      left: yield* administrators(accountId),
+      succeeded: results.filter(Either.isRight).length,
+      refused: results.flatMap((result) => (Either.isLeft(result) ? [result.left.message] : []))
+    }
+  })
+
+/**
+ * The planted service: it reads the administrators without a lock. Both removals have read them before one of them writes, as they
+ * may in a service without the lock.
+ */
+const withoutLock = Effect.gen(function* () {
+  const repo = yield* UsersRepo
+  const waiting = yield* Ref.make(0)
+  const both = yield* Deferred.make<void>()
+  const planted: UsersRepo["Type"] = {
+    ...repo,
+    lockAdministrators: (accountId) =>
+      Effect.gen(function* () {
+        const all = yield* repo.list(accountId)
+        if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 2) yield* Deferred.succeed(both, undefined)
+        yield* Deferred.await(both)
+        return all.filter(({ disabledAt, role }) => role === "admin" && disabledAt === null)
+      })
+  }
+  return yield* raced(0).pipe(
+    Effect.provide(Layer.fresh(Users.layer).pipe(Layer.provide(Layer.succeed(UsersRepo, planted))))
+  )
+})
+
+describe.skipIf(!serverAnswers)("two administrators who remove each other", () => {
+  layer(Live, { excludeTestServices: true })((it) => {
+    it.effect("leave one, whatever they do", () =>
+      Effect.gen(function* () {
+        for (let round = 0; round < rounds; round++) {
+          const { left, refused, succeeded } = yield* raced(round)
+          assert.deepStrictEqual([left, succeeded], [1, 1], `round ${round}`)
+          assert.deepStrictEqual(refused, [
+            "email: is the last administrator of the account; make somebody else administrator first"
+          ])
+        }
+      })
+    )
+
+    it.effect("would leave none without the lock", () =>
+      Effect.gen(function* () {
+        assert.deepInclude(yield* withoutLock, { left: 0, succeeded: 2 })
+      })
+    )
+
+    it.effect("nobody who cannot sign in yet replaces an administrator who can", () =>
+      Effect.gen(function* () {
+        const users = yield* Users
+        const { accountId, emails } = yield* twoAdministrators
+        yield* users.invite(accountId, `new-${accountId}@example.com`, { role: "admin" })
+        yield* users.setRole(accountId, emails[0], "view")
+        const refused = yield* Effect.flip(users.disable(accountId, emails[1]))
+        assert.match(refused.message, /is the last administrator/)
+        const demoted = yield* Effect.flip(users.invite(accountId, emails[1], { role: "edit" }))
+        assert.match(demoted.message, /is the last administrator/)
+        yield* users.cancelInvitation(accountId, `new-${accountId}@example.com`)
+        assert.strictEqual(yield* administrators(accountId), 1)
+      })
+    )
+  })
+})
