@@ -12,7 +12,7 @@ export interface ClusterNode {
   readonly accounts: ReadonlyArray<{ readonly id: string; readonly name: string }>
 }
 
-/** The nodes that hold rows, and whether they answer the coordinator. None where the tables are not distributed. */
+/** The nodes that hold rows, and whether they answer the coordinator. Empty if the tables are not distributed. */
 export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClient.SqlClient> = Effect.gen(
   function* () {
     if (!(yield* isDistributed)) return []
@@ -23,7 +23,7 @@ export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClie
       FROM pg_dist_node n
       WHERE n.shouldhaveshards AND n.noderole = 'primary'
       ORDER BY n.groupid`
-    // The coordinator has a copy of this table, and of the places of all shards.
+    // The coordinator has a copy of this table, and knows the node of each shard. So this works while a node is down.
     const accounts = yield* sql<ClusterNode["accounts"][number]>`SELECT id, name FROM account ORDER BY name, id`
     const places = yield* sql<{ readonly id: string; readonly address: string }>`
       SELECT k.id, p.nodename || ':' || p.nodeport AS address
@@ -34,10 +34,10 @@ export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClie
   }
 ).pipe(orDie)
 
-/** Accounts that one line of the log names. `catalog status` names all. */
+/** Maximum number of accounts in one log line. `catalog status` lists all. */
 const maxNamed = 20
 
-/** A line for the log: who waits for a node that does not answer. */
+/** The log line about a node that does not answer, with the accounts that wait for it. */
 export const waitingLine = ({ accounts, address }: ClusterNode): string => {
   const named = accounts.slice(0, maxNamed).map(({ id, name }) => `${name} (${id})`)
   const more = accounts.length - named.length
@@ -60,12 +60,12 @@ export const watchNodes = Effect.gen(function* () {
     down = new Set(nodes.filter(({ answers }) => !answers).map(({ address }) => address))
   })
   yield* look.pipe(
-    Effect.catchAllCause((cause) => Effect.logWarning("The nodes of the cluster could not be asked", cause)),
+    Effect.catchAllCause((cause) => Effect.logWarning("Cannot check the nodes of the cluster", cause)),
     Effect.repeat(Schedule.spaced("5 seconds"))
   )
 })
 
-/** The watch of every server. It ends at once where the tables are not distributed. */
+/** The watch of every server. It ends at once if the tables are not distributed. */
 export const layerWatch: Layer.Layer<never, never, SqlClient.SqlClient> = Layer.scopedDiscard(
   Effect.forkScoped(watchNodes)
 )

@@ -11,9 +11,17 @@ import { createPgConfig } from "@electric-sql/pglite/node-postgres"
 import { Clock, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
 import pg from "pg"
 import { Unavailable } from "../model/Errors.ts"
-import { type Deadlines, defaultDeadlines, defaultPoolSizes, type Pooler, type PoolSizes } from "./Deadlines.ts"
+import {
+  type Deadlines,
+  defaultDeadlines,
+  defaultPoolSizes,
+  keepAliveOf,
+  type Pooler,
+  type PoolSizes
+} from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
+import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Notifications.ts"
 import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { ServerPools, WatchedClient } from "./ServerPools.ts"
@@ -51,7 +59,7 @@ export interface Settings extends Omit<ServerOptions, "url"> {
   readonly dataDirectory: string
 }
 
-export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
+export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery | Notifications
 
 const maxStatementNames = 1_000
 
@@ -128,27 +136,30 @@ const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error)
   Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
 })
 
-const openPools = ({
-  deadlines = defaultDeadlines,
-  maxConnections,
-  pooler = "none",
-  poolSizes = defaultPoolSizes,
-  shares = defaultShares,
-  url
-}: ServerOptions) =>
-  Effect.acquireRelease(
+/** The options of all sessions on the server. */
+const sessionOf = ({ pooler, url }: ServerOptions) => ({
+  connectionString: Redacted.value(url),
+  Client: pooler === "transaction" ? PooledClient : makePreparingClient(),
+  types,
+  application_name: "catalog",
+  // No idle timeout: setting a timer at every release would cost more than keeping the connections.
+  idleTimeoutMillis: 0
+})
+
+const openPools = (options: ServerOptions) => {
+  const {
+    deadlines = defaultDeadlines,
+    maxConnections,
+    pooler = "none",
+    poolSizes = defaultPoolSizes,
+    shares = defaultShares
+  } = options
+  return Effect.acquireRelease(
     Effect.map(
       noteLost,
       (onLost) =>
         new ServerPools({
-          session: {
-            connectionString: Redacted.value(url),
-            Client: pooler === "transaction" ? PooledClient : makePreparingClient(),
-            types,
-            application_name: "catalog",
-            // No idle timeout: setting a timer at every release would cost more than keeping the connections.
-            idleTimeoutMillis: 0
-          },
+          session: sessionOf(options),
           deadlines,
           pooler,
           sizes: maxConnections ?? poolSizes,
@@ -158,13 +169,28 @@ const openPools = ({
     ),
     closing
   )
+}
+
+/** Undefined behind a pooler in transaction mode: LISTEN needs a connection that stays. */
+const listenOf = (options: ServerOptions): Listen | undefined => {
+  const { deadlines = defaultDeadlines, pooler } = options
+  return pooler === "transaction"
+    ? undefined
+    : listenOnServer({
+        ...sessionOf(options),
+        ...keepAliveOf(deadlines),
+        application_name: "catalog events",
+        newConnectionMillis: deadlines.connection
+      })
+}
 
 /** The pool is open already, so creating the client cannot fail. */
-const layerFromPool = (pool: pg.Pool | ServerPools): Layer.Layer<Database> =>
-  Layer.merge(
+const layerFromPool = (pool: pg.Pool | ServerPools, listen: Listen | undefined): Layer.Layer<Database> =>
+  Layer.mergeAll(
     // `ServerPools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
-    Layer.succeed(DirectQuery, DirectQuery.onPool(pool))
+    Layer.succeed(DirectQuery, DirectQuery.onPool(pool)),
+    Layer.succeed(Notifications, listen)
   )
 
 const reasonOf = (error: unknown): string => {
@@ -285,7 +311,7 @@ const openServer = (options: ServerOptions) =>
     }
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
-    return layerFromPool(pool)
+    return layerFromPool(pool, listenOf(options))
   })
 
 const openEmbedded = (place: string, options: PGliteOptions) =>
@@ -309,7 +335,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
       ),
       closing
     )
-    return layerFromPool(pool)
+    return layerFromPool(pool, listenOnPool(pool))
   })
 
 /**

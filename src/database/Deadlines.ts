@@ -101,7 +101,8 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
 export const poolers = ["none", "transaction"] as const
 export type Pooler = (typeof poolers)[number]
 
-const keepAliveOf = ({ network }: Deadlines) => ({ keepAlive: true, keepAliveInitialDelayMillis: network })
+/** How soon a broken network is noticed on a silent connection. */
+export const keepAliveOf = ({ network }: Deadlines) => ({ keepAlive: true, keepAliveInitialDelayMillis: network })
 
 const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
   const statement = { requests: deadlines.read, writes: deadlines.write, background: deadlines.background }[pool]

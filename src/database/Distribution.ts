@@ -52,6 +52,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   health_issue: "distributed",
   health_base: "distributed",
   health_list: "distributed",
+  health_day: "distributed",
   job: "distributed",
   export_item: "distributed",
   webhook: "distributed",
@@ -70,9 +71,12 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   oauth_request: "local",
   oauth_token: "local",
   password_link: "local",
+  recovery_code: "local",
+  second_factor: "local",
   session: "local",
   shopify_shop: "local",
   sign_in_device: "local",
+  sign_in_step: "local",
   work_hint: "local"
 }
 
@@ -100,8 +104,8 @@ const readPlaces = Effect.gen(function* () {
 })
 
 /**
- * Whether the tables of accounts are distributed. Repositories ask when they are built, so processes are started again after the
- * tables were distributed.
+ * Whether the tables of accounts are distributed. Repositories read this only when they are built, so all processes must be
+ * restarted after the tables were distributed.
  */
 export const isDistributed: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.map(
   orDie(readPlaces),
@@ -146,10 +150,10 @@ const requireKnownTables = Effect.gen(function* () {
   return rows.map(({ name }) => name)
 })
 
-/** Brings the functions of the schema to every node. Those of extensions are there already, and so are those of later migrations. */
+/** Creates the functions of the schema on every node. Functions of extensions, and of later migrations, exist there already. */
 const distributeFunctions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // The guards of 0005 are triggers, which Citus does not allow. No other trigger exists.
+  // The guards of 0005 and the announcements of 0026 are triggers, which Citus does not allow. No others exist.
   const triggers = yield* sql<{ name: string; table: string }>`
     SELECT t.tgname AS name, t.tgrelid::regclass::text AS table FROM pg_trigger t
     WHERE NOT t.tgisinternal AND t.tgrelid::regclass::text = ANY(${distributedTables}::text[])`
@@ -206,9 +210,8 @@ export const distributeMissing = Effect.gen(function* () {
 })
 
 /**
- * Distributes the tables of accounts over the nodes of a Citus cluster, in one transaction and with the rows that they have, and
- * returns their names. Writers wait until it ends. Tables that are distributed already stay as they are. The schema must be up to
- * date.
+ * Distributes the tables of accounts, with their rows, over the nodes of a Citus cluster in one transaction, and returns their
+ * names. Writers wait until it ends. Tables that are distributed already stay as they are. The schema must be up to date.
  */
 export const distribute: Effect.Effect<ReadonlyArray<string>, DistributionFailed, SqlClient.SqlClient> = Effect.gen(
   function* () {

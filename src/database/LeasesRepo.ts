@@ -12,7 +12,7 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
   {
     /** Ends the leases of processes that have certainly ended, before they expire. Returns their number. */
     readonly endOfGone: Effect.Effect<number>
-    /** Adds the hints of open work that are missing on a cluster. Does nothing where the tables are not distributed. */
+    /** Adds the hints of open work that are missing on a cluster. Does nothing if the tables are not distributed. */
     readonly repairHints: Effect.Effect<void>
   }
 >() {

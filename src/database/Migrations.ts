@@ -36,7 +36,11 @@ export const names: ReadonlyArray<string> = [
   "0021_change_feed",
   "0022_exports",
   "0023_work_hints",
-  "0024_webhooks"
+  "0024_webhooks",
+  "0025_team",
+  "0026_events",
+  "0027_health_days",
+  "0028_platform_names"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

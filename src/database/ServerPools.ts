@@ -160,6 +160,9 @@ export class WatchedClient extends pg.Client {
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
 
+/** The pools make all their clients of this class (`Client` in their settings). The types of pg do not say so. */
+const watchedOf = (client: pg.PoolClient) => client as unknown as WatchedClient
+
 /** A pool and the semaphores that limit its connections. */
 interface Lane {
   readonly name: PoolName
@@ -233,7 +236,7 @@ export class ServerPools {
         max
       }
       const pool = new pg.Pool(config)
-      // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
+      // The pool removes an idle connection that breaks. Without this listener its error would end the process.
       pool.on("error", onLost)
       const lane: Lane = {
         name,
@@ -330,7 +333,7 @@ export class ServerPools {
           if (!gaveUp) callback(error ?? new Error("No client returned"))
           return
         }
-        const watched = client as unknown as WatchedClient
+        const watched = watchedOf(client)
         watched.holder = holder
         watched.deadlineMillis = this.deadlineOf[workload]
         if (gaveUp) release()
@@ -350,7 +353,7 @@ export class ServerPools {
   }
 
   private giveBack({ semaphores }: Lane, given: pg.PoolClient): void {
-    const client = given as unknown as WatchedClient
+    const client = watchedOf(given)
     if (client.holder !== undefined) {
       semaphores.release(client.holder)
       client.holder = undefined
@@ -366,7 +369,7 @@ export class ServerPools {
     for (let left = pool.idleCount; left > 0; left--)
       pool.connect((_, client, release) => {
         if (client === undefined) return
-        ;(client as unknown as WatchedClient).abandon(new DeadlineMissed("closed with another that was unusable"))
+        watchedOf(client).abandon(new DeadlineMissed("closed because another connection of the pool was unusable"))
         release(true)
       })
   }

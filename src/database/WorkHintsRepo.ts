@@ -6,7 +6,10 @@ import { isDistributed } from "./Distribution.ts"
 import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
 
-/** The open work of each kind, and when it may be due at the earliest. Its table has the alias `w`. */
+/**
+ * For each kind of work: its table (with the alias `w`), the condition of an open row, and the earliest time at which the row can
+ * be due.
+ */
 const openWork = {
   publication: {
     table: "publication w",
@@ -19,7 +22,7 @@ const openWork = {
     due: "CASE w.next_step WHEN 'start' THEN w.starts_at WHEN 'end' THEN w.ends_at ELSE '-infinity' END"
   },
   job: { table: "job w", isOpen: "w.state IN ('queued', 'running')", due: "w.due_at" },
-  // Writers of the catalog add no hints: active webhooks are asked for again after two seconds.
+  // Changes of the catalog add no hints, so an account with an active webhook is asked again after two seconds.
   webhook: {
     table: "webhook w",
     isOpen: "w.state = 'active'",
@@ -30,13 +33,15 @@ const openWork = {
 
 export type WorkKind = keyof typeof openWork
 
-/** Accounts that one look asks. Accounts that have waited longer come first. */
+/** Maximum number of accounts that one call of `look` asks. The accounts that have waited longest come first. */
 const maxAccounts = 64
 /** Accounts that are asked at the same time. */
 const atOnce = 4
-/** The earliest time is read of so many rows of open work. Others are found when these are done, or by the scan. */
+/**
+ * Number of open rows among which the earliest time is searched. Other rows are found when these are done, or by `repairHints`.
+ */
 const maxRows = 200
-/** Pause before an account is asked again whose node did not answer. */
+/** Pause before an account is asked again after its node did not answer. */
 const pauseAfterFailure = "5 seconds"
 
 /** Which accounts of a cluster have work of one kind. */
@@ -58,7 +63,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
     const sql = yield* SqlClient.SqlClient
     const { due, isOpen, table } = openWork[kind]
 
-    // A hint that is due changes its time too, so that a worker that looked before the commit does not delete it.
+    // The time of a hint that is due changes too. Otherwise a worker that searched before the commit would delete the hint.
     const add = (accountId: AccountId, delaySeconds: number) => sql`
       INSERT INTO work_hint AS h (account_id, kind, due_at)
       VALUES (${accountId}, ${kind}, app_now() + ${delaySeconds}::float8 * interval '1 second')
@@ -76,7 +81,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
         WHERE w.account_id = ${accountId} AND ${sql.literal(isOpen)} LIMIT ${sql.literal(String(maxRows))}
       ) o`
 
-    /** Moves a hint that nobody changed since it was read. */
+    /** Sets a hint's time, or deletes the hint, unless it was changed since it was read. */
     const move = (accountId: AccountId, dueAt: string, next: string | null) =>
       next === null
         ? sql`DELETE FROM work_hint WHERE account_id = ${accountId} AND kind = ${kind} AND due_at = ${dueAt}::timestamptz`
@@ -101,7 +106,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
               return items
             }).pipe(
               Effect.catchAllCause((cause) =>
-                Effect.logDebug(`Account ${accountId} could not be asked for work (${kind})`, cause).pipe(
+                Effect.logDebug(`Cannot read the open work (${kind}) of account ${accountId}`, cause).pipe(
                   Effect.zipRight(orDie(postpone(accountId))),
                   Effect.as([])
                 )
@@ -117,7 +122,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
       add: (accountId: AccountId, delaySeconds = 0) =>
         afterCommit(
           Effect.catchAllCause(add(accountId, delaySeconds), (cause) =>
-            Effect.logWarning(`The hint of work (${kind}) is missing until the next scan`, cause)
+            Effect.logWarning(`Cannot save the hint of open work (${kind}); the next scan adds it`, cause)
           )
         ),
       haveAny: orDie(Effect.map(sql`SELECT EXISTS (SELECT FROM work_hint h) AS any`, ([row]) => row?.any === true)),
@@ -147,7 +152,7 @@ const repairHints = (sql: SqlClient.SqlClient): Effect.Effect<void> => {
   )
 }
 
-/** Repairs the hints. Does nothing where the tables are not distributed. */
+/** Repairs the hints. Does nothing if the tables are not distributed. */
 export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.zipWith(
   isDistributed,
   SqlClient.SqlClient,

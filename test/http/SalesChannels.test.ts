@@ -4,18 +4,18 @@ import { Duration, Effect, Layer, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { RestApi } from "../../src/api/RestApi.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { routesOf } from "../../src/http/RouteTable.ts"
 import type { StoreId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { defaultOptions } from "../../src/platform/shopify/Client.ts"
 import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { aProduct } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
-import { aProduct } from "../platform/Publications.ts"
 import type { Fault } from "../platform/ShopifyServer.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 import { ask, assertHeaders, assertRefusal, misfit, type Refusal, refusals, serverWith } from "./Exchange.ts"
@@ -238,7 +238,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
             publication: { id: "gid://shopify/Publication/1" }
           }
         ] as never
-        const shop = yield* aShop({ domain, platform: "shopify", token: Redacted.make(token) })
+        const shop = yield* aShop({ domain, platform: "shopify", credentials: { token: Redacted.make(token) } })
         server.asked.clear()
         const free = Effect.flatMap(Stores, ({ unlink }) => unlink(domain)).pipe(actingAs(shop.actor), Effect.orDie)
         yield* Effect.ensuring(use(shop, server, token), free)

@@ -1,5 +1,6 @@
-/** The script of all pages: shortcuts and the command palette. Every page works without it. */
+/** The script of all pages: shortcuts, the command palette, live updates. Every page works without it. */
 import { openGrid } from "./grid.ts"
+import { watchWork } from "./live.ts"
 import { openPalette } from "./palette.ts"
 
 const isTyping = (target: EventTarget | null): boolean =>
@@ -35,4 +36,15 @@ for (const button of document.querySelectorAll<HTMLElement>("[data-palette]")) {
   button.addEventListener("click", openPalette)
 }
 
+for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
+  const field = document.getElementById(button.dataset.copy ?? "")
+  if (!(field instanceof HTMLInputElement) || navigator.clipboard === undefined) continue
+  button.hidden = false
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(field.value)
+    button.textContent = "Copied"
+  })
+}
+
 openGrid()
+watchWork()

@@ -1,4 +1,4 @@
-/** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and goes on, Escape closes. */
+/** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and opens the next cell, Escape closes. */
 
 const steps: Readonly<Record<string, readonly [rows: number, columns: number]>> = {
   ArrowDown: [1, 0],

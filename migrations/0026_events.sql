@@ -1,0 +1,81 @@
+-- The progress of the step that reads an import: bytes of a file, or records of a store. step_total null: unknown.
+ALTER TABLE import_run ADD COLUMN step text;
+ALTER TABLE import_run ADD CONSTRAINT import_run_step_check CHECK (step IN ('checking', 'fetching', 'comparing'));
+ALTER TABLE import_run ADD COLUMN step_done bigint NOT NULL DEFAULT 0;
+ALTER TABLE import_run ADD COLUMN step_total bigint;
+ALTER TABLE import_run ADD COLUMN step_began_at timestamptz;
+
+-- The list of the review that shows the item. Null: the item records what the store has, and no list shows it.
+ALTER TABLE import_item ADD COLUMN list text;
+ALTER TABLE import_item ADD CONSTRAINT import_item_list_check CHECK (list IN ('new', 'changed', 'leaving'));
+
+UPDATE import_item
+SET list = CASE
+    WHEN changes #>> '{0,_tag}' = 'RemoveFromStore' THEN 'leaving'
+    WHEN jsonb_path_exists(changes, '$[*] ? (@._tag == "CreateEntity" && (@.kind == "product" || @.kind == "collection"))')
+      THEN 'new'
+    ELSE 'changed'
+  END
+WHERE ordinal < 1000000000;
+
+CREATE INDEX import_item_list ON import_item (account_id, run_id, list, ordinal);
+
+-- Tells listening processes that work of an account has changed, when the transaction commits: NOTIFY catalog_events with
+-- '<account> <kind> <id>'. PostgreSQL folds equal messages of a transaction into one. A cluster has no triggers; processes
+-- look for changes there (src/events).
+CREATE FUNCTION announce_work() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  id uuid;
+BEGIN
+  CASE TG_TABLE_NAME
+    WHEN 'publication' THEN id := NEW.entity_id;
+    WHEN 'import_conflict' THEN id := NEW.run_id;
+    WHEN 'job', 'import_run', 'drop' THEN id := NEW.id;
+    ELSE id := NULL;
+  END CASE;
+  PERFORM pg_notify('catalog_events', concat_ws(' ', NEW.account_id, TG_ARGV[0], id));
+  RETURN NULL;
+END $$;
+
+-- Renewed leases are not announced: nobody sees them.
+DO $$
+BEGIN
+  IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+    IF EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = 'account_state'::regclass) THEN
+      RETURN;
+    END IF;
+  END IF;
+
+  CREATE TRIGGER publication_requested AFTER INSERT ON publication
+    FOR EACH ROW EXECUTE FUNCTION announce_work('publish');
+  CREATE TRIGGER publication_ended AFTER UPDATE OF state ON publication
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION announce_work('publish');
+
+  CREATE TRIGGER job_begun AFTER INSERT ON job
+    FOR EACH ROW EXECUTE FUNCTION announce_work('job');
+  CREATE TRIGGER job_moved AFTER UPDATE ON job
+    FOR EACH ROW WHEN (
+      (OLD.state, OLD.done, OLD.total, OLD.waiting_for) IS DISTINCT FROM (NEW.state, NEW.done, NEW.total, NEW.waiting_for)
+    ) EXECUTE FUNCTION announce_work('job');
+
+  CREATE TRIGGER import_begun AFTER INSERT ON import_run
+    FOR EACH ROW EXECUTE FUNCTION announce_work('import');
+  CREATE TRIGGER import_moved AFTER UPDATE ON import_run
+    FOR EACH ROW WHEN (
+      (OLD.phase, OLD.applied, OLD.step, OLD.step_done, OLD.error)
+        IS DISTINCT FROM (NEW.phase, NEW.applied, NEW.step, NEW.step_done, NEW.error)
+    ) EXECUTE FUNCTION announce_work('import');
+  CREATE TRIGGER conflict_decided AFTER UPDATE OF decision ON import_conflict
+    FOR EACH ROW EXECUTE FUNCTION announce_work('import');
+
+  CREATE TRIGGER drop_planned AFTER INSERT ON drop
+    FOR EACH ROW EXECUTE FUNCTION announce_work('drop');
+  CREATE TRIGGER drop_moved AFTER UPDATE ON drop
+    FOR EACH ROW WHEN ((OLD.status, OLD.next_step) IS DISTINCT FROM (NEW.status, NEW.next_step))
+    EXECUTE FUNCTION announce_work('drop');
+
+  CREATE TRIGGER scan_ended AFTER INSERT OR UPDATE OF run, as_of_version ON health_snapshot
+    FOR EACH ROW EXECUTE FUNCTION announce_work('scan');
+  CREATE TRIGGER scan_moved AFTER UPDATE OF scanned ON health_base
+    FOR EACH ROW WHEN (OLD.scanned <> NEW.scanned) EXECUTE FUNCTION announce_work('scan');
+END $$;

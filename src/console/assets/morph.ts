@@ -1,0 +1,85 @@
+/** Makes one element like another, and keeps what a person does in it: focus, typed text, open details and popovers. */
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+
+const isChanged = (control: Element): boolean => {
+  if (control instanceof HTMLSelectElement)
+    return [...control.options].some((option) => option.selected !== option.defaultSelected)
+  if (control instanceof HTMLInputElement && /^(?:checkbox|radio)$/.test(control.type))
+    return control.checked !== control.defaultChecked
+  return control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement
+    ? control.type !== "hidden" && control.value !== control.defaultValue
+    : false
+}
+
+/** Whether a person is in a form or has changed it. Its hidden fields belong to what is shown, so it stays as it is. */
+const isInUse = (form: HTMLFormElement): boolean =>
+  form.contains(document.activeElement) || ([...form.elements] as Array<Control>).some(isChanged)
+
+const holdsInput = (node: Node): boolean =>
+  node instanceof Element &&
+  [...(node instanceof HTMLFormElement ? [node] : []), ...node.querySelectorAll("form")].some((form) =>
+    ([...form.elements] as Array<Control>).some(isChanged)
+  )
+
+/** What tells a node from its siblings: its id, or for rows and list items the address of their first link. */
+const keyOf = (node: Node): string | undefined => {
+  if (!(node instanceof Element)) return undefined
+  if (node.id !== "") return `#${node.id}`
+  if (!node.matches("tr, li")) return undefined
+  return node.querySelector("a[href]")?.getAttribute("href") ?? undefined
+}
+
+/** Attributes that persons and other scripts of the page change: open details, the keys of the grid. */
+const ownAttributes: ReadonlySet<string> = new Set(["open", "role", "tabindex"])
+
+const copyAttributes = (from: Element, to: Element): void => {
+  for (const { name } of [...from.attributes])
+    if (!ownAttributes.has(name) && !to.hasAttribute(name)) from.removeAttribute(name)
+  for (const { name, value } of to.attributes)
+    if (name !== "open" && from.getAttribute(name) !== value) from.setAttribute(name, value)
+}
+
+const isAlike = (one: Node, other: Node): boolean =>
+  one.nodeType === other.nodeType && one.nodeName === other.nodeName && keyOf(one) === keyOf(other)
+
+const remove = (node: ChildNode): void => {
+  if (!holdsInput(node)) node.remove()
+}
+
+const copyChildren = (from: Element, to: Element): void => {
+  const wanted = new Set([...to.childNodes].map(keyOf))
+  for (const child of [...from.childNodes]) {
+    const key = keyOf(child)
+    if (key !== undefined && !wanted.has(key)) remove(child)
+  }
+  let at = from.firstChild
+  for (const next of [...to.childNodes]) {
+    let match = at
+    while (match !== null && !isAlike(match, next)) match = match.nextSibling
+    if (match === null) {
+      from.insertBefore(document.importNode(next, true), at)
+      continue
+    }
+    if (match === at) at = at.nextSibling
+    else from.insertBefore(match, at)
+    morph(match, next)
+  }
+  while (at !== null) {
+    const rest = at
+    at = at.nextSibling
+    remove(rest)
+  }
+}
+
+export const morph = (from: Node, to: Node): void => {
+  if (from.isEqualNode(to)) return
+  if (!(from instanceof Element && to instanceof Element)) {
+    from.nodeValue = to.nodeValue
+    return
+  }
+  if (from instanceof HTMLFormElement && isInUse(from)) return
+  copyAttributes(from, to)
+  // The text of a text area is its default value only.
+  copyChildren(from, to)
+}

@@ -1,0 +1,121 @@
+import { HttpServerResponse } from "@effect/platform"
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { type Duration, Effect, Option, Stream } from "effect"
+import { Sessions } from "../../access/Sessions.ts"
+import { AccountEvents, type EventStream } from "../../events/AccountEvents.ts"
+import type { WorkChanges } from "../../events/WorkEvent.ts"
+import { BaseUrl } from "../../http/BaseUrl.ts"
+import { Readiness } from "../../http/Health.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { metrics } from "../../telemetry/Metrics.ts"
+import { sessionTokenIn, visitorOf } from "../Browser.ts"
+import { pageHeaders } from "../Html.ts"
+import { paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { page, queryOf } from "../Visits.ts"
+
+/** How long browsers wait before they open a lost stream again. */
+const reconnectMillis = 3_000
+
+/** Seconds after which a refused stream may be asked for again. */
+const retryAfterSeconds = 30
+
+const refused = (status: 401 | 429 | 503, reason: string) =>
+  HttpServerResponse.text(`${reason}\n`, {
+    status,
+    headers: { ...pageHeaders, ...(status !== 401 && { "retry-after": String(retryAfterSeconds) }) }
+  })
+
+const messageOf = (changes: WorkChanges): string => {
+  metrics.eventMessages.of().add(1)
+  return `event: change\ndata: ${JSON.stringify(changes)}\n\n`
+}
+
+const ended = "event: ended\ndata: {}\n\n"
+
+/** What comes next on a stream: a message, a heartbeat, or its end. */
+type Next = { readonly _tag: "Changed"; readonly changes: WorkChanges } | { readonly _tag: "Quiet" | "Closed" }
+
+/**
+ * The text of a stream. It ends when the session has ended, when the service stops, or when the stream is closed. A comment at
+ * each heartbeat keeps proxies from closing a silent stream.
+ */
+const textOf = (
+  stream: EventStream,
+  {
+    closed,
+    heartbeat,
+    isSessionOpen
+  }: {
+    readonly heartbeat: Duration.DurationInput
+    readonly closed: Effect.Effect<void>
+    readonly isSessionOpen: Effect.Effect<boolean>
+  }
+) => {
+  const next = stream.next.pipe(
+    Effect.map(
+      Option.match({
+        onNone: (): Next => ({ _tag: "Closed" }),
+        onSome: (changes): Next => ({ _tag: "Changed", changes })
+      })
+    ),
+    Effect.raceFirst(Effect.as(closed, { _tag: "Closed" } as const)),
+    Effect.timeoutTo({ duration: heartbeat, onTimeout: (): Next => ({ _tag: "Quiet" }), onSuccess: (given) => given })
+  )
+  return Stream.unfoldEffect(true, (goesOn) =>
+    goesOn
+      ? Effect.flatMap(next, (given): Effect.Effect<Option.Option<readonly [string, boolean]>> => {
+          if (given._tag === "Closed") return Effect.succeedNone
+          if (given._tag === "Changed") return Effect.succeedSome([messageOf(given.changes), true])
+          return Effect.map(isSessionOpen, (isOpen) => Option.some([isOpen ? ": quiet\n\n" : ended, isOpen]))
+        })
+      : Effect.succeedNone
+  )
+}
+
+/** The streams that tell open pages what has changed in their account (server-sent events). */
+export const eventStreams: Surface<AccountEvents | BaseUrl | Readiness | Sessions> = surfaceOf(
+  // The stream answers without a session by itself, and every role may open it.
+  { open: ["GET", paths.events, refuseOnPage, "open"] } as const,
+  Effect.gen(function* () {
+    const baseUrl = yield* BaseUrl
+    const events = yield* AccountEvents
+    const readiness = yield* Readiness
+    const sessions = yield* Sessions
+
+    return {
+      open: page((request) =>
+        Effect.gen(function* () {
+          const token = sessionTokenIn(request, baseUrl)
+          const visitor = yield* visitorOf(sessions, baseUrl, request, false)
+          if (token === undefined || Option.isNone(visitor)) return refused(401, "Sign in first.")
+          if (yield* Effect.isFailure(readiness.check)) return refused(503, "The service is stopping.")
+          const { accountId, sessionHash } = visitor.value
+          const opened = yield* Effect.either(events.open(accountId, sessionHash, queryOf(request).get("state")))
+          if (opened._tag === "Left") {
+            const { max, of } = opened.left
+            return refused(429, `The ${of} has ${max} open streams already: close a page.`)
+          }
+          const stream = opened.right
+          // The browser may leave before the stream is read for the first time.
+          const response = toServerResponse(request)
+          response.once("close", stream.close)
+          if (response.destroyed) stream.close()
+          const isSessionOpen = Effect.catchAllCause(Effect.map(sessions.find(token, false), Option.isSome), () =>
+            Effect.succeed(true)
+          )
+          return HttpServerResponse.stream(
+            Stream.encodeText(
+              Stream.concat(
+                Stream.make(`retry: ${reconnectMillis}\n\n`),
+                textOf(stream, { heartbeat: events.heartbeat, closed: readiness.closed, isSessionOpen })
+              )
+            ),
+            // Proxies must not collect the messages.
+            { contentType: "text/event-stream", headers: { ...pageHeaders, "x-accel-buffering": "no" } }
+          )
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,70 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { isDistributed } from "../database/Distribution.ts"
+import { type Listen, Notifications } from "../database/Notifications.ts"
+import { AccountId } from "../model/Ids.ts"
+import type { WorkKind } from "./WorkEvent.ts"
+
+/** A text for each kind of work that differs when work of the kind has changed. */
+export type WorkState = Readonly<Record<WorkKind, string>>
+
+/** Where changes of work are found. */
+export class AccountEventsRepo extends Context.Tag("catalog/AccountEventsRepo")<
+  AccountEventsRepo,
+  {
+    /**
+     * Undefined: changes are not announced. The workers of a cluster cannot notify the coordinator, and a pooler in transaction
+     * mode keeps no connection that could listen.
+     */
+    readonly listen: Listen | undefined
+    /** Reads the state of an account's work. Undefined: there is no such account. */
+    readonly read: (accountId: AccountId) => Effect.Effect<WorkState | undefined>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    AccountEventsRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const listen = yield* Notifications
+
+      // The newest rows only: they are the ones that pages show. Publishes raise the version of the account.
+      const states = SqlSchema.findAll({
+        Request: AccountId,
+        Result: Schema.Struct({
+          publish: Schema.String,
+          job: Schema.String,
+          import: Schema.String,
+          drop: Schema.String,
+          scan: Schema.String
+        }),
+        execute: (accountId) => sql`
+          SELECT a.version::text AS publish,
+            coalesce((
+              SELECT md5(string_agg(concat_ws(' ', j.id, j.state, j.done, j.waiting_for), ',' ORDER BY j.id))
+              FROM (
+                SELECT o.id, o.state, o.done, o.waiting_for FROM job o
+                WHERE o.account_id = ${accountId} ORDER BY o.created_at DESC LIMIT 100
+              ) j
+            ), '') AS job,
+            coalesce((
+              SELECT md5(string_agg(concat_ws(' ', i.id, i.phase, i.applied, i.step, i.step_done, i.updated_at), ',' ORDER BY i.id))
+              FROM import_run i WHERE i.account_id = ${accountId}
+            ), '') AS import,
+            coalesce((
+              SELECT md5(string_agg(concat_ws(' ', d.id, d.status, d.next_step), ',' ORDER BY d.id))
+              FROM drop d WHERE d.account_id = ${accountId}
+            ), '') AS drop,
+            concat(
+              (SELECT sum(h.run) FROM health_snapshot h WHERE h.account_id = ${accountId}), ' ',
+              (SELECT sum(b.scanned) FROM health_base b WHERE b.account_id = ${accountId})
+            ) AS scan
+          FROM account_state a WHERE a.account_id = ${accountId}`
+      })
+
+      return {
+        listen: (yield* isDistributed) ? undefined : listen,
+        read: (accountId) => Effect.map(Effect.orDie(states(accountId)), ([state]) => state)
+      }
+    })
+  )
+}

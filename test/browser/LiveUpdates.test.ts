@@ -1,0 +1,146 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import type { Page } from "playwright-core"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { aFailure, aMerchant } from "../console/Merchant.ts"
+import { PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+
+/** A window of a signed-in browser. */
+const signedIn = (cookie: string, javaScriptEnabled = true) =>
+  Effect.gen(function* () {
+    const base = yield* BaseUrl
+    const window = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled })
+    const [name = "", value = ""] = cookie.split("=")
+    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
+    return { base, ...window }
+  })
+
+/** Marks the document, so that a reload would be seen. */
+const markDocument = (page: Page) => page.evaluate("window.mark = 'not reloaded'")
+const assertNotReloaded = async (page: Page) => assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")
+
+describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("the progress of a job is shown and read out in place, and what a person does stays", () =>
+      Effect.gen(function* () {
+        const { accountId, actor, cookie } = yield* aMerchant
+        const jobs = yield* Jobs
+        const repo = yield* JobsRepo
+        const begin = (title: string) =>
+          jobs.begin({ kind: "publish_waiting", title, subject: null, input: {}, total: 100 }).pipe(actingAs(actor))
+        const { id } = yield* begin("Publish <all>")
+        const save = (done: number, cursor: number | null) =>
+          Effect.gen(function* () {
+            const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+            yield* repo.save(claimed, { cursor, done, counts: {}, errors: [] }, 0)
+          })
+        const { base, complaints, page } = yield* signedIn(cookie)
+        const said = page.locator("#live-says")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/jobs`)
+          await markDocument(page)
+          await page.getByLabel("Search products").fill("half a word")
+          await page.getByRole("link", { name: "Publish <all>" }).focus()
+        })
+        yield* save(34, 1)
+        yield* Effect.promise(async () => {
+          await page.getByText("34 of 100 entities").waitFor()
+          assert.strictEqual(await page.locator("progress").getAttribute("value"), "34")
+          assert.include(await said.textContent(), "Publish <all>: Running, 30 %.")
+          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Publish <all>")
+          assert.strictEqual(await page.getByLabel("Search products").inputValue(), "half a word")
+        })
+        const second = yield* begin("Another")
+        yield* Effect.promise(async () => {
+          // A new first row: the focus stays on the link that had it.
+          await page.getByRole("link", { name: "Another" }).waitFor()
+          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Publish <all>")
+          await assertNotReloaded(page)
+          await assertAccessible(page, "jobs-live")
+
+          await page.goto(`${base}/jobs/${second.id}`)
+          await markDocument(page)
+          await page.getByRole("button", { name: "Pause" }).focus()
+        })
+        yield* jobs.command("cancel", second.id).pipe(actingAs(actor))
+        yield* Effect.promise(async () => {
+          await page.getByText("Cancelled", { exact: true }).waitFor()
+          // The buttons are gone, and the keyboard goes on from the page.
+          await page.getByRole("button", { name: "Pause" }).waitFor({ state: "detached" })
+          assert.strictEqual(await page.evaluate("document.activeElement.id"), "content")
+          await assertNotReloaded(page)
+        })
+        assert.deepEqual(
+          complaints.filter((text) => !text.includes("favicon")),
+          []
+        )
+      })
+    )
+
+    it.scoped("a publish that fails is shown on the page of the product, and retried there", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { base, page } = yield* signedIn(merchant.cookie)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${merchant.stove}`)
+          await markDocument(page)
+        })
+        yield* aFailure(merchant)
+        yield* Effect.promise(async () => {
+          await page.locator("strong", { hasText: "did not take the last publish." }).waitFor()
+          assert.include(await page.locator("#live-says").textContent(), "Failed.")
+          await assertNotReloaded(page)
+          await assertAccessible(page, "product-failed-live")
+          await page
+            .getByRole("button", { name: /^Retry/ })
+            .first()
+            .click()
+          await page.getByText("is requested and runs in the background").waitFor()
+        })
+      })
+    )
+
+    it.scoped("a window whose session has ended says so and keeps what was typed", () =>
+      Effect.gen(function* () {
+        const { actor, cookie } = yield* aMerchant
+        const jobs = yield* Jobs
+        const { base, page } = yield* signedIn(cookie)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/jobs`)
+          await page.getByLabel("Search products").fill("half a word")
+          await page.context().clearCookies()
+        })
+        yield* jobs
+          .begin({ kind: "publish_waiting", title: "Late", subject: null, input: {}, total: 1 })
+          .pipe(actingAs(actor))
+        yield* Effect.promise(async () => {
+          await page.getByText("Your session has ended. Sign in again to go on: what you typed stays here.").waitFor()
+          assert.strictEqual(await page.getByLabel("Search products").inputValue(), "half a word")
+          await assertAccessible(page, "session-ended-live")
+        })
+      })
+    )
+
+    it.scoped("without JavaScript the page is reloaded", () =>
+      Effect.gen(function* () {
+        const { actor, cookie } = yield* aMerchant
+        const jobs = yield* Jobs
+        const { base, complaints, page } = yield* signedIn(cookie, false)
+        yield* Effect.promise(() => page.goto(`${base}/jobs`))
+        yield* jobs
+          .begin({ kind: "publish_waiting", title: "Quiet", subject: null, input: {}, total: 1 })
+          .pipe(actingAs(actor))
+        yield* Effect.promise(async () => {
+          await page.reload()
+          await page.getByRole("link", { name: "Quiet" }).waitFor()
+        })
+        assert.deepEqual(complaints, [])
+      })
+    )
+  })
+})

@@ -1,0 +1,111 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { RateBudget } from "../../src/budgets/RateBudget.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { AccountEvents, defaultEventTimes, type EventStream, type EventTimes } from "../../src/events/AccountEvents.ts"
+import type { WorkChanges } from "../../src/events/WorkEvent.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import type { AccountId } from "../../src/model/Ids.ts"
+import { actingAs, anAccount } from "../../src/testing/index.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const times: EventTimes = { ...defaultEventTimes, look: "50 millis", collect: "20 millis" }
+
+const servicesOn = (database: (typeof engines)[number]["layer"]) =>
+  AccountEvents.layer({ perAccount: 3, perSession: 2 }, times).pipe(
+    Layer.provideMerge(Services),
+    Layer.provideMerge(RateBudget.layerProcess({ perKey: 120, perAccount: 240 })),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provideMerge(database),
+    Layer.orDie
+  )
+
+const beginJobs = (accountId: AccountId, count: number) =>
+  Effect.flatMap(Jobs, (jobs) =>
+    Effect.forEach(Array.from({ length: count }), () =>
+      jobs.begin({ kind: "publish_waiting", title: "Work", subject: null, input: {}, total: 10 })
+    )
+  ).pipe(actingAs({ _tag: "Cli", accountId }), Effect.orDie)
+
+const nextOf = (stream: EventStream) => Effect.map(stream.next, Option.getOrThrow)
+
+/** The messages until one has this kind. */
+const until = (stream: EventStream, kind: keyof WorkChanges) =>
+  Effect.gen(function* () {
+    const messages: Array<WorkChanges> = []
+    for (;;) {
+      const message = yield* nextOf(stream)
+      messages.push(message)
+      if (message[kind] !== undefined) return messages
+    }
+  })
+
+/** A stream of a page that was rendered just now. */
+const aStream = (accountId: AccountId, session = "one") =>
+  Effect.gen(function* () {
+    const events = yield* AccountEvents
+    return yield* Effect.orDie(events.open(accountId, session, yield* events.stateOf(accountId)))
+  })
+
+for (const { absent, layer, name } of engines)
+  describe.skipIf(absent)(`events of an account, ${name}`, () => {
+    it.scopedLive("tell what changed in the account, once for many changes, and nothing of other accounts", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* anAccount({ name: "Mine" })
+        const { accountId: other } = yield* anAccount({ name: "Theirs" })
+        const mine = yield* aStream(accountId)
+        const theirs = yield* aStream(other)
+        const jobs = yield* beginJobs(accountId, 200)
+        assert.lengthOf(jobs, 200)
+        const seen = yield* until(mine, "job")
+        // What came together is one message.
+        const [row] = yield* (yield* SqlClient.SqlClient)`
+          SELECT count(*)::int AS count FROM job j WHERE j.account_id = ${accountId}`
+        assert.strictEqual(row?.count, 200)
+        assert.isAtMost(seen.length, 100)
+        // The first message of the other account is its own change.
+        const [own] = yield* beginJobs(other, 1)
+        const heard = yield* until(theirs, "job")
+        for (const message of heard) assert.deepEqual(Object.keys(message), ["job"])
+        if (heard[0]?.job !== null) assert.deepEqual(heard, [{ job: [String(own?.id)] }])
+        mine.close()
+        assert.isTrue(Option.isNone(yield* mine.next))
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("are not told before they are visible, and not at all after a rollback", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* anAccount({ name: "Mine" })
+        const stream = yield* aStream(accountId)
+        const transaction = yield* Transaction
+        yield* Effect.ignore(transaction.run(Effect.zipRight(beginJobs(accountId, 1), Effect.fail("no"))))
+        const [kept] = yield* transaction.run(beginJobs(accountId, 1))
+        const message = yield* nextOf(stream)
+        assert.oneOf(JSON.stringify(message), [JSON.stringify({ job: [kept?.id] }), '{"job":null}'])
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("tell a page that was rendered before a change, and refuse too many streams", () =>
+      Effect.gen(function* () {
+        const events = yield* AccountEvents
+        const { accountId } = yield* anAccount({ name: "Mine" })
+        const state = yield* events.stateOf(accountId)
+        yield* beginJobs(accountId, 1)
+        const late = yield* events.open(accountId, "one", state)
+        assert.deepEqual(yield* nextOf(late), { publish: null, import: null, job: null, drop: null, scan: null })
+
+        const second = yield* aStream(accountId)
+        const ofSession = yield* Effect.flip(events.open(accountId, "one", undefined))
+        assert.deepInclude(ofSession, { _tag: "TooManyStreams", of: "session", max: 2 })
+        yield* aStream(accountId, "two")
+        const ofAccount = yield* Effect.flip(events.open(accountId, "two", undefined))
+        assert.deepInclude(ofAccount, { _tag: "TooManyStreams", of: "account", max: 3 })
+        second.close()
+        second.close()
+        yield* aStream(accountId, "two")
+        yield* Effect.flip(events.open(accountId, "three", undefined))
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+  })
