@@ -30,6 +30,7 @@ import {
   type StructureRules
 } from "./Health.ts"
 import { HealthRepo, type IssueRows, type ScanProgress } from "./HealthRepo.ts"
+import { type DayScore, trendOf } from "./HealthTrend.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
 import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
@@ -87,6 +88,8 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     readonly countIssues: (
       query: Omit<IssuesQuery, "page" | "page_size" | "field">
     ) => Effect.Effect<number, NotFound, CurrentActor>
+    /** The overall score at the end of each day on which a dimension was scanned, oldest first, for 400 days. */
+    readonly trend: Effect.Effect<ReadonlyArray<DayScore>, never, CurrentActor>
     readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
     /**
      * Replaces the rules; the next scan uses them. ValidationFailed: a key is not an attribute of its kind, or is listed
@@ -175,6 +178,10 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const accountId = yield* mustBeLinked(store_id)
           return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
         }),
+        trend: Effect.map(
+          Effect.flatMap(CurrentActor, ({ accountId }) => repo.days(accountId)),
+          trendOf
+        ),
         unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
         forget: repo.tidyAll,
         rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),

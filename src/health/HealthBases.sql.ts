@@ -72,7 +72,7 @@ export const makeHealthBases = (sql: SqlClient) => {
       ORDER BY b.base DESC LIMIT 1`
   })
 
-  /** Begins a base without rows. Every later change has a note with a newer version. */
+  /** Inserts a base without rows. A change after it has a note with a newer version, so no change is missed. */
   const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
     sql`
       INSERT INTO health_base (account_id, base, dimension, scope, version, reached, fingerprint, stores, population, counts,

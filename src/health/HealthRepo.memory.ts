@@ -13,6 +13,7 @@ import { defaultRules, dimensionOf, HealthDimension, type HealthIssue, type Heal
 import type { Finding, ScannedCatalog } from "./HealthFindings.memory.ts"
 import { HealthRepo, type IssueFilter } from "./HealthRepo.ts"
 import { type ScannedSnapshot, scan } from "./HealthScan.memory.ts"
+import { type DayNumbers, type HealthDay, keptDays } from "./HealthTrend.ts"
 
 /** The last scan of the account or of a store. */
 export interface MemorySnapshot extends ScannedSnapshot {
@@ -25,6 +26,7 @@ export interface MemoryHealth {
   /** null: the default rules. */
   readonly rules: HealthRules | null
   readonly snapshots: ReadonlyArray<MemorySnapshot>
+  readonly days: ReadonlyArray<HealthDay>
 }
 
 declare module "../database/MemoryStore.memory.ts" {
@@ -33,7 +35,7 @@ declare module "../database/MemoryStore.memory.ts" {
   }
 }
 
-export const emptyHealth: Pick<MemorySlices, "health"> = { health: { rules: null, snapshots: [] } }
+export const emptyHealth: Pick<MemorySlices, "health"> = { health: { rules: null, snapshots: [], days: [] } }
 
 /** In-memory repository. It passes the same contract suite as `layer`. */
 export const layerHealthRepoMemory = Layer.effect(
@@ -94,7 +96,10 @@ export const layerHealthRepoMemory = Layer.effect(
                 (snapshot) => snapshot.dimension !== dimension || (storeId !== null && snapshot.storeId !== storeId)
               ),
               ...written
-            ]
+            ],
+            days: written
+              .filter((snapshot) => snapshot.storeId === null)
+              .reduce((days, { result }) => keepDay(days, dimension, scannedAt, result), health.days)
           }))
           return { run, scanned: account.entities.size, entities: account.entities.size }
         }),
@@ -111,6 +116,12 @@ export const layerHealthRepoMemory = Layer.effect(
                 return snapshot === undefined ? [] : [[dimension, textOf(snapshot)]]
               })
             )
+        ),
+      days: (accountId) =>
+        Effect.map(accountOf(accountId), ({ health }) =>
+          [...health.days].sort((one, other) =>
+            `${one.day} ${one.dimension}` < `${other.day} ${other.dimension}` ? -1 : 1
+          )
         ),
       issues: (accountId, { fields, page, pageSize, ...filter }) =>
         Effect.map(
@@ -146,6 +157,19 @@ export const layerHealthRepoMemory = Layer.effect(
     }
   })
 )
+
+/** Replaces the numbers of today, and removes those that are no longer kept. */
+const keepDay = (
+  days: ReadonlyArray<HealthDay>,
+  dimension: HealthDimension,
+  at: Timestamp,
+  { affected, checked }: DayNumbers
+): ReadonlyArray<HealthDay> => {
+  const day = at.slice(0, 10)
+  const oldest = new Date(Date.parse(day) - keptDays * 86_400_000).toISOString().slice(0, 10)
+  const others = days.filter((each) => each.dimension !== dimension || (each.day !== day && each.day >= oldest))
+  return [...others, { dimension, day, checked, affected }]
+}
 
 const textOf = ({ asOfVersion, dimension, result, scannedAt }: MemorySnapshot): string =>
   JSON.stringify({ dimension, scanned: true, result, scanned_at: scannedAt, as_of_version: asOfVersion })

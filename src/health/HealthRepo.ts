@@ -8,7 +8,8 @@ import { makeTidyScans, makeUnfinished } from "./HealthBases.sql.ts"
 import { makeHealthIssues } from "./HealthIssues.sql.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
 import { makeScan, type ScanSizes } from "./HealthScanWrites.ts"
-import { makeForgetting, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
+import { makeForgetting, makeHealthDays, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
+import type { HealthDay } from "./HealthTrend.ts"
 
 /** A page of a section's rows. */
 export interface IssueQuery {
@@ -91,6 +92,8 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       accountId: AccountId,
       storeId: StoreId | null
     ) => Effect.Effect<ReadonlyMap<HealthDimension, string>>
+    /** The account's numbers of the last 400 days, by day. */
+    readonly days: (accountId: AccountId) => Effect.Effect<ReadonlyArray<HealthDay>>
     /** None: the section was never scanned. */
     readonly issues: (accountId: AccountId, query: IssueQuery) => Effect.Effect<Option.Option<IssueRows>>
     /** Number of rows on all pages of `issues`; also 0 if the section was never scanned. */
@@ -116,6 +119,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       HealthRepo,
       Effect.map(Effect.all([SqlClient.SqlClient, isDistributed]), ([sql, onCluster]) => ({
         ...makeHealthSnapshots(sql),
+        ...makeHealthDays(sql),
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),

@@ -6,7 +6,7 @@ import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { KeyRules } from "../model/KeyRules.ts"
-import { Platform } from "../model/Store.ts"
+import { PlatformName } from "../model/Store.ts"
 import { HealthDimension, HealthRules, isPerStore, sectionsOf } from "./Health.ts"
 import { unusedOnNoStore } from "./HealthScan.ts"
 import { makeHealthScans } from "./HealthScans.ts"
@@ -17,7 +17,7 @@ import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 export const LinkedStore = Schema.Struct({
   id: StoreId,
   domain: Schema.String,
-  platform: Platform,
+  platform: PlatformName,
   locales: Schema.Array(Schema.String),
   language: Schema.String,
   currency: Schema.String

@@ -122,9 +122,7 @@ export const makeScan = (
     const storeIds = base.stores.map(({ id }) => id)
     const results = scopesOf(scan.dimension, scan.storeId, storeIds).map((scope) => ({
       storeId: scope,
-      result: JSON.stringify(
-        resultOf(scan.dimension, countsOf(scan, rules, scope, base), scope === null ? storeIds : [scope], rules)
-      )
+      result: resultOf(scan.dimension, countsOf(scan, rules, scope, base), scope === null ? storeIds : [scope], rules)
     }))
     return replaceSnapshots({ ...scan, run, base: base.base, asOfVersion: base.version, results })
   }

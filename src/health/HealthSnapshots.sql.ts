@@ -3,8 +3,9 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
-import { HealthDimension } from "./Health.ts"
+import { HealthDimension, type HealthResult } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
+import { type DayNumbers, HealthDay, keptDays } from "./HealthTrend.ts"
 
 type Repo = Context.Tag.Service<HealthRepo>
 
@@ -77,6 +78,19 @@ export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "sna
   }
 }
 
+/** Reads the numbers of past days. */
+export const makeHealthDays = (sql: SqlClient): Pick<Repo, "days"> => {
+  const read = SqlSchema.findAll({
+    Request: AccountId,
+    Result: HealthDay,
+    execute: (accountId) => sql`
+      SELECT d.dimension, d.day::text AS day, d.checked, d.affected FROM health_day d
+      WHERE d.account_id = ${accountId}
+      ORDER BY d.day, d.dimension`
+  })
+  return { days: (accountId) => orDie(read(accountId)) }
+}
+
 /** The snapshots that a scan writes. `storeId` null: all snapshots of the dimension. */
 export interface NewSnapshots {
   readonly accountId: AccountId
@@ -86,15 +100,32 @@ export interface NewSnapshots {
   /** The base that contains the rows. */
   readonly base: number
   readonly asOfVersion: number
-  /** `result` is JSON text. */
-  readonly results: ReadonlyArray<{ readonly storeId: StoreId | null; readonly result: string }>
+  readonly results: ReadonlyArray<{ readonly storeId: StoreId | null; readonly result: HealthResult }>
 }
 
+/** Saves the numbers of today, and deletes those that are no longer kept. */
+const makeKeepDay = (sql: SqlClient) => (accountId: AccountId, dimension: HealthDimension, numbers: DayNumbers) =>
+  Effect.zipRight(
+    sql`
+      INSERT INTO health_day (account_id, dimension, day, checked, affected)
+      SELECT a.account_id, ${dimension}, (SELECT (app_now() AT TIME ZONE 'UTC')::date),
+             ${numbers.checked}::integer, ${numbers.affected}::integer
+      FROM account_state a WHERE a.account_id = ${accountId}
+      ON CONFLICT (account_id, dimension, day) DO UPDATE
+      SET checked = excluded.checked, affected = excluded.affected`,
+    sql`
+      DELETE FROM health_day d
+      WHERE d.account_id = ${accountId} AND d.dimension = ${dimension}
+        AND d.day < (app_now() AT TIME ZONE 'UTC')::date - ${sql.literal(String(keptDays))}`
+  )
+
 /** Replaces the snapshots of a dimension, all of them or those of one store. */
-export const makeReplaceSnapshots =
-  (sql: SqlClient) =>
-  ({ accountId, asOfVersion, base, dimension, results, run, storeId }: NewSnapshots) =>
+export const makeReplaceSnapshots = (sql: SqlClient) => {
+  const keepDay = makeKeepDay(sql)
+  return ({ accountId, asOfVersion, base, dimension, results, run, storeId }: NewSnapshots) =>
     Effect.gen(function* () {
+      // As text, because its keys keep their order.
+      const texts = results.map(({ result, storeId }) => ({ storeId, result: JSON.stringify(result) }))
       yield* sql`
         DELETE FROM health_snapshot
         WHERE account_id = ${accountId} AND dimension = ${dimension}
@@ -105,9 +136,12 @@ export const makeReplaceSnapshots =
                -- A subquery runs once: all snapshots of a scan have the same time.
                (SELECT app_now()), r.result::json
         FROM account_state a
-        CROSS JOIN jsonb_to_recordset(${JSON.stringify(results)}::jsonb) AS r ("storeId" uuid, result text)
+        CROSS JOIN jsonb_to_recordset(${JSON.stringify(texts)}::jsonb) AS r ("storeId" uuid, result text)
         WHERE a.account_id = ${accountId}`
+      const ofAccount = results.find((each) => each.storeId === null)
+      if (ofAccount !== undefined) yield* keepDay(accountId, dimension, ofAccount.result)
     })
+}
 
 /** After either of these, every scan of the account is a full one. */
 export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {

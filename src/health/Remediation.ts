@@ -13,6 +13,7 @@ import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { HealthRepo } from "./HealthRepo.ts"
 import {
+  type BasedOn,
   decideFills,
   decideReconciles,
   type FillOperation,
@@ -44,18 +45,23 @@ export interface Reconciled {
 export class Remediation extends Context.Tag("catalog/Remediation")<
   Remediation,
   {
-    /** Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. */
+    /**
+     * Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. `basedOn`: an operation on an entity
+     * whose draft has another revision fails.
+     */
     readonly fill: (
       kind: EntityKind,
-      operations: ReadonlyArray<FillOperation>
+      operations: ReadonlyArray<FillOperation>,
+      basedOn?: BasedOn
     ) => Effect.Effect<Filled, PimLocked, CurrentActor>
     /**
      * Gives a field the same value on all stores of one language or currency that have different values. At most 500
-     * operations, all on one kind.
+     * operations, all on one kind. `basedOn` as for `fill`.
      */
     readonly reconcile: (
       kind: EntityKind,
-      operations: ReadonlyArray<ReconcileOperation>
+      operations: ReadonlyArray<ReconcileOperation>,
+      basedOn?: BasedOn
     ) => Effect.Effect<Reconciled, PimLocked, CurrentActor>
   }
 >() {
@@ -106,12 +112,12 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
         })
 
       return {
-        fill: Effect.fn("Remediation.fill")((kind, operations) =>
+        fill: Effect.fn("Remediation.fill")((kind, operations, basedOn) =>
           Effect.map(
             carryOut(
               kind,
               operations,
-              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules))
+              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules, basedOn))
             ),
             (results) => ({
               filled: results.filter(({ filled }) => filled).length,
@@ -119,14 +125,14 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
             })
           )
         ),
-        reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
+        reconcile: Effect.fn("Remediation.reconcile")((kind, operations, basedOn) =>
           Effect.map(
             carryOut(
               kind,
               operations,
               Effect.map(
                 comparison,
-                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared)
+                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared, basedOn)
               )
             ),
             (results) => ({

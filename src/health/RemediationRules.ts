@@ -107,6 +107,20 @@ export interface Remedy<Result> {
   readonly results: ReadonlyArray<Result>
 }
 
+/** The draft revisions that operations are based on. An entity without one is written whatever its revision is. */
+export type BasedOn = ReadonlyMap<EntityId, number>
+
+const basedOnNothing: BasedOn = new Map()
+
+/** Undefined: the draft still has the revision that the operation is based on. */
+const changedMeanwhile = (id: EntityId, basedOn: BasedOn, { revisions }: Locked): OperationError | undefined => {
+  const current = revisions.get(id)
+  const expected = basedOn.get(id)
+  return expected === undefined || expected === current
+    ? undefined
+    : misfit("draft_revision", `the draft was changed meanwhile: its revision is ${current}, not ${expected}`)
+}
+
 const absent: OperationError = { code: "not_found", message: "No such record." }
 const misfit = (path: string, message: string): OperationError => ({
   code: "validation_failed",
@@ -183,7 +197,7 @@ class Working {
  * ones.
  */
 export const decideFills =
-  (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules) =>
+  (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules, basedOn = basedOnNothing) =>
   (locked: Locked): Remedy<FillResult> => {
     const working = new Working(kind, rules, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
@@ -199,6 +213,8 @@ export const decideFills =
       const current =
         version === undefined ? valueOf(aggregate.attributes, field) : effectiveValue(aggregate, version, field)
       if (!isEmptyValue(type, current)) return { ...target, ok: true, filled: false }
+      const changed = changedMeanwhile(entity_id, basedOn, locked)
+      if (changed !== undefined) return failed(changed)
       if (version === undefined) working.writeCanonical(aggregate, field, value)
       else working.write(aggregate, version, field, value)
       return { ...target, ok: true, filled: true }
@@ -231,7 +247,13 @@ const severalGroups = (by: ComparedBy) =>
  * is removed. An operation sees the changes of earlier ones.
  */
 export const decideReconciles =
-  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, rules: KeyRules, comparison: Comparison) =>
+  (
+    kind: EntityKind,
+    operations: ReadonlyArray<ReconcileOperation>,
+    rules: KeyRules,
+    comparison: Comparison,
+    basedOn = basedOnNothing
+  ) =>
   (locked: Locked): Remedy<ReconcileResult> => {
     const working = new Working(kind, rules, locked)
     const results = operations.map((operation): ReconcileResult => {
@@ -247,6 +269,8 @@ export const decideReconciles =
         patched_store_ids: [],
         error
       })
+      const changed = changedMeanwhile(entity_id, basedOn, locked)
+      if (aggregate !== undefined && changed !== undefined) return failed(changed)
       const named = store_id ?? winner_store_id
       const version = aggregate?.versions.find(({ storeId }) => storeId === named)
       if (aggregate === undefined || (named !== undefined && version === undefined)) return failed(absent)

@@ -66,3 +66,69 @@ export const Chart = ({
     </table>
   )
 }
+
+/** Days that a trend shows. */
+export const trendDays = 90
+const dayMillis = 86_400_000
+
+/** The last scores by day as a line, and as a table. `points`: oldest first; the line is flat between two points. */
+export const Trend = ({
+  name,
+  points
+}: {
+  readonly name: string
+  readonly points: ReadonlyArray<{ readonly day: string; readonly score: number }>
+}) => {
+  const [first, ...others] = points.slice(-trendDays)
+  const last = others.at(-1)
+  if (first === undefined || last === undefined)
+    return <p class="quiet">The trend is drawn from the second day with a scan on.</p>
+  const begin = Date.parse(first.day)
+  const length = Math.max(1, (Date.parse(last.day) - begin) / dayMillis)
+  const place = ({ day, score }: { readonly day: string; readonly score: number }) =>
+    `${Math.round((1_000 * (Date.parse(day) - begin)) / dayMillis / length) / 10},${100 - score}`
+  const difference = last.score - first.score
+  return (
+    <figure class="trend">
+      <svg
+        class="trend"
+        viewBox="0 -4 100 108"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${name}: ${first.score} on ${first.day}, ${last.score} on ${last.day}`}
+      >
+        <path class="rail" d="M0 0H100M0 50H100M0 100H100" />
+        <polyline class="line" points={[first, ...others].map(place).join(" ")} />
+      </svg>
+      <figcaption>
+        <time dateTime={first.day}>{first.day}</time>
+        <span>
+          {difference === 0
+            ? "No change"
+            : `${Math.abs(difference)} ${Math.abs(difference) === 1 ? "point" : "points"} ${difference > 0 ? "up" : "down"}`}
+        </span>
+        <time dateTime={last.day}>{last.day}</time>
+      </figcaption>
+      <details>
+        <summary>By day</summary>
+        <table class="chart">
+          <caption class="spoken">{name} by day</caption>
+          <thead class="spoken">
+            <tr>
+              <th scope="col">Day</th>
+              <th scope="col">Score</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[first, ...others].reverse().map(({ day, score }) => (
+              <tr key={day}>
+                <th scope="row">{day}</th>
+                <td class="number">{score}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  )
+}

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
-import { HealthParams, IssuesParams, ScanRequest } from "../../api/DataHealth.ts"
+import { HealthParams, ScanRequest } from "../../api/DataHealth.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
-import { HealthDimension, HealthOverview, type HealthSnapshot } from "../../health/Health.ts"
+import { HealthDimension, HealthOverview } from "../../health/Health.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -11,16 +11,11 @@ import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { everyDimension, HealthPage, type Scanned } from "./HealthPage.tsx"
-import { IssuesPage } from "./IssuesPage.tsx"
 
 const routes = {
-  show: ["GET", paths.health, refuseOnPage],
-  scan: ["POST", paths.scanHealth, refuseOnPage, "scan"],
-  issues: ["GET", paths.healthIssues, refuseOnPage]
+  show: ["GET", paths.health, refuseOnPage, "view"],
+  scan: ["POST", paths.scanHealth, refuseOnPage, "edit", "scan"]
 } as const
-
-/** Number of issues on a page. */
-const pageSize = 25
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
@@ -37,12 +32,7 @@ const afterScan = (scanned: Scanned, storeId: StoreId | undefined) => {
   return seeOther(`${paths.health}?${query}${scanned === everyDimension ? "" : `#${scanned}`}`)
 }
 
-const localesOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
-  snapshots.flatMap((snapshot) =>
-    snapshot.scanned && "by_locale" in snapshot.result ? snapshot.result.by_locale.map(({ locale }) => locale) : []
-  )
-
-/** Data health of an account: the results of scans, the form that starts a scan, and the lists of issues. */
+/** Data health of an account: the results of scans, and the form that starts a scan. */
 export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -69,6 +59,7 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
               storeId={storeId}
               snapshots={snapshots}
               scanned={scannedOf(query)}
+              trend={yield* dataHealth.trend}
             />
           )
         })
@@ -84,33 +75,6 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
           const { dimension, store_id } = yield* decoded(ScanRequest, ["dimension", "store_id"], form)
           yield* dataHealth.scan(dimension, store_id)
           return afterScan(dimension, store_id)
-        })
-      ),
-      issues: asVisitor((visitor, request) =>
-        Effect.gen(function* () {
-          const { locale, page, section, store_id } = yield* decoded(
-            IssuesParams,
-            ["section", "page", "store_id", "locale"],
-            queryOf(request)
-          )
-          const found = yield* dataHealth.issues({ section, page, page_size: pageSize, store_id, locale })
-          const rows = yield* dataHealth.countIssues({ section, store_id, locale })
-          const snapshots = yield* snapshotsOf(store_id)
-          const linked = yield* stores.list
-          // The selected language stays in the list even if it has no issues.
-          const locales = new Set([...localesOf(snapshots), ...(locale === undefined ? [] : [locale])])
-          return html(
-            <IssuesPage
-              visitor={visitor}
-              stores={linked}
-              locales={[...locales]}
-              filters={{ storeId: store_id, locale }}
-              page={found}
-              rows={rows}
-              // The number of rows and the page are read separately, and a scan can end between both reads.
-              last={Math.max(Math.ceil(rows / pageSize), found.has_next ? page + 1 : 1)}
-            />
-          )
         })
       )
     }

@@ -1,4 +1,11 @@
-import { type HealthDimension, type HealthResult, type HealthSnapshot, isPerStore } from "../../health/Health.ts"
+import {
+  type HealthDimension,
+  type HealthResult,
+  type HealthSection,
+  type HealthSnapshot,
+  isPerStore
+} from "../../health/Health.ts"
+import { type DayScore, overallScore } from "../../health/HealthTrend.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -6,8 +13,9 @@ import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { counted } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { Key, StoreName } from "../Wording.tsx"
-import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
+import { Bar, Chart, grouped, type Line, type Tone, Trend } from "./Chart.tsx"
 import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
 
 /** The form value that selects all dimensions. */
@@ -110,12 +118,37 @@ const Numbers = ({
           dimension={name}
           lines={by_field.map(({ affected, field }) => ({
             key: field,
-            label: <Field field={field} />,
+            label: <FieldLink dimension={dimension} field={field} storeId={shownStore} />,
             value: affected
           }))}
         />
       )}
     </>
+  )
+}
+
+/** The section whose rows a bar by field leads to. The other dimensions have several sections with fields. */
+const sectionOfFields: Readonly<Partial<Record<HealthDimension, HealthSection>>> = {
+  completeness: "completeness-required",
+  divergence: "divergence"
+}
+
+const FieldLink = ({
+  dimension,
+  field,
+  storeId
+}: {
+  readonly dimension: HealthDimension
+  readonly field: string
+  readonly storeId: StoreId | undefined
+}) => {
+  const section = sectionOfFields[dimension]
+  return section === undefined ? (
+    <Field field={field} />
+  ) : (
+    <a href={issuesPath(section, { storeId, field })}>
+      <Field field={field} />
+    </a>
   )
 }
 
@@ -155,18 +188,49 @@ const Card = ({
       ) : (
         <p>Not scanned yet.</p>
       )}
-      <form method="post" action={paths.scanHealth} class="line">
-        <HiddenFields csrf={visitor.csrf} />
-        <input type="hidden" name="dimension" value={dimension} />
-        {isPerStore(dimension) ? (
-          <StoreChoice stores={stores} chosen={storeId} label="Stores to scan" />
-        ) : (
-          <span class="quiet">All stores are scanned together.</span>
-        )}
-        <button type="submit" class="plain" aria-label={`Scan ${name}`}>
-          Scan
-        </button>
-      </form>
+      <Allowed to="edit">
+        <form method="post" action={paths.scanHealth} class="line">
+          <HiddenFields csrf={visitor.csrf} />
+          <input type="hidden" name="dimension" value={dimension} />
+          {isPerStore(dimension) ? (
+            <StoreChoice stores={stores} chosen={storeId} label="Stores to scan" />
+          ) : (
+            <span class="quiet">All stores are scanned together.</span>
+          )}
+          <button type="submit" class="plain" aria-label={`Scan ${name}`}>
+            Scan
+          </button>
+        </form>
+      </Allowed>
+    </section>
+  )
+}
+
+/** The overall score, and how it developed. `trend`: oldest first. */
+const Overall = ({
+  snapshots,
+  trend
+}: {
+  readonly snapshots: ReadonlyArray<HealthSnapshot>
+  readonly trend: ReadonlyArray<DayScore>
+}) => {
+  const score = overallScore(
+    new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : [])))
+  )
+  return score === undefined ? null : (
+    <section class="sheet overall" aria-labelledby="overall">
+      <div>
+        <h2 id="overall">Overall</h2>
+        <p class="score">
+          <strong>{score}</strong> of 100
+        </p>
+        <Bar share={score / 100} tone={toneOf(score)} says={`Overall score: ${score} of 100`} />
+        <p class="quiet">
+          The average of the scores below, without Sync: a repair is a draft, and would lower Sync until it is
+          published.
+        </p>
+      </div>
+      <Trend name="Overall score" points={trend} />
     </section>
   )
 }
@@ -177,6 +241,7 @@ export const HealthPage = ({
   snapshots,
   storeId,
   stores,
+  trend,
   visitor
 }: {
   readonly visitor: Visitor
@@ -184,10 +249,11 @@ export const HealthPage = ({
   readonly storeId: StoreId | undefined
   readonly snapshots: ReadonlyArray<HealthSnapshot>
   readonly scanned: Scanned | undefined
+  readonly trend: ReadonlyArray<DayScore>
 }) => (
   <Frame title="Data health" visitor={visitor} current={paths.health}>
     {scanned === everyDimension && <Note>Everything was scanned just now.</Note>}
-    <p>Results of the last scan of each dimension. A scan runs only when you start it.</p>
+    <p>Results of the last scan of each dimension.</p>
     <div class="above">
       <form method="get" action={paths.health} class="line">
         <StoreChoice stores={stores} chosen={storeId} label="Stores to show" />
@@ -195,12 +261,15 @@ export const HealthPage = ({
           Show
         </button>
       </form>
-      <form method="post" action={paths.scanHealth} class="line">
-        <HiddenFields csrf={visitor.csrf} />
-        <input type="hidden" name="dimension" value={everyDimension} />
-        <button type="submit">Scan everything</button>
-      </form>
+      <Allowed to="edit">
+        <form method="post" action={paths.scanHealth} class="line">
+          <HiddenFields csrf={visitor.csrf} />
+          <input type="hidden" name="dimension" value={everyDimension} />
+          <button type="submit">Scan everything</button>
+        </form>
+      </Allowed>
     </div>
+    {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
     <div class="cards">
       {snapshots.map((snapshot) => (
         <Card

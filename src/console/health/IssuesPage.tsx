@@ -8,20 +8,26 @@ import {
 } from "../../health/Health.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
-import type { Visitor } from "../Browser.ts"
-import { Frame, Time } from "../Frame.tsx"
+import { fieldName } from "../entities/FieldNames.ts"
+import { Frame, Refusal, Time } from "../Frame.tsx"
 import { counted, EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { type Row, Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { EntityName, Key, ShortValue, StoreName, Text } from "../Wording.tsx"
 import { grouped } from "./Chart.tsx"
 import { Field } from "./HealthPage.tsx"
 import { dimensionWords, reasonWords, sectionWords } from "./HealthWords.ts"
+import type { RepairContent } from "./RepairContent.ts"
+import type { EqualRow, FillRow } from "./RepairRows.ts"
+import type { Outcome } from "./Repairs.ts"
+import { EqualTable, FillTable, OutcomeOf, RetryTable } from "./RepairTables.tsx"
 
 export interface IssueFilters {
   readonly storeId: StoreId | undefined
   readonly locale: string | undefined
+  readonly field: string | undefined
 }
 
 const Fields = ({ issue }: { readonly issue: HealthIssue }) => (
@@ -70,6 +76,17 @@ const Filters = ({
       </select>
     </label>
     <StoreChoice stores={stores} chosen={filters.storeId} />
+    {filters.field !== undefined && (
+      <label>
+        Field
+        <select name="field">
+          <option value="">All fields</option>
+          <option value={filters.field} selected>
+            {fieldName(filters.field)}
+          </option>
+        </select>
+      </label>
+    )}
     {dimensionOf(page.section) === "translations" && (
       <label>
         Language
@@ -111,14 +128,15 @@ const Pages = ({
         </>
       )}
       <span>
-        Page {grouped(number)} of {grouped(last)}
+        Page {grouped(number)}
+        {filters.field === undefined && ` of ${grouped(last)}`}
       </span>
       {number < last && (
         <>
           <a href={to(number + 1)} rel="next">
             Next page
           </a>
-          <a href={to(last)}>Last page</a>
+          {filters.field === undefined && <a href={to(last)}>Last page</a>}
         </>
       )}
     </nav>
@@ -186,32 +204,96 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
     }
   })
 
-/** `rows`: number of issues on all pages; `last`: number of the last page; `locales`: choices in translation sections. */
-export const IssuesPage = ({
-  filters,
-  last,
-  locales,
-  page,
-  rows,
-  stores,
-  visitor
-}: {
-  readonly visitor: Visitor
-  readonly stores: ReadonlyArray<Store>
-  readonly locales: ReadonlyArray<string>
-  readonly filters: IssueFilters
-  readonly page: HealthIssuePage
-  readonly rows: number
-  readonly last: number
-}) => {
+/** The issues of a page, without a form. */
+const Listed = ({ content, last }: { readonly content: IssuesContent; readonly last: number }) => {
+  const { page, stores } = content
   const { name, wrong } = sectionWords[page.section]
+  const hasLocales = dimensionOf(page.section) === "translations"
+  return (
+    <Table
+      name={`${name}, page ${page.page} of ${last}`}
+      {...(page.section === "structure-duplicate-sku"
+        ? { columns: ["SKU", "Variants", "Stores"], rows: duplicateRows(page.data, stores) }
+        : {
+            columns: ["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"],
+            rows: page.data.map((issue) => ({
+              key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
+              cells: [
+                <IssueEntity issue={issue} />,
+                <StoreName id={issue.store_id} stores={stores} />,
+                ...(hasLocales ? [issue.locale ?? ""] : []),
+                <Fields issue={issue} />,
+                wordsOf(issue, wrong)
+              ]
+            }))
+          })}
+    />
+  )
+}
+
+/** The issues of a page, as a form where they can be repaired. */
+const Issues = ({ content, last }: { readonly content: IssuesContent; readonly last: number }) => {
+  const { page, repair } = content
+  const listed = <Listed content={content} last={last} />
+  switch (repair._tag) {
+    case "Fill":
+      return (
+        <Allowed to="edit" otherwise={listed}>
+          <FillTable content={content} rows={repair.rows} />
+        </Allowed>
+      )
+    case "Equal":
+      return (
+        <Allowed to="edit" otherwise={listed}>
+          <EqualTable content={content} rows={repair.rows} />
+        </Allowed>
+      )
+    case "Retry":
+      return (
+        <Allowed to="publish" otherwise={listed}>
+          <RetryTable content={content} />
+        </Allowed>
+      )
+    case "Repaired":
+      return (
+        <p>
+          {page.data.length === 1 ? "The issue" : `All ${page.data.length} issues`} of this page{" "}
+          {page.data.length === 1 ? "was" : "were"} repaired since the scan. <a href={paths.health}>Scan again</a>
+        </p>
+      )
+    case "None":
+      return listed
+  }
+}
+
+/** How the rows of a page are repaired. `Repaired`: none of them is an issue any more. */
+export type Repair =
+  | { readonly _tag: "Fill"; readonly rows: ReadonlyArray<FillRow> }
+  | { readonly _tag: "Equal"; readonly rows: ReadonlyArray<EqualRow> }
+  | { readonly _tag: "Retry" | "Repaired" | "None" }
+
+/** `outcome`: of the last form; `refusal`: why it was not understood; `locales`: choices in translation sections. */
+export interface IssuesContent extends RepairContent {
+  readonly repair: Repair
+  readonly outcome: Outcome | undefined
+  readonly refusal: string | undefined
+  readonly locales: ReadonlyArray<string>
+  /** Number of the last page. */
+  readonly last: number
+}
+
+export const IssuesPage = (content: IssuesContent) => {
+  const { filters, last, locales, outcome, page, refusal, rows, stores, visitor } = content
+  const { name } = sectionWords[page.section]
   const dimension = dimensionOf(page.section)
-  const hasLocales = dimension === "translations"
+  const ofEach = `one for each entity and store${dimension === "translations" ? " and language" : ""}`
   return (
     <Frame title={name} visitor={visitor} current={paths.health}>
       <nav class="trail" aria-label="Trail">
         <a href={`${paths.health}#${dimension}`}>Data health: {dimensionWords[dimension].name}</a>
       </nav>
+      <Refusal text={refusal} />
+      {outcome !== undefined && <OutcomeOf outcome={outcome} />}
       <Filters page={page} filters={filters} stores={stores} locales={locales} />
       {page.scanned_at === undefined ? (
         <p>
@@ -220,32 +302,12 @@ export const IssuesPage = ({
       ) : (
         <>
           <p>
-            {rows === 0
-              ? "There are no issues"
-              : `${counted(rows, "issue")}, one for each entity and store${hasLocales ? " and language" : ""}`}
+            {rows === 0 ? "There are no issues" : `${counted(rows, "issue")}, ${ofEach}`}
+            {filters.field !== undefined && `, of all fields; here those of ${fieldName(filters.field)}`}
             {", as of the scan at "}
             <Time at={page.scanned_at} />.
           </p>
-          {page.data.length > 0 && (
-            <Table
-              name={`${name}, page ${page.page} of ${last}`}
-              {...(page.section === "structure-duplicate-sku"
-                ? { columns: ["SKU", "Variants", "Stores"], rows: duplicateRows(page.data, stores) }
-                : {
-                    columns: ["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"],
-                    rows: page.data.map((issue) => ({
-                      key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
-                      cells: [
-                        <IssueEntity issue={issue} />,
-                        <StoreName id={issue.store_id} stores={stores} />,
-                        ...(hasLocales ? [issue.locale ?? ""] : []),
-                        <Fields issue={issue} />,
-                        wordsOf(issue, wrong)
-                      ]
-                    }))
-                  })}
-            />
-          )}
+          {page.data.length > 0 && <Issues content={content} last={last} />}
           {rows > 0 && page.data.length === 0 && <p>There are no more issues.</p>}
           {rows > 0 && <Pages page={page} filters={filters} last={last} />}
         </>

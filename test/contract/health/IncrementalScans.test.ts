@@ -17,7 +17,7 @@ import { MirrorRepo } from "../../../src/storedata/MirrorRepo.ts"
 import { StoresRepo } from "../../../src/stores/StoresRepo.ts"
 import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../../../src/testing/index.ts"
 import { Dice, report, seed } from "../../faults/Dice.ts"
-import { engines } from "../../support/TestDatabase.ts"
+import { featureEngines } from "../../support/TestDatabase.ts"
 import { amount } from "../../support/Volume.ts"
 import { uuidsOf } from "../sidebyside/Sides.ts"
 import { definitionOf, type History, history, locales, type Step, World } from "./Catalogs.ts"
@@ -339,7 +339,7 @@ const planted = {
 
 type Planted = (typeof planted)[keyof typeof planted]
 
-const servicesOn = (database: (typeof engines)[number]["layer"], plant?: Planted) => {
+const servicesOn = (database: (typeof featureEngines)[number]["layer"], plant?: Planted) => {
   // A few entities a step and rows a block, so that small catalogs have many of both.
   const health = HealthRepo.layerOf({ entitiesPerStep: 23, rowsPerBlock: 3 }).pipe(
     Layer.provideMerge(RepositoriesOnDatabase)
@@ -352,7 +352,7 @@ const servicesOn = (database: (typeof engines)[number]["layer"], plant?: Planted
 }
 
 describe("incremental scans", () => {
-  for (const { absent, layer, name } of engines)
+  for (const { absent, layer, name } of featureEngines)
     it.scopedLive.skipIf(absent)(
       `find the same issues as full scans (${name})`,
       () =>
@@ -365,7 +365,7 @@ describe("incremental scans", () => {
       600_000
     )
 
-  const [engine] = engines.filter(({ absent }) => !absent).reverse()
+  const [engine] = featureEngines.filter(({ absent }) => !absent).reverse()
   for (const [what, plant] of Object.entries(planted))
     it.scopedLive.skipIf(engine === undefined)(
       `are wrong if notes forget ${what}`,

@@ -8,12 +8,12 @@ import type { AccountId } from "../../../src/model/Ids.ts"
 import { EntityId } from "../../../src/model/Ids.ts"
 import { mintId } from "../../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth } from "../../../src/testing/index.ts"
-import { engines } from "../../support/TestDatabase.ts"
+import { featureEngines } from "../../support/TestDatabase.ts"
 
 const products = 60
 const perStep = 10
 
-const servicesOn = (database: (typeof engines)[number]["layer"]) =>
+const servicesOn = (database: (typeof featureEngines)[number]["layer"]) =>
   Services.pipe(
     Layer.provideMerge(
       HealthRepo.layerOf({ entitiesPerStep: perStep, rowsPerBlock: 7 }).pipe(Layer.provideMerge(RepositoriesOnDatabase))
@@ -52,7 +52,7 @@ const numberOf = (table: string, accountId: AccountId) =>
     return Number(row?.rows)
   })
 
-for (const { absent, layer, name } of engines)
+for (const { absent, layer, name } of featureEngines)
   describe.skipIf(absent)(`a scan in steps (${name})`, () => {
     it.scopedLive("keeps what a step did, and shows nothing until it is finished", () =>
       Effect.gen(function* () {

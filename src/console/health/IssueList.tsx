@@ -1,0 +1,290 @@
+import { Effect, Option, Schema } from "effect"
+import { IssuesParams } from "../../api/DataHealth.ts"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import type { Drafts } from "../../drafts/Drafts.ts"
+import { DataHealth } from "../../health/DataHealth.ts"
+import { dimensionOf, type HealthIssue, HealthOverview, type HealthSection } from "../../health/Health.ts"
+import type { Remediation } from "../../health/Remediation.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
+import { PublishJobs } from "../../publishing/PublishJobs.ts"
+import { Stores } from "../../stores/Stores.ts"
+import type { Visitor } from "../Browser.ts"
+import { html, seeOther } from "../Html.ts"
+import { issuesPath, jobPath, paths } from "../Paths.ts"
+import { Pictures } from "../pictures/Pictures.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
+import { type IssueFilters, IssuesPage, type Repair } from "./IssuesPage.tsx"
+import { actionOf, repairFields, rowsOfForm } from "./RepairForms.ts"
+import { equalRowsOf, fillRowsOf, type Kept, makeReadSheets, type Sheets } from "./RepairRows.ts"
+import { type CommonTarget, makeRepairs, type Outcome } from "./Repairs.ts"
+
+const routes = {
+  issues: ["GET", paths.healthIssues, refuseOnPage, "view"],
+  fill: ["POST", paths.fillIssues, refuseOnPage, "edit", "batch"],
+  equal: ["POST", paths.equalIssues, refuseOnPage, "edit", "batch"],
+  retry: ["POST", paths.retryIssues, refuseOnPage, "publish", "batch"]
+} as const
+
+/** Number of issues on a page. */
+const pageSize = 25
+/** After a repair, the page waits for a scan no longer than this. The scan's finished steps stay. */
+const scanPatience = "5 seconds"
+
+const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
+
+const isFillable = (section: HealthSection) =>
+  section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
+
+type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
+
+const queryIn = (given: Parameters) => decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], given)
+
+const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ storeId: store_id, locale, field })
+
+/** What a form leaves on the page: its outcome, the rows as they were sent, and the value for several rows. */
+interface Sent {
+  readonly outcome?: Outcome
+  readonly refusal?: string
+  readonly kept?: ReadonlyArray<Kept>
+  readonly typed?: string | undefined
+  /** Show only the kept rows. */
+  readonly isOnlyKept?: boolean
+}
+
+const isKept = ({ entity_id }: HealthIssue, kept: ReadonlyArray<Kept>) =>
+  kept.some(({ target }) => target.entityId === entity_id)
+
+/** `repaired=12-14`: 12 of 14 rows. */
+const outcomeIn = (given: Parameters): Outcome | undefined => {
+  const [, repaired] = /^(\d{1,6})$/.exec(given.get("repaired") ?? "") ?? []
+  return repaired === undefined ? undefined : { repaired: Number(repaired), refused: [], isLocked: false }
+}
+
+const readStore = Schema.decodeOption(StoreId)
+const readEntity = Schema.decodeOption(EntityId)
+
+/** The ticked failures of a form, by store. */
+const tickedIn = (form: Parameters) => {
+  const ticked = new Map<StoreId, Array<EntityId>>()
+  for (const name of form.names.filter((each) => each.startsWith(repairFields.retry))) {
+    const text = name.slice(repairFields.retry.length)
+    const [storeId, id] = [readStore(text.slice(0, 36)), readEntity(text.slice(37))]
+    if (Option.isSome(storeId) && Option.isSome(id))
+      ticked.set(storeId.value, [...(ticked.get(storeId.value) ?? []), id.value])
+  }
+  return ticked
+}
+
+/** The data that the page of a list shows. */
+const makeShowIssues = Effect.gen(function* () {
+  const dataHealth = yield* DataHealth
+  const lists = yield* MerchantLists
+  const pictures = yield* Pictures
+  const stores = yield* Stores
+  const readSheets = yield* makeReadSheets
+
+  const localesOf = (storeId: StoreId | undefined) =>
+    Effect.gen(function* () {
+      const { text } = yield* dataHealth.overview(storeId)
+      const { dimensions } = yield* Effect.orDie(decodeOverview(text))
+      return dimensions.flatMap((snapshot) =>
+        snapshot.scanned && "by_locale" in snapshot.result ? snapshot.result.by_locale.map(({ locale }) => locale) : []
+      )
+    })
+
+  const repairOf = (
+    section: HealthSection,
+    issues: ReadonlyArray<HealthIssue>,
+    sheets: Sheets,
+    { isOnlyKept = false, kept = [] }: Sent
+  ) =>
+    Effect.gen(function* () {
+      const chosen = isOnlyKept ? issues.filter((issue) => isKept(issue, kept)) : issues
+      const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) =>
+        isOnlyKept ? rows.filter(({ refusal }) => refusal !== undefined) : rows
+      if (section === "sync-failed") return { _tag: "Retry" } as const
+      if (isFillable(section)) {
+        const rows = only(fillRowsOf(chosen, sheets, kept))
+        return rows.length === 0 ? ({ _tag: "Repaired" } as const) : ({ _tag: "Fill", rows } as const)
+      }
+      if (section !== "divergence") return { _tag: "None" } as const
+      const linked = yield* stores.list
+      const { divergence } = yield* dataHealth.rules
+      const comparison = { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+      const rows = only(equalRowsOf(chosen, sheets, comparison, kept))
+      return rows.length === 0 ? ({ _tag: "Repaired" } as const) : ({ _tag: "Equal", rows } as const)
+    })
+
+  return (visitor: Visitor, query: Query, sent: Sent = {}) =>
+    Effect.gen(function* () {
+      const { field, locale, page: number, section, store_id } = query
+      const page = yield* dataHealth.issues({ section, page: number, page_size: pageSize, store_id, locale, field })
+      const rows = yield* dataHealth.countIssues({ section, store_id, locale })
+      const isRepairable = isFillable(section) || section === "divergence"
+      const ids = page.data.map(({ entity_id }) => entity_id)
+      const sheets: Sheets = isRepairable ? yield* readSheets(ids) : new Map()
+      const repair: Repair = yield* repairOf(section, page.data, sheets, sent)
+      const shown = isRepairable || section === "sync-failed" ? yield* lists.rows([...new Set(ids)]) : []
+      // The selected language stays in the list even if it has no issues.
+      const locales = new Set([...(yield* localesOf(store_id)), ...(locale === undefined ? [] : [locale])])
+      return html(
+        <IssuesPage
+          visitor={visitor}
+          stores={yield* stores.list}
+          locales={[...locales]}
+          filters={filtersIn(query)}
+          page={page}
+          rows={rows}
+          // The number of rows and the page are read separately, and a scan can end between both reads.
+          last={Math.max(Math.ceil(rows / pageSize), page.has_next ? number + 1 : 1)}
+          repair={repair}
+          outcome={sent.outcome}
+          refusal={sent.refusal}
+          typed={sent.typed}
+          pictures={new Map(shown.map((row) => [row.id, row]))}
+          address={pictures.addressOf}
+          firstRefused={repair._tag === "Fill" ? repair.rows.find(({ refusal }) => refusal !== undefined) : undefined}
+        />,
+        { status: sent.outcome?.isLocked ? 423 : sent.refusal !== undefined || isRefused(sent.outcome) ? 400 : 200 }
+      )
+    })
+})
+
+/** The rows of a form as they were sent, without a refusal. */
+const keptRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<Kept> =>
+  rows.map(({ entityId, field, kind, typed, where }) => ({
+    target: { entityId, field, kind },
+    typed,
+    where,
+    refusal: undefined
+  }))
+
+/** Whether nothing was repaired. */
+const isRefused = (outcome: Outcome | undefined) =>
+  outcome !== undefined && outcome.repaired === 0 && outcome.refused.length > 0
+
+type Needs = DataHealth | Drafts | MerchantLists | Pictures | PublishJobs | Remediation | Stores | Visits
+
+/** The lists of issues, and the forms that repair them. */
+export const issueList: Surface<Needs> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const dataHealth = yield* DataHealth
+    const publishJobs = yield* PublishJobs
+    const repairs = yield* makeRepairs
+    const showIssues = yield* makeShowIssues
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const filterOf = ({ field, locale, section, store_id }: Query) => ({ section, store_id, locale, field })
+
+    /** Scans again, so that the list and the score show the repair, and shows the outcome. */
+    const finish = (visitor: Visitor, query: Query, outcome: Outcome, sent: Sent) =>
+      Effect.gen(function* () {
+        const { section, store_id, ...filters } = query
+        if (outcome.refused.length > 0) return yield* showIssues(visitor, query, { ...sent, outcome })
+        yield* Effect.timeoutOption(dataHealth.scan(dimensionOf(section)), scanPatience)
+        const address = issuesPath(section, { ...filters, storeId: store_id })
+        return seeOther(`${address}&${new URLSearchParams({ repaired: String(outcome.repaired) })}`)
+      })
+
+    return {
+      issues: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const given = queryOf(request)
+          const outcome = outcomeIn(given)
+          return yield* showIssues(visitor, yield* queryIn(given), outcome === undefined ? {} : { outcome })
+        })
+      ),
+      fill: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const query = yield* queryIn(form)
+          const rows = yield* rowsOfForm(form)
+          const typed = form.get(repairFields.common)
+          const keptOf = (value: string | undefined) =>
+            rows.map(({ entityId, field, kind, typed, where }) => ({
+              target: { entityId, field, kind },
+              typed: typed.trim() === "" ? (value ?? typed) : typed,
+              where,
+              refusal: undefined
+            }))
+          const refuse = (refusal: string) => showIssues(visitor, query, { refusal, kept: keptOf(undefined), typed })
+          switch (actionOf(form)) {
+            case "spread":
+              return yield* typed === undefined
+                ? refuse("Nothing is filled: type the value for the empty rows first.")
+                : showIssues(visitor, query, { kept: keptOf(typed), typed })
+            case "all": {
+              if (typed === undefined || query.field === undefined)
+                return yield* refuse(
+                  "Nothing is filled: choose one field, and type the value for the whole list first."
+                )
+              const issues = yield* repairs.firstIssues(filterOf(query))
+              const outcome = yield* repairs.fillAll(issues, query.field, typed)
+              return yield* finish(visitor, query, outcome, { typed, kept: keptOf(undefined) })
+            }
+            case "rows": {
+              const filled = rows.filter((row) => row.typed.trim() !== "")
+              if (filled.length === 0) return yield* refuse("Nothing is filled: type a value into a row first.")
+              const outcome = yield* repairs.fill(filled)
+              return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed })
+            }
+          }
+        })
+      ),
+      equal: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const query = yield* queryIn(form)
+          const given = form.get(repairFields.common)
+          const common = readStore(given ?? "")
+          const rows = yield* rowsOfForm(form)
+          const chosen = rows.flatMap((row) => {
+            const where = row.where === "" ? given : row.where
+            return Option.match(readStore(where ?? ""), { onNone: () => [], onSome: (id) => [{ ...row, where: id }] })
+          })
+          const kept = keptRows(rows)
+          if (actionOf(form) === "all") {
+            if (Option.isNone(common))
+              return yield* showIssues(visitor, query, {
+                refusal: "Nothing is changed: choose the store whose values to use for the whole list first.",
+                kept
+              })
+            const issues = yield* repairs.firstIssues(filterOf(query))
+            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), { kept, typed: given })
+          }
+          if (chosen.length === 0)
+            return yield* showIssues(visitor, query, {
+              refusal: "Nothing is changed: choose a store's value in a row, or one store for all rows first.",
+              kept
+            })
+          const outcome = yield* repairs.equal(chosen)
+          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed: given })
+        })
+      ),
+      retry: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const query = yield* queryIn(form)
+          const ticked = tickedIn(form)
+          if (actionOf(form) === "all")
+            for (const { entity_id, store_id } of yield* repairs.firstIssues(filterOf(query)))
+              ticked.set(store_id, [...new Set([...(ticked.get(store_id) ?? []), entity_id])])
+          if (ticked.size === 0)
+            return yield* showIssues(visitor, query, { refusal: "Nothing is published: select some rows first." })
+          const begun = yield* Effect.forEach([...ticked], ([storeId, ids]) =>
+            publishJobs.selected(storeId, ids).pipe(
+              Effect.map(({ id }) => ({ id, refusal: undefined })),
+              Effect.catchTag("ValidationFailed", ({ message }) => Effect.succeed({ id: undefined, refusal: message }))
+            )
+          )
+          const refusals = begun.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal]))
+          if (refusals.length > 0)
+            return yield* showIssues(visitor, query, { refusal: `Not published again: ${refusals.join("; ")}.` })
+          const [first, ...others] = begun
+          return seeOther(first?.id !== undefined && others.length === 0 ? jobPath(first.id) : paths.jobs)
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,358 @@
+import type { ComponentChildren } from "preact"
+import type { Store } from "../../model/Store.ts"
+import { controlOf } from "../entities/CellInput.ts"
+import { fieldName } from "../entities/FieldNames.ts"
+import { directionOf, marketOf } from "../entities/StoreLanguage.ts"
+import { Alert, HiddenFields, Note } from "../Frame.tsx"
+import { EntityLink } from "../Naming.tsx"
+import { issuesPath, paths } from "../Paths.ts"
+import { Thumbnail } from "../pictures/Thumbnail.tsx"
+import { StoreOptions } from "../StoreChoice.tsx"
+import { Table } from "../Table.tsx"
+import { readable, Value } from "../Values.tsx"
+import { ShortValue, shorten } from "../Wording.tsx"
+import type { RepairContent } from "./RepairContent.ts"
+import { repairFields, rowText } from "./RepairForms.ts"
+import { type EqualRow, type FillRow, inCatalog } from "./RepairRows.ts"
+import { maxRepaired, type Outcome } from "./Repairs.ts"
+
+/** How many rows were repaired, and why the others were not. */
+export const OutcomeOf = ({ outcome: { refused, repaired } }: { readonly outcome: Outcome }) => {
+  const total = repaired + refused.length
+  const words = `Repaired ${repaired.toLocaleString("en")} of ${total.toLocaleString("en")}.`
+  if (refused.length === 0) return <Note>{words} These are drafts: nothing is published yet.</Note>
+  const reasons = new Map<string, number>()
+  for (const { refusal = "" } of refused) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1)
+  return (
+    <Alert>
+      <p>
+        <strong>{words}</strong>
+        {repaired > 0 && " These are drafts: nothing is published yet."}
+      </p>
+      <ul>
+        {[...reasons].map(([reason, count]) => (
+          <li key={reason}>
+            {count.toLocaleString("en")} not repaired: {reason}
+          </li>
+        ))}
+      </ul>
+    </Alert>
+  )
+}
+
+/** The first fields of a form that repairs, and the filters to which it leads back. */
+const RepairForm = ({
+  action,
+  children,
+  content: { filters, page, visitor },
+  name
+}: {
+  readonly content: RepairContent
+  readonly action: string
+  readonly name: string
+  readonly children: ComponentChildren
+}) => (
+  <form method="post" action={action} class="repair" aria-label={name}>
+    <HiddenFields csrf={visitor.csrf} />
+    <input type="hidden" name="section" value={page.section} />
+    <input type="hidden" name="page" value={String(page.page)} />
+    {filters.storeId !== undefined && <input type="hidden" name="store_id" value={filters.storeId} />}
+    {filters.field !== undefined && <input type="hidden" name="field" value={filters.field} />}
+    {children}
+  </form>
+)
+
+const Thing = ({
+  content: { address, pictures },
+  row
+}: {
+  readonly content: RepairContent
+  readonly row: FillRow | EqualRow
+}) => {
+  const listed = pictures.get(row.entityId)
+  return (
+    <div class="item">
+      <Thumbnail picture={listed?.picture ?? null} width={40} address={address} />
+      <div>
+        <EntityLink id={row.entityId} kind={row.kind} title={row.title} />
+        <div class="quiet">
+          {row.kind === "variant" && listed !== undefined
+            ? [listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")
+            : fieldName(row.field)}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+const nameOf = (stores: ReadonlyArray<Store>, id: string) => stores.find((store) => store.id === id)?.name ?? "a store"
+
+const refusalId = (number: number) => `refusal-${number}`
+
+const RefusalAt = ({ number, text }: { readonly number: number; readonly text: string | undefined }) =>
+  text === undefined ? null : (
+    <p class="refusal" id={refusalId(number)}>
+      {text}
+    </p>
+  )
+
+const Input = ({
+  content,
+  number,
+  row
+}: {
+  readonly content: RepairContent
+  readonly number: number
+  readonly row: FillRow
+}) => {
+  const control = controlOf(row.row, row.typed)
+  const store = content.stores.find(({ id }) => id === row.where)
+  const common = {
+    name: `${repairFields.value}${number}`,
+    "aria-label": `${fieldName(row.field)} of ${row.title}`,
+    ...(row.refusal !== undefined && {
+      "aria-invalid": "true" as const,
+      "aria-describedby": refusalId(number),
+      ...(content.firstRefused === row && { autofocus: true })
+    }),
+    ...(store !== undefined && { lang: store.primary_locale, dir: directionOf(store.primary_locale) })
+  }
+  return control._tag === "Choice" ? (
+    <select {...common}>
+      {["", ...control.choices].map((choice) => (
+        <option key={choice} value={choice} selected={choice === row.typed}>
+          {choice === "" ? "Leave empty" : choice}
+        </option>
+      ))}
+    </select>
+  ) : control._tag === "Area" ? (
+    // Browsers drop the first line break of a text area.
+    <textarea {...common} rows={2} placeholder={control.hint}>{`\n${row.typed}`}</textarea>
+  ) : (
+    <input {...common} type="text" inputMode={control.inputMode} value={row.typed} autocomplete="off" />
+  )
+}
+
+/** Where the value goes: into the catalog for all stores, or to one store. */
+const Where = ({
+  content,
+  number,
+  row
+}: {
+  readonly content: RepairContent
+  readonly number: number
+  readonly row: FillRow
+}) => {
+  const name = `${repairFields.where}${number}`
+  if (!row.fitsCatalog)
+    return (
+      <>
+        <input type="hidden" name={name} value={row.where} />
+        <bdi>{nameOf(content.stores, row.where)}</bdi>
+      </>
+    )
+  return (
+    <select name={name} aria-label={`Where to fill ${fieldName(row.field)} of ${row.title}`}>
+      <option value={inCatalog}>All stores (catalog)</option>
+      {row.storeIds.map((id) => (
+        <option key={id} value={id} selected={row.where === id}>
+          Only {nameOf(content.stores, id)}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** Buttons that use one value for many rows. */
+const CommonValue = ({ content }: { readonly content: RepairContent }) => {
+  const { filters, rows, typed = "" } = content
+  const whole = Math.min(rows, maxRepaired)
+  return (
+    <div class="line common">
+      <label>
+        The same value for several rows
+        <input type="text" name={repairFields.common} value={typed} autocomplete="off" />
+      </label>
+      <button type="submit" class="plain" name={repairFields.does} value="spread">
+        Put it into the empty rows
+      </button>
+      {filters.field !== undefined && (
+        <button type="submit" class="plain" name={repairFields.does} value="all">
+          {rows > maxRepaired
+            ? `Fill the first ${maxRepaired} of this list with it`
+            : `Fill all ${whole.toLocaleString("en")} of this list with it`}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** The empty fields of a page, each with a control. */
+export const FillTable = ({
+  content,
+  rows
+}: {
+  readonly content: RepairContent
+  readonly rows: ReadonlyArray<FillRow>
+}) => (
+  <RepairForm content={content} action={paths.fillIssues} name="Fill empty fields">
+    <Table
+      name="Empty fields"
+      columns={["Name", "Field", "Where", "Value"]}
+      rows={rows.map((row, number) => ({
+        key: `${row.entityId} ${row.field} ${row.where}`,
+        cells: [
+          <Thing content={content} row={row} />,
+          <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
+            {fieldName(row.field)}
+          </a>,
+          <Where content={content} number={number} row={row} />,
+          <>
+            <input
+              type="hidden"
+              name={`${repairFields.row}${number}`}
+              value={rowText({ ...row, type: row.row.type })}
+            />
+            <Input content={content} number={number} row={row} />
+            <RefusalAt number={number} text={row.refusal} />
+          </>
+        ]
+      }))}
+    />
+    <div class="actionbar">
+      <span>Leave empty what you do not know. Values are saved as drafts.</span>
+      <button type="submit">Fill</button>
+    </div>
+    <CommonValue content={content} />
+  </RepairForm>
+)
+
+const Choice = ({ number, row, store }: { readonly number: number; readonly row: EqualRow; readonly store: Store }) => {
+  const cell = row.row.cells.find(({ storeId }) => storeId === store.id)
+  if (cell === undefined) return <span class="quiet">Not on this store</span>
+  const shown = (
+    <span lang={store.primary_locale} dir={directionOf(store.primary_locale)}>
+      {cell.value === "" ? (
+        <ShortValue>{""}</ShortValue>
+      ) : (
+        <Value text={shorten(readable(cell.value, row.row.type), 160)} />
+      )}
+    </span>
+  )
+  return row.choosable.includes(store.id) ? (
+    <label class="pick">
+      <input
+        type="radio"
+        name={`${repairFields.where}${number}`}
+        value={store.id}
+        checked={row.winner === store.id}
+        aria-label={`${store.name}: ${shorten(readable(cell.value, row.row.type), 80) || "empty"}`}
+        {...(row.refusal !== undefined && { "aria-describedby": refusalId(number) })}
+      />{" "}
+      {shown}
+    </label>
+  ) : (
+    <span class="quiet">{shown}</span>
+  )
+}
+
+/** The fields of a page whose values differ: all stores side by side, to choose one. */
+export const EqualTable = ({
+  content,
+  rows
+}: {
+  readonly content: RepairContent
+  readonly rows: ReadonlyArray<EqualRow>
+}) => (
+  <RepairForm content={content} action={paths.equalIssues} name="Make equal">
+    <p class="quiet">
+      The chosen value goes to the stores of the same language or currency. Grey values are not compared. It is saved as
+      drafts.
+    </p>
+    <div class="wide">
+      <Table
+        name="Values that differ"
+        columns={["Name", "Field", "Catalog", ...content.stores.map(({ name }) => name)]}
+        notes={[undefined, undefined, "all stores", ...content.stores.map(marketOf)]}
+        rows={rows.map((row, number) => ({
+          key: `${row.entityId} ${row.field}`,
+          cells: [
+            <Thing content={content} row={row} />,
+            <>
+              <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
+                {fieldName(row.field)}
+              </a>
+              <input
+                type="hidden"
+                name={`${repairFields.row}${number}`}
+                value={rowText({ ...row, type: row.row.type })}
+              />
+              <RefusalAt number={number} text={row.refusal} />
+            </>,
+            <span class="quiet">
+              <ShortValue>{readable(row.row.cells[0].value, row.row.type)}</ShortValue>
+            </span>,
+            ...content.stores.map((store) => <Choice key={store.id} number={number} row={row} store={store} />)
+          ]
+        }))}
+      />
+    </div>
+    <div class="actionbar">
+      <label>
+        Where nothing is chosen, use{" "}
+        <select name={repairFields.common}>
+          <option value="">nothing</option>
+          <StoreOptions stores={content.stores} chosen={content.typed} />
+        </select>
+      </label>
+      <button type="submit">Make equal</button>
+      {content.rows > 0 && (
+        <button type="submit" class="plain" name={repairFields.does} value="all">
+          {content.rows > maxRepaired
+            ? `Use it for the first ${maxRepaired} of this list`
+            : "Use it for the whole list"}
+        </button>
+      )}
+    </div>
+  </RepairForm>
+)
+
+/** The failed publishes of a page, each with a checkbox. */
+export const RetryTable = ({ content }: { readonly content: RepairContent }) => (
+  <RepairForm content={content} action={paths.retryIssues} name="Retry failed publishes">
+    <Table
+      name="Failed publishes"
+      columns={["Name", "Store", "Why it failed"]}
+      rows={content.page.data.map((issue) => ({
+        key: `${issue.entity_id} ${issue.store_id}`,
+        cells: [
+          <div class="item">
+            <input
+              type="checkbox"
+              name={`${repairFields.retry}${issue.store_id}-${issue.entity_id}`}
+              value="yes"
+              aria-label={`Select ${issue.title} on ${nameOf(content.stores, issue.store_id)}`}
+            />
+            <Thumbnail
+              picture={content.pictures.get(issue.entity_id)?.picture ?? null}
+              width={40}
+              address={content.address}
+            />
+            <div>
+              <EntityLink id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
+              {issue.sku !== undefined && issue.sku !== "" && <div class="quiet">{issue.sku}</div>}
+            </div>
+          </div>,
+          <bdi>{nameOf(content.stores, issue.store_id)}</bdi>,
+          issue.last_publish_error?.message ?? "The last publish to the store failed."
+        ]
+      }))}
+    />
+    <div class="actionbar">
+      <button type="submit">Retry the selected</button>
+      <button type="submit" class="plain" name={repairFields.does} value="all">
+        {content.rows > maxRepaired ? `Retry the first ${maxRepaired} of this list` : "Retry the whole list"}
+      </button>
+    </div>
+  </RepairForm>
+)

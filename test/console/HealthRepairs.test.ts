@@ -1,0 +1,371 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  DataHealth,
+  Drafts,
+  Remediation
+} from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { assertPage, assertRefusal, mainOf, refusals } from "./WholePage.ts"
+
+let accounts = 0
+
+/** Two users of one account, whose stores have a platform and speak one language. */
+const aShop = Effect.gen(function* () {
+  const number = ++accounts
+  const account = yield* anAccount({ domains: [`ra${number}.example`, `rb${number}.example`] })
+  for (const store of account.stores) yield* (yield* StoresRepo).link(account.accountId, { ...store, platform: "demo" })
+  const people = yield* Effect.forEach(["one", "other"], (name) =>
+    Effect.map(aBrowser(account.accountId, `repairs-${name}-${number}@example.com`), ({ cookie }) => {
+      const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
+      /** Sends a form of a list as it is shown, with what the person changed. */
+      const send = (action: string, list: string, form: Readonly<Record<string, string>>) =>
+        Effect.flatMap(open(list), ({ text }) =>
+          ask(action, { cookie, form: { ...sectionsOf(text, action).hidden, ...form } })
+        )
+      return { cookie, open, send }
+    })
+  )
+  const [one, other] = people
+  if (one === undefined || other === undefined) return assert.fail()
+  const [a, b] = account.stores
+  return { ...account, a, b, one, other }
+})
+
+const fill = "/data-health/issues/fill"
+const equal = "/data-health/issues/equal"
+const required = "/data-health/issues?section=completeness-required"
+const vendors = `${required}&field=vendor`
+const divergence = "/data-health/issues?section=divergence"
+
+const scan = (dimension: "completeness" | "divergence" | "sync") =>
+  Effect.flatMap(DataHealth, (health) => Effect.orDie(health.scan(dimension)))
+
+const whole = { product_type: "Tents", description_html: "<p>Dry</p>" }
+
+const valueOf = (id: EntityId, storeId: StoreId | null, key: string) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    Effect.map(
+      Effect.orDie(drafts.get(id, storeId)),
+      ({ attributes }) => attributes.find((each) => each.key === key)?.value
+    )
+  )
+
+const set = (entityId: EntityId, values: Readonly<Record<string, string>>, storeId?: StoreId) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) =>
+    Effect.orDie(
+      apply([
+        storeId === undefined
+          ? CatalogChange.SetAttributes({ entityId, values })
+          : CatalogChange.SetOverrides({ entityId, storeId, values })
+      ])
+    )
+  )
+
+/** The number of the row that repairs an entity. */
+const rowOf = (hidden: Readonly<Record<string, string>>, id: EntityId, field: string) =>
+  Object.entries(hidden)
+    .find(([name, text]) => name.startsWith("row-") && text.startsWith(id) && text.endsWith(`|${field}`))?.[0]
+    .slice(4) ?? assert.fail(`no row of ${id}`)
+
+const meanwhile =
+  "Somebody changed it meanwhile, so nothing was overwritten. This is its new state: check it, then send it again."
+
+layer(PagesServer, { excludeTestServices: true })("the forms that repair issues", (it) => {
+  it.effect("empty fields are filled in one table, in the catalog for all stores, as drafts", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a, b] })
+        const stove = yield* anEntity("product", { title: "Stove", ...whole }, { on: [a] })
+        const left = yield* anEntity("product", { title: "Left", ...whole }, { on: [a] })
+        yield* scan("completeness")
+        const page = yield* one.open(required)
+        assertPage(page)
+        const { hidden } = sectionsOf(page.text, fill)
+        // The field that the catalog lacks is one row for both stores.
+        assert.lengthOf(
+          Object.keys(hidden).filter((name) => name.startsWith("row-")),
+          3
+        )
+        const answer = yield* one.send(fill, required, {
+          [`value-${rowOf(hidden, tent, "vendor")}`]: "Fell",
+          [`where-${rowOf(hidden, tent, "vendor")}`]: "catalog",
+          [`value-${rowOf(hidden, stove, "vendor")}`]: "Tarn",
+          [`where-${rowOf(hidden, stove, "vendor")}`]: a.id
+        })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location")],
+          [303, `${required}&repaired=2`],
+          answer.text
+        )
+        assert.deepStrictEqual(
+          [
+            yield* valueOf(tent, null, "vendor"),
+            yield* valueOf(tent, b.id, "vendor"),
+            yield* valueOf(stove, null, "vendor"),
+            yield* valueOf(stove, a.id, "vendor")
+          ],
+          ["Fell", "Fell", "", "Tarn"]
+        )
+        const { pending_publish } = yield* Effect.flatMap(Drafts, (drafts) => Effect.orDie(drafts.get(tent, a.id)))
+        assert.isTrue(pending_publish)
+        const after = yield* one.open(`${required}&repaired=2`)
+        assert.include(after.text, "Repaired 2 of 2. These are drafts: nothing is published yet.")
+        // The list was scanned again.
+        assert.deepStrictEqual(
+          Object.keys(sectionsOf(after.text, fill).hidden).filter((name) => name.startsWith("row-")),
+          ["row-0"]
+        )
+        rowOf(sectionsOf(after.text, fill).hidden, left, "vendor")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("a value that does not fit is refused at its field, and what was typed is still there", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", vendor: "Fell", ...whole }, { on: [a] })
+        const small = yield* anEntity("variant", { title: "Small", sku: "T-1" }, { of: tent, on: [a] })
+        const large = yield* anEntity("variant", { title: "Large", sku: "T-2" }, { of: tent, on: [a] })
+        yield* scan("completeness")
+        const { hidden } = sectionsOf((yield* one.open(required)).text, fill)
+        const [good, bad] = [rowOf(hidden, small, "price"), rowOf(hidden, large, "price")]
+        const answer = yield* one.send(fill, required, {
+          [`value-${good}`]: "12.50",
+          [`where-${good}`]: "catalog",
+          [`value-${bad}`]: 'twelve "and" a half',
+          [`where-${bad}`]: "catalog"
+        })
+        assertPage(answer, 200)
+        assert.include(answer.text, "<strong>Repaired 1 of 2.</strong> These are drafts: nothing is published yet.")
+        assert.match(answer.text, /<li>1 not repaired: This value must be [^<]*<\/li>/)
+        assert.match(
+          answer.text,
+          /<input name="value-0" aria-label="Price of Large" aria-invalid="true" aria-describedby="refusal-0" autofocus[^>]* value="twelve &quot;and&quot; a half"/
+        )
+        assert.match(answer.text, /<p class="refusal" id="refusal-0">This value must be /)
+        assert.strictEqual(yield* valueOf(small, null, "price"), "12.50")
+        assert.strictEqual(yield* valueOf(large, null, "price"), "")
+        const none = yield* one.send(fill, required, {})
+        assertPage(none, 400)
+        assert.include(none.text, "Nothing is filled: type a value into a row first.")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("one value is put into the empty rows of a page, or into one field of the whole list", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const ids = yield* Effect.forEach(Array.from({ length: 30 }), (_, index) =>
+          anEntity("product", { title: `Tent ${index}`, ...whole }, { on: [a, b] })
+        )
+        const [own] = ids
+        if (own === undefined) return assert.fail()
+        // The store's own value is empty: the catalog's does not reach it.
+        yield* set(own, { vendor: "" }, b.id)
+        yield* scan("completeness")
+        const spread = yield* one.send(fill, vendors, { common: "Fell", do: "spread" })
+        assertPage(spread, 200)
+        assert.isAtLeast([...spread.text.matchAll(/name="value-\d+"[^>]*value="Fell"/g)].length, 12)
+        assert.strictEqual(yield* valueOf(own, null, "vendor"), "")
+        const unnamed = yield* one.send(fill, required, { common: "Fell", do: "all" })
+        assertPage(unnamed, 400)
+        assert.include(
+          unnamed.text,
+          "Nothing is filled: choose one field, and type the value for the whole list first."
+        )
+        const all = yield* one.send(fill, vendors, { common: "Fell", do: "all" })
+        assert.deepStrictEqual([all.status, all.headers.get("location")], [303, `${vendors}&repaired=60`], all.text)
+        for (const id of ids)
+          for (const storeId of [null, a.id, b.id]) assert.strictEqual(yield* valueOf(id, storeId, "vendor"), "Fell")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("values that differ are shown side by side, and made equal to the chosen store's", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", vendor: "Fell" }, { on: [a, b] })
+        const stove = yield* anEntity("product", { title: "Stove", vendor: "Fell" }, { on: [a, b] })
+        yield* set(tent, { vendor: "Tarn <b>" }, b.id)
+        yield* set(stove, { vendor: "Tern" }, b.id)
+        yield* scan("divergence")
+        const page = yield* one.open(divergence)
+        assertPage(page)
+        for (const name of [a.name, b.name]) assert.include(page.text, `<bdi>${name}</bdi><div class="quiet">`)
+        const { hidden } = sectionsOf(page.text, equal)
+        assert.match(
+          page.text,
+          new RegExp(
+            `<input type="radio" name="where-${rowOf(hidden, tent, "vendor")}" value="${b.id}" aria-label="[^"]*: Tarn &lt;b>"`
+          )
+        )
+        const answer = yield* one.send(equal, divergence, {
+          [`where-${rowOf(hidden, tent, "vendor")}`]: b.id,
+          common: a.id
+        })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location")],
+          [303, `${divergence}&repaired=2`],
+          answer.text
+        )
+        assert.deepStrictEqual(
+          [yield* valueOf(tent, a.id, "vendor"), yield* valueOf(stove, b.id, "vendor")],
+          ["Tarn <b>", "Fell"]
+        )
+        assert.include((yield* one.open(divergence)).text, "There are no issues")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("what somebody else changed meanwhile is refused and named, and never overwritten", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one, other } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a, b] })
+        const stove = yield* anEntity("product", { title: "Stove", ...whole }, { on: [a, b] })
+        yield* scan("completeness")
+        const shown = (yield* one.open(vendors)).text
+        const { hidden } = sectionsOf(shown, fill)
+        const row = rowOf(hidden, tent, "vendor")
+        const second = rowOf(hidden, stove, "vendor")
+        const filled = yield* other.send(fill, vendors, {
+          [`value-${row}`]: "by the other",
+          [`where-${row}`]: "catalog"
+        })
+        assert.strictEqual(filled.status, 303, filled.text)
+        yield* set(stove, { title: "Stove 2" })
+        const late = yield* ask(fill, {
+          cookie: one.cookie,
+          form: {
+            ...hidden,
+            [`value-${row}`]: "by one",
+            [`where-${row}`]: "catalog",
+            [`value-${second}`]: "kept text",
+            [`where-${second}`]: "catalog"
+          }
+        })
+        assertPage(late, 400)
+        assert.include(late.text, "<strong>Repaired 0 of 2.</strong>")
+        assert.include(late.text, `<li>1 not repaired: ${meanwhile}</li>`)
+        assert.include(late.text, "<li>1 not repaired: Somebody filled it meanwhile. Nothing was overwritten.</li>")
+        assert.match(late.text, /aria-label="Vendor of Stove 2" aria-invalid="true"[^>]* value="kept text"/)
+        assert.deepStrictEqual(
+          [yield* valueOf(tent, null, "vendor"), yield* valueOf(stove, null, "vendor")],
+          ["by the other", ""]
+        )
+
+        yield* set(tent, { title: "Zelt" }, b.id)
+        yield* scan("divergence")
+        const compared = sectionsOf((yield* one.open(divergence)).text, equal).hidden
+        yield* set(tent, { title: "by the other" }, b.id)
+        const choose = { [`where-${rowOf(compared, tent, "title")}`]: a.id }
+        const refused = yield* ask(equal, { cookie: one.cookie, form: { ...compared, ...choose } })
+        assertPage(refused, 400)
+        assert.include(mainOf(refused), `<li>1 not repaired: ${meanwhile}</li>`)
+        assert.include(mainOf(refused), "by the other")
+        assert.match(refused.text, new RegExp(`name="where-0" value="${a.id}" checked`))
+        assert.strictEqual(yield* valueOf(tent, b.id, "title"), "by the other")
+        // The planted variant: without the revision that the form was based on, the value is overwritten.
+        yield* Effect.flatMap(Remediation, (each) =>
+          Effect.orDie(each.reconcile("product", [{ entity_id: tent, field: "title", winner_store_id: a.id }]))
+        )
+        assert.strictEqual(yield* valueOf(tent, b.id, "title"), "Tent")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("while an import locks the account nothing is repaired, and what was typed is still there", () =>
+    Effect.gen(function* () {
+      const { a, accountId, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a] })
+        yield* scan("completeness")
+        const { hidden } = sectionsOf((yield* one.open(vendors)).text, fill)
+        const lock = yield* ImportLockRepo
+        yield* lock.keep(accountId, yield* mintId(ImportId))
+        const answer = yield* ask(fill, {
+          cookie: one.cookie,
+          form: { ...hidden, "value-0": "Fell", "where-0": "catalog" }
+        })
+        assertPage(answer, 423)
+        assert.include(
+          answer.text,
+          "1 not repaired: Not saved: an import of this account is under review or being applied."
+        )
+        assert.match(answer.text, /name="value-0"[^>]* value="Fell"/)
+        assert.strictEqual(yield* valueOf(tent, null, "vendor"), "")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("failed publishes are retried as a job for each store", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent" }, { on: [a] })
+        const { apply } = yield* CatalogChanges
+        yield* Effect.orDie(
+          apply([
+            CatalogChange.RequestPublish({ entityId: tent, storeId: a.id }),
+            CatalogChange.RefusePublish({
+              entityId: tent,
+              storeId: a.id,
+              error: { code: "refused", message: "Handle is taken" }
+            })
+          ])
+        )
+        yield* scan("sync")
+        const failed = "/data-health/issues?section=sync-failed"
+        const page = yield* one.open(failed)
+        assertPage(page)
+        assert.include(page.text, "Handle is taken")
+        const none = yield* one.send("/data-health/issues/retry", failed, {})
+        assertPage(none, 400)
+        assert.include(none.text, "Nothing is published: select some rows first.")
+        const answer = yield* one.send("/data-health/issues/retry", failed, { [`retry-${a.id}-${tent}`]: "yes" })
+        const [job] = yield* Effect.flatMap(Jobs, ({ list }) => list)
+        assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/jobs/${job?.id}`], answer.text)
+        assert.deepInclude(job, { kind: "publish_selected", total: 1, state: "queued" })
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("a form without the token, or with rows of another account, changes nothing", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      const stranger = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a] })
+        yield* scan("completeness")
+        const { csrf: _, ...hidden } = sectionsOf((yield* one.open(vendors)).text, fill).hidden
+        const form = { ...hidden, "value-0": "Fell", "where-0": "catalog" }
+        assertRefusal(yield* ask(fill, { cookie: one.cookie, form }), ...refusals.foreign)
+        yield* scan("completeness").pipe(actingAs(stranger.actor))
+        const csrf = /name="csrf" value="([^"]+)"/.exec((yield* stranger.one.open("/data-health")).text)?.[1] ?? ""
+        const foreign = yield* ask(fill, { cookie: stranger.one.cookie, form: { ...form, csrf } })
+        assertPage(foreign, 400)
+        assert.include(foreign.text, "1 not repaired: It is gone, or no longer on this store.")
+        const malformed = yield* ask(fill, { cookie: one.cookie, form: { ...form, csrf: _ ?? "", "row-0": "x" } })
+        assert.include(malformed.text, "A row of the form is malformed. Open the list again.")
+        assert.strictEqual(malformed.status, 400)
+        assert.strictEqual(yield* valueOf(tent, null, "vendor"), "")
+      }).pipe(actingAs(actor))
+    })
+  )
+})
