@@ -7,6 +7,9 @@ import { AccountDeletionRepo } from "./access/AccountDeletionRepo.ts"
 import { Accounts } from "./access/Accounts.ts"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { lookUpAnswers, watchLookUps } from "./access/LookUpWatch.ts"
+import { Mailer } from "./access/Mailer.ts"
+import { SecondFactors } from "./access/SecondFactors.ts"
+import { SecondFactorsRepo } from "./access/SecondFactorsRepo.ts"
 import { Sessions } from "./access/Sessions.ts"
 import { SignIns } from "./access/SignIns.ts"
 import { Users } from "./access/Users.ts"
@@ -41,8 +44,6 @@ import { Demo } from "./demo/Demo.ts"
 import { DemoEdits } from "./demo/DemoEdits.ts"
 import { DemoFailures } from "./demo/DemoFailures.ts"
 import { drawDemoPicture } from "./demo/DemoPictures.ts"
-import { makeDemoPlatform } from "./demo/DemoPlatform.ts"
-import { DemoShops } from "./demo/DemoShops.ts"
 import { CatalogChanges } from "./drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "./drafts/DefinitionsRepo.ts"
 import { Drafts } from "./drafts/Drafts.ts"
@@ -52,6 +53,8 @@ import { ImportLockRepo } from "./drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions, OwnDefinitions } from "./drafts/MetafieldDefinitions.ts"
 import { Drops } from "./drops/Drops.ts"
 import { DropsRepo } from "./drops/DropsRepo.ts"
+import { AccountEvents, type EventTimes } from "./events/AccountEvents.ts"
+import { AccountEventsRepo } from "./events/AccountEventsRepo.ts"
 import { ExportItemsRepo } from "./exports/ExportItemsRepo.ts"
 import { ExportJobs } from "./exports/ExportJobs.ts"
 import { Exports } from "./exports/Exports.ts"
@@ -75,6 +78,7 @@ import { Jobs } from "./jobs/Jobs.ts"
 import { JobsRepo } from "./jobs/JobsRepo.ts"
 import { makeMcpSurface } from "./mcp/McpGate.ts"
 import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
+import { DemoShops } from "./platform/demo/DemoShops.ts"
 import { layerPlatforms } from "./platform/Platforms.ts"
 import { JobWorker } from "./programs/JobWorker.ts"
 import { Programs } from "./programs/Programs.ts"
@@ -101,13 +105,14 @@ import { WebhookWorker } from "./webhooks/WebhookWorker.ts"
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   AccountDeletionRepo.layer,
+  AccountEventsRepo.layer,
   ActivityRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
   DropsRepo.layer,
   FeedRepo.layer,
-  layerPlatforms(makeDemoPlatform).pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
+  layerPlatforms().pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   ExportItemsRepo.layer,
   ExportsRepo.layer.pipe(Layer.provide(Transaction.layer)),
@@ -123,6 +128,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   MirrorRepo.layer,
   OperationsRepo.layer,
   PulledRecordsRepo.layer,
+  SecondFactorsRepo.layer,
   StoresRepo.layer,
   Transaction.layer,
   UndoRepo.layer,
@@ -221,7 +227,7 @@ export const servicesOf = (config: AppConfig) =>
     Layer.provide(secretKeyOf(config))
   )
 
-/** Readiness: the look-up of API keys answers, as every request needs it, and the database has the schema of this version. */
+/** The checks of readiness: API keys can be looked up, as every request needs it, and the database has this version's schema. */
 const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
 
 /** Opens the database of the settings. If that fails, the error names the setting. */
@@ -260,10 +266,12 @@ export const surfaceOf = (
     | "allowedOrigins"
     | "baseUrl"
     | "clientMetadataHosts"
+    | "eventBounds"
+    | "mail"
     | "registrationsPerHour"
     | "signInFailuresPerAddress"
     | "trustedProxies"
-  >
+  > & { readonly eventTimes?: EventTimes }
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
     const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
@@ -274,7 +282,10 @@ export const surfaceOf = (
         Layer.provide(Pictures.layer.pipe(Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)))),
         Layer.provide(ClientDocuments.layer(config.clientMetadataHosts)),
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+        Layer.provide(Mailer.layer(config.mail)),
+        Layer.provide(SecondFactors.layer),
         Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
+        Layer.provide(AccountEvents.layer(config.eventBounds, config.eventTimes)),
         Layer.provide(BaseUrl.layer(config.baseUrl))
       )
     } satisfies Surface<unknown>
@@ -316,6 +327,9 @@ export const watchOf = (config: AppConfig) =>
 export const adminInProcessOf = (config: AppConfig) =>
   AdminInProcess.layer.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
 
-/** Accepts commands of other processes while this one holds the embedded database. With DATABASE_URL, each opens it itself. */
+/**
+ * Accepts commands of other processes while this one holds the embedded database. With DATABASE_URL it accepts none, because each
+ * command connects to the server itself.
+ */
 export const adminServerOf = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)

@@ -1,5 +1,6 @@
 import { isIP } from "node:net"
-import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
+import { Config, ConfigError, Data, Duration, Effect, Either, Option, Redacted } from "effect"
+import type { MailSettings } from "./access/Mailer.ts"
 import type { BudgetSizes } from "./budgets/RateBudget.ts"
 import {
   type Deadlines,
@@ -10,6 +11,7 @@ import {
   poolers
 } from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
+import { defaultEventBounds, type EventBounds } from "./events/EventBounds.ts"
 import { listeningOn } from "./http/BaseUrl.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
@@ -62,7 +64,9 @@ export interface AppConfig {
   readonly accessLog: (typeof accessLogs)[number]
   /** TRACE_PERCENT: the share of requests whose spans are logged, in percent. Default 0; no effect while traces are exported by OTLP. */
   readonly spanPercent: number
-  /** METRICS_PORT, METRICS_HOST and the OTEL_... settings (`OtlpSettings`): what is exported. Default: nothing. */
+  /**
+   * METRICS_PORT, METRICS_HOST and the OTEL_... settings (`OtlpSettings`): exports of metrics, traces and logs. Default: none.
+   */
   readonly telemetry: TelemetrySettings
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
@@ -98,6 +102,10 @@ export interface AppConfig {
    * the address has one. Default: none.
    */
   readonly webhookPrivateHosts: ReadonlyArray<string>
+  /** EVENT_STREAMS_PER_ACCOUNT and ..._PER_SESSION: maximum open pages that are updated live. Defaults: `defaultEventBounds`. */
+  readonly eventBounds: EventBounds
+  /** SMTP_URL (secret) and MAIL_FROM: the mail server for invitations and new passwords, and the sender. Default: no mail is sent. */
+  readonly mail: Option.Option<MailSettings>
   /** SIGN_IN_FAILURES_PER_ADDRESS: maximum failed sign-ins from one IP address in 15 minutes. Default 50. */
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
@@ -140,6 +148,9 @@ const bodyBytes = (name: string, fallback: number) =>
 const openConnections = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of connections, 1 to 999999999", (value) => value >= 1)
 
+const streams = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a whole number of streams, 1 to 999999999", (value) => value >= 1)
+
 /** The default is 5 s with DATABASE_URL, because a load balancer then needs time to notice that this process is not ready. */
 const drainDelay = Config.all([
   Config.option(givenNumber("DRAIN_DELAY", "must be a whole number of seconds, 0 to 300", (value) => value <= 300)),
@@ -181,6 +192,11 @@ const isRedisUrl = (value: string) => {
   const decoded = Option.all([username, password].map(Option.liftThrowable(decodeURIComponent)))
   return hostname !== "" && /^(?:\/\d{0,9})?$/.test(pathname) && Option.isSome(decoded)
 }
+
+const isSmtpUrl = (value: string) => isUrl(["smtp:", "smtps:"])(value) && new URL(value).hostname !== ""
+
+/** An e-mail address, alone or as NAME <ADDRESS>. */
+const senderPattern = /^(?:[^<>\r\n]{1,100}<[^\s@<>]{1,64}@[^\s@<>]{1,189}>|[^\s@<>]{1,64}@[^\s@<>]{1,189})$/
 
 const isBaseUrl = (value: string) => {
   if (!isUrl(["http:", "https:"])(value)) return false
@@ -376,6 +392,27 @@ const settings: Config.Config<AppConfig> = Config.all({
     }),
     Config.map(listedIn),
     Config.withDefault([])
+  ),
+  eventBounds: Config.all({
+    perAccount: streams("EVENT_STREAMS_PER_ACCOUNT", defaultEventBounds.perAccount),
+    perSession: streams("EVENT_STREAMS_PER_SESSION", defaultEventBounds.perSession)
+  }),
+  mail: Config.all({
+    url: secret("SMTP_URL", "must be an smtp:// or smtps:// address of a mail server", isSmtpUrl),
+    from: Config.option(
+      Config.string("MAIL_FROM").pipe(
+        Config.validate({
+          message: "must be an e-mail address, such as catalog@example.com or Catalog <catalog@example.com>",
+          validation: (value) => senderPattern.test(value)
+        })
+      )
+    )
+  }).pipe(
+    Config.mapOrFail(({ from, url }) =>
+      Option.isSome(url) && Option.isNone(from)
+        ? Either.left(ConfigError.InvalidData(["MAIL_FROM"], "must be set, because SMTP_URL is set"))
+        : Either.right(Option.all({ url, from }))
+    )
   ),
   signInFailuresPerAddress: wholeNumber(
     "SIGN_IN_FAILURES_PER_ADDRESS",

@@ -9,7 +9,7 @@ import { AdminRpcs } from "./AdminRpcs.ts"
 /** No process answers on the socket. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: string }> {
   override get message() {
-    return `Nobody answers at ${this.path}.`
+    return `No process answers at ${this.path}.`
   }
 }
 

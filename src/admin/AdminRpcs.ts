@@ -2,7 +2,6 @@ import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { ApiKey } from "../access/ApiKey.ts"
 import { Scope } from "../access/ApiKeyToken.ts"
-import { User } from "../access/User.ts"
 import { ActivityDay, ConnectionChange } from "../connections/ActivityRecord.ts"
 import { Connection } from "../connections/Connection.ts"
 import { FieldUndo } from "../connections/UndoRules.ts"
@@ -32,18 +31,16 @@ import { PublishError } from "../model/PublishState.ts"
 import { Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
-import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ExportRpcs } from "./ExportRpcs.ts"
 import { JobRpcs } from "./JobRpcs.ts"
+import { PlatformRpcs } from "./PlatformRpcs.ts"
 import { account, Refusal } from "./Refusal.ts"
 import { SecretRpcs } from "./SecretRpcs.ts"
+import { Invitation, UserRpcs } from "./UserRpcs.ts"
 import { WebhookRpcs } from "./WebhookRpcs.ts"
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
-
-/** A one-time link. Tokens are sent in plain text, because only the owner of the process can read the socket. */
-const Invitation = Schema.Struct({ email: Schema.String, token: Schema.Redacted(Schema.String) })
 
 const CreatedKey = Schema.Struct({
   id: ApiKeyId,
@@ -117,25 +114,19 @@ export const KeyRpcs = RpcGroup.make(
   })
 )
 
-export const UserRpcs = RpcGroup.make(
-  /** The base URL with which the service was last started. Null: it was never started. */
-  Rpc.make("serviceAddress", { success: Schema.NullOr(Schema.String) }),
-  Rpc.make("inviteUser", {
-    payload: { account, email: Schema.String },
-    success: Invitation,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
-  /** All users, including disabled ones, oldest first. */
-  Rpc.make("listUsers", { payload: { account }, success: Schema.Array(User), error: Refusal }),
-  /** Disables a user. Disabling a user twice succeeds. */
-  Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
-)
-
-/** A store that was linked or unlinked, and the job that derives its entities again; null: it has none. */
-const StoreChange = Schema.Struct({ store: Store, job: Schema.NullOr(Job) })
+/**
+ * A store that was linked or unlinked. `job`: derives its entities again; null: it has none. `isVerified`: its adapter verifies
+ * stores. `options`: what `store link` needs to link it again, for example `--platform shopify --token-file FILE`.
+ */
+const StoreChange = Schema.Struct({
+  store: Store,
+  job: Schema.NullOr(Job),
+  isVerified: Schema.Boolean,
+  options: Schema.String
+})
 
 export const StoreRpcs = RpcGroup.make(
-  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.beginLink`. */
+  /** Missing properties keep their values, or have defaults for a new store. `credentials`: by field. Errors: see `Stores.beginLink`. */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -144,7 +135,7 @@ export const StoreRpcs = RpcGroup.make(
       platform: Schema.optional(Schema.String),
       primaryLocale: Schema.optional(Schema.String),
       currency: Schema.optional(Schema.String),
-      token: Schema.optional(Schema.Redacted(Schema.String))
+      credentials: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Redacted(Schema.String) }))
     },
     success: StoreChange,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked, PlatformReadError)
@@ -156,39 +147,6 @@ export const StoreRpcs = RpcGroup.make(
   }),
   /** All linked stores, sorted by domain. */
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
-)
-
-/** Commands about stores' platforms. ValidationFailed: the store is not linked, or is not on the demo platform. */
-export const PlatformRpcs = RpcGroup.make(
-  /**
-   * Reads an entity from the store's platform. `record` null: the store does not have it. Refusal: the store is not linked or has
-   * no platform. NotFound: the account has no such entity.
-   */
-  Rpc.make("showPlatform", {
-    payload: { account, store: Schema.String, entity: Schema.String },
-    success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
-    error: Schema.Union(Refusal, NotFound, PlatformReadError)
-  }),
-  /** Changes a value in a demo shop. NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
-  Rpc.make("editPlatform", {
-    payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
-    success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
-    error: Schema.Union(Refusal, ValidationFailed, NotFound)
-  }),
-  Rpc.make("failPlatform", {
-    payload: {
-      account,
-      store: Schema.String,
-      kind: Schema.Literal("delay", "error", "refuse", "lost"),
-      percent: Schema.Int,
-      delayMillis: Schema.Int
-    },
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
-  Rpc.make("mendPlatform", {
-    payload: { account, store: Schema.String },
-    error: Schema.Union(Refusal, ValidationFailed)
-  })
 )
 
 /** Events of an import: its progress, then the import at its end. */

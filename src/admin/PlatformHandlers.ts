@@ -1,10 +1,12 @@
 import { Effect, Option } from "effect"
 import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
+import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
-import { PlatformRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeDomainNamed, makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { PlatformRpcs } from "./PlatformRpcs.ts"
 import { Refusal } from "./Refusal.ts"
 
 export const PlatformHandlers = PlatformRpcs.toLayer(
@@ -16,7 +18,19 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
     const domainNamed = yield* makeDomainNamed
     const entityNamed = yield* makeEntityNamed
     const storeNamed = yield* makeStoreNamed
+    const { all } = yield* PlatformRegistry
     return {
+      listPlatforms: () =>
+        Effect.succeed(
+          all.map((adapter) => ({
+            name: adapter.name,
+            label: adapter.label,
+            summary: adapter.summary,
+            fields: adapter.fields.map(({ isSecret, label, name }) => ({ name, label, is_secret: isSecret })),
+            capabilities: adapter.capabilities,
+            options: linkOptions(adapter)
+          }))
+        ),
       showPlatform: ({ account, entity, store: named }) =>
         Effect.gen(function* () {
           const entityId = yield* entityNamed(entity)

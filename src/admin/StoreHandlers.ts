@@ -1,5 +1,7 @@
-import { Effect } from "effect"
-import { Stores } from "../stores/Stores.ts"
+import { Effect, Option } from "effect"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
+import { linkOptions } from "../stores/StoreCredentials.ts"
+import { type BegunChange, Stores } from "../stores/Stores.ts"
 import { StoreRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeDomainNamed } from "./Named.ts"
@@ -8,11 +10,19 @@ export const StoreHandlers = StoreRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const domainNamed = yield* makeDomainNamed
+    const platforms = yield* PlatformRegistry
     const stores = yield* Stores
+
+    const described = ({ job, store }: BegunChange) => {
+      const adapter = Option.getOrUndefined(platforms.find(store.platform))
+      const isVerified = adapter?.isVerified === true
+      return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "" }
+    }
+
     return {
-      linkStore: ({ account, ...store }) => forAccount(account)(stores.beginLink(store)),
+      linkStore: ({ account, ...store }) => forAccount(account)(Effect.map(stores.beginLink(store), described)),
       unlinkStore: ({ account, domain }) =>
-        forAccount(account)(Effect.flatMap(domainNamed(domain), stores.beginUnlink)),
+        forAccount(account)(Effect.map(Effect.flatMap(domainNamed(domain), stores.beginUnlink), described)),
       listStores: ({ account }) => forAccount(account)(stores.list)
     }
   })

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { Users } from "../access/Users.ts"
-import { UserRpcs } from "./AdminRpcs.ts"
 import { makeChooseAccount } from "./ChosenAccount.ts"
+import { UserRpcs } from "./UserRpcs.ts"
 
 export const UserHandlers = UserRpcs.toLayer(
   Effect.gen(function* () {
@@ -9,9 +9,13 @@ export const UserHandlers = UserRpcs.toLayer(
     const users = yield* Users
     return {
       serviceAddress: () => Effect.map(users.serviceAddress, Option.getOrNull),
-      inviteUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.invite(id, email)),
+      inviteUser: ({ account, email, role }) =>
+        Effect.flatMap(chooseAccount(account), (id) => users.invite(id, email, { role })),
       listUsers: ({ account }) => Effect.flatMap(chooseAccount(account), users.list),
-      disableUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.disable(id, email))
+      setUserRole: ({ account, email, role }) =>
+        Effect.flatMap(chooseAccount(account), (id) => users.setRole(id, email, role)),
+      disableUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.disable(id, email)),
+      enableUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.enable(id, email))
     }
   })
 )

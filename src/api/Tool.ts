@@ -64,7 +64,10 @@ export interface ToolAnswer {
   readonly keys?: ReadonlyArray<string>
   /** Only for `bounded`: whether the tool has the argument `limit`. If not, a page has as many rows as fit. */
   readonly limited?: boolean
-  /** The schema of results, if the endpoint also has forms that only other parameters than the tool's ask for. */
+  /**
+   * The schema of the tool's results, if it differs from the endpoint's: some forms of a result need parameters that the tool does
+   * not have.
+   */
   readonly success?: Schema.Schema.AnyNoContext
   /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
@@ -148,7 +151,7 @@ const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): Schem
         ast.annotations
       )
     default:
-      throw new Error("only the members of an object have positions")
+      throw new Error("only an object has members to annotate")
   }
 }
 

@@ -91,7 +91,7 @@ const runScript = (client: RedisClient, keys: Array<string>, args: Array<string>
       ({ reason }) => reason.startsWith("NOSCRIPT"),
       () => Effect.tryPromise({ try: (): Promise<unknown> => client.eval(windowScript, command), catch: noRedis })
     ),
-    Effect.filterOrFail(isReply, () => new NoRedis({ reason: "its answer makes no sense" })),
+    Effect.filterOrFail(isReply, () => new NoRedis({ reason: "its answer has an unexpected form" })),
     Effect.map(
       ([admitted, now, spentOfKey, keyEndsAt, spentOfAccount, accountEndsAt]): Outcome => ({
         now: { millis: now, toUnix: 0 },

@@ -19,7 +19,10 @@ const soughtValue = (key: keyof typeof indexedValue, value: string) =>
 
 /** The conditions of lists on an entity `e`. */
 export const makeListFilters = (sql: SqlClient) => {
-  /** Times of change rise with change_seq. So the first entity that changed since then gives a lower bound for the index. */
+  /**
+   * An entity with a later time of change has a higher change_seq. So the change_seq of the first entity that changed since the
+   * given time is a lower bound, which the index can use.
+   */
   const changedSince = (accountId: AccountId, { updatedSince }: ListFilters) =>
     updatedSince === undefined
       ? sql``

@@ -42,12 +42,12 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
 /** Maximum number of entities that one page looks at, and the largest total that is counted. */
 export const windowSize = 10_000
 
-/** The lists of the pages: newest change first, with what a row of a table shows. */
+/** The lists of the console's pages. A row has all values that a table shows. */
 export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
   MerchantLists,
   {
     readonly page: (kind: EntityKind, query: MerchantQuery) => Effect.Effect<MerchantPage, never, CurrentActor>
-    /** What is open on each linked store. */
+    /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
     readonly storeCounts: Effect.Effect<ReadonlyArray<StoreCounts>, never, CurrentActor>
     /** The rows of these entities, in this order. Unknown ids are left out. */
     readonly rows: (ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>, never, CurrentActor>

@@ -49,7 +49,7 @@ export type ListedEntity = typeof ListedEntity.Type
 /** Largest number to which versions of a store are counted, so that the time is bounded. */
 export const maxCounted = 1_000
 
-/** What is open on a store. A count of `maxCounted` means that many or more. */
+/** Store versions by publish state. The count `maxCounted` means "at least". */
 export const StoreCounts = Schema.Struct({
   storeId: StoreId,
   failed: Schema.Number,
@@ -70,7 +70,7 @@ const decodeWindow = Schema.decodeUnknown(
   )
 )
 
-/** Reads the lists of the pages. */
+/** Reads the lists of the console's pages. */
 export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
   {

@@ -31,7 +31,7 @@ export const fold = (text: string): string =>
     .toLowerCase()
     .toUpperCase()
     .toLowerCase()
-    // ς is the only lower-case letter that depends on the letters beside it.
+    // ς is the only lower-case letter that depends on its neighbours.
     .replaceAll("ς", "σ")
     .replace(standalone, " $& ")
     .replace(whiteSpace, " ")

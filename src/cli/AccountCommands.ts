@@ -96,7 +96,7 @@ const remove = Command.make(
       yield* followToTheEnd(Option.some(id), begun)
       yield* answer(json, { account_id: id.toLowerCase(), name: name.trim(), deleted: true }, [
         `Deleted the account ${name.trim()} (${id.toLowerCase()}) and everything in it.`,
-        "What is left is a record of its id and name, of the time, and of who deleted it."
+        "Only a record remains: its id and name, the time, and who deleted it."
       ])
     }).pipe(
       Effect.catchTags({

@@ -195,6 +195,6 @@ const undo = Command.make(
 )
 
 export const connectionCommand = Command.make("connection").pipe(
-  Command.withDescription("Connections of agents: what they did, and undo."),
+  Command.withDescription("Connections of agents: their activity, and undo."),
   Command.withSubcommands([list, show, undo])
 )

@@ -138,7 +138,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { drops },
       drops.length === 0
-        ? [`No drops yet: \`${hint("drop create", account)}\`.`]
+        ? [`No drops yet: schedule one with \`${hint("drop create", account)}\`.`]
         : drops.map((drop) => `${drop.id}  ${drop.status.padEnd(9)}  ${timeOf(drop)}  ${drop.name}`)
     )
   }).pipe(withAdmin)

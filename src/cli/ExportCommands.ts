@@ -10,7 +10,7 @@ import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const out = Options.optional(
-  textOption("out", "FILE", "The file to write. It appears when it is complete. Without it: stdout.")
+  textOption("out", "FILE", "The file to write. It is created only when the export is complete. Default: stdout.")
 )
 
 /** The absolute path of the file; none: stdout. Refused: --json without a file. */
@@ -48,7 +48,7 @@ const csv = Command.make(
     out,
     publish: Options.boolean("publish").pipe(
       Options.withDescription(
-        "For a store without a platform: when the file is complete, what it contains counts as published. Drafts that were changed meanwhile stay unpublished."
+        "For a store without a platform: when the file is complete, its values count as published. Drafts that were changed meanwhile stay unpublished."
       )
     ),
     account,
@@ -71,7 +71,7 @@ const csv = Command.make(
           ? answer(json, { file: path.value, products: done, bytes, notes, ...value }, [...wrote, ...lines])
           : // stdout has the file.
             Console.error([...wrote, ...lines].join("\n"))
-      if (exportId === null) return yield* tell({ job: null }, ["Nothing counts as published by it."])
+      if (exportId === null) return yield* tell({ job: null }, ["This export does not count as a publish."])
       const begun = yield* client.publishExport({ account, store, exportId })
       const job = yield* followJob(account, begun)
       const { changed = 0, published = 0 } = job.result

@@ -115,7 +115,7 @@ const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray
   Effect.flatMap(CommandDescriptor.parse(root, ["catalog", ...path, "--help"], config), (directive) =>
     directive._tag === "BuiltIn" && directive.option._tag === "ShowHelp"
       ? Effect.succeed(directive.option)
-      : Effect.dieMessage(`no help of ${path.join(" ")}`)
+      : Effect.dieMessage(`the library has no help for ${path.join(" ")}`)
   )
 
 /**

@@ -272,7 +272,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       { imports: runs.map(toImportJson) },
       runs.length === 0
         ? [
-            `No imports yet: \`${hint("import csv FILE --store DOMAIN", account)}\`, or \`${hint("import refresh --store DOMAIN", account)}\`.`
+            `No imports yet: begin one with \`${hint("import csv FILE --store DOMAIN", account)}\` or \`${hint("import refresh --store DOMAIN", account)}\`.`
           ]
         : runs.map(
             (run) =>

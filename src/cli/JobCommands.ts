@@ -60,9 +60,9 @@ const show = Command.make("show", { id: jobId, account, json }, ({ account, id, 
 ).pipe(Command.withDescription("Show a job with its progress, result and refusals."))
 
 const changed = {
-  pause: ({ title }: Job) => `Paused: ${title}. What is done stays done.`,
-  resume: ({ title }: Job) => `Resumed: ${title}. A running server goes on with it.`,
-  cancel: ({ title }: Job) => `Cancelled: ${title}. What is done stays done.`
+  pause: ({ title }: Job) => `Paused: ${title}. Finished steps are not undone.`,
+  resume: ({ title }: Job) => `Resumed: ${title}. A running server continues it.`,
+  cancel: ({ title }: Job) => `Cancelled: ${title}. Finished steps are not undone.`
 }
 
 const commandOf = (command: "pause" | "resume" | "cancel", description: string) =>
@@ -84,9 +84,9 @@ export const jobsCommand = Command.make("jobs").pipe(
   Command.withSubcommands([
     list,
     show,
-    commandOf("pause", "Pause a job after its running step."),
-    commandOf("resume", "Go on with a paused or failed job after its last finished step."),
-    commandOf("cancel", "Cancel a job after its running step. What is done stays done.")
+    commandOf("pause", "Pause a job when its current step has ended."),
+    commandOf("resume", "Resume a paused or failed job after its last finished step."),
+    commandOf("cancel", "Cancel a job when its current step has ended. Finished steps are not undone.")
   ])
 )
 
@@ -109,7 +109,7 @@ export const followJob = (account: Option.Option<string>, begun: Job) =>
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>
         Console.error(
-          `Interrupted: a running server goes on with the job. See \`${hint(`jobs show ${begun.id}`, account)}\`.`
+          `Interrupted: a running server continues the job. See \`${hint(`jobs show ${begun.id}`, account)}\`.`
         )
       ),
       Effect.catchTag("NotFound", () => missing(account, begun.id))

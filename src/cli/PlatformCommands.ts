@@ -81,7 +81,7 @@ const mend = Command.make("mend", { store, account, json }, ({ account, json, st
     yield* (yield* AdminClient).mendPlatform({ account, store })
     yield* answer(json, { store }, [`The platform of ${store} works again.`])
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
-).pipe(Command.withDescription("End the failures of a demo store's platform."))
+).pipe(Command.withDescription("Make the platform of a demo store work again."))
 
 const edit = Command.make(
   "edit",
@@ -116,7 +116,24 @@ const edit = Command.make(
     )
 ).pipe(Command.withDescription("Change a value in the shop of a demo store, as its staff would."))
 
+const list = Command.make("list", { json }, ({ json }) =>
+  Effect.gen(function* () {
+    const platforms = yield* (yield* AdminClient).listPlatforms()
+    yield* answer(
+      json,
+      { platforms },
+      platforms.flatMap(({ fields, label, name, options, summary }) => [
+        `${name}  ${label}: ${summary}`,
+        ...fields.map((field) => `  ${field.name}: ${field.label}${field.is_secret ? " (secret)" : ""}`),
+        `  ${hint(`store link DOMAIN ${options}`)}`
+      ])
+    )
+  }).pipe(withAdmin)
+).pipe(
+  Command.withDescription("List the platforms that stores can be linked on, and the fields that linking asks for.")
+)
+
 export const platformCommand = Command.make("platform").pipe(
   Command.withDescription("The commerce platforms behind stores."),
-  Command.withSubcommands([show, fail, mend, edit])
+  Command.withSubcommands([list, show, fail, mend, edit])
 )

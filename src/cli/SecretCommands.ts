@@ -14,7 +14,7 @@ const rotate = Command.make("rotate", { json }, (options) =>
       current,
       unreadable: unreadable.map(({ accountId, kind, name }) => ({
         account_id: accountId,
-        ...(kind === "store" ? { store_domain: name } : { webhook_id: name })
+        ...(kind === "store" ? { store_domain: name } : kind === "webhook" ? { webhook_id: name } : { email: name })
       }))
     }
     const done = `Encrypted ${secrets(rotated)} with SECRET_KEY; ${secrets(current)} had it before.`
@@ -23,7 +23,7 @@ const rotate = Command.make("rotate", { json }, (options) =>
         .map(({ accountId, kind, name }) => `the ${kind} ${name} (account ${accountId})`)
         .join(", ")
       return yield* new Refused({
-        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of ${places}: link the store again with its token, rotate the secret of the webhook, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`,
+        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of ${places}: link the store again with its token, rotate the secret of the webhook, reset the second factor of the user, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`,
         members
       })
     }
@@ -37,11 +37,13 @@ const rotate = Command.make("rotate", { json }, (options) =>
   )
 ).pipe(
   Command.withDescription(
-    "Encrypt the tokens of stores and the secrets of webhooks with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that they were encrypted with."
+    "Encrypt the tokens of stores and the secrets of webhooks and of second factors with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that they were encrypted with."
   )
 )
 
 export const secretCommand = Command.make("secret").pipe(
-  Command.withDescription("The key that encrypts the tokens of stores and the secrets of webhooks."),
+  Command.withDescription(
+    "The key that encrypts the tokens of stores and the secrets of webhooks and of second factors."
+  ),
   Command.withSubcommands([rotate])
 )

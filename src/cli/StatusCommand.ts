@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { answer, json } from "./Output.ts"
 import { settled } from "./Running.ts"
 
-/** The embedded database has no nodes, so nobody has to ask the process that holds it. */
+/** The embedded database has no nodes, so this command need not ask the process that holds it. */
 const nodes = Effect.flatMap(
   Effect.promise(() => import("../database/ClusterNodesRepo.ts")),
   ({ readNodes }) => settled(() => readNodes)

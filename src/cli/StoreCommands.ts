@@ -13,33 +13,65 @@ import { withAdmin } from "./Running.ts"
 
 const domain = argument("DOMAIN", "Host name of the store, for example shop.example.com.")
 
-/** Maximum bytes of a token file. A larger file cannot be a token. */
-const maxTokenBytes = 16_384
+/** Maximum bytes of a file with a token or another secret. */
+const maxSecretBytes = 16_384
 
-const readToken = (open: () => NodeJS.ReadableStream) => async () => {
+const readSecret = (open: () => NodeJS.ReadableStream) => async () => {
   const chunks: Array<Buffer> = []
   let bytes = 0
   for await (const chunk of open()) {
     const piece = Buffer.from(chunk)
     bytes += piece.length
-    if (bytes > maxTokenBytes) return null
+    if (bytes > maxSecretBytes) return null
     chunks.push(piece)
   }
   return Redacted.make(Buffer.concat(chunks).toString("utf8").trim())
 }
 
-/** Reads a token from a file or stdin. Not from an argument, because every user of the machine can see arguments. */
-const tokenIn = (path: string) =>
+/** Reads a secret from a file or stdin. Not from an argument, because every user of the machine can see arguments. */
+const secretIn = (flag: string, path: string) =>
   Effect.gen(function* () {
     const isPiped = path === "-"
     const place = isPiped ? "stdin" : path
     const file = resolve(yield* calledFrom, path)
-    const token = yield* Effect.tryPromise({
-      try: readToken(() => (isPiped ? process.stdin : createReadStream(file))),
-      catch: () => new Refused({ message: `--token-file: ${place} cannot be read` })
+    const secret = yield* Effect.tryPromise({
+      try: readSecret(() => (isPiped ? process.stdin : createReadStream(file))),
+      catch: () => new Refused({ message: `${flag}: ${place} cannot be read` })
     })
-    if (token === null) return yield* new Refused({ message: `--token-file: ${place} is too large to be a token` })
-    return token
+    if (secret === null) return yield* new Refused({ message: `${flag}: ${place} is too large to be a token` })
+    return secret
+  })
+
+/** Splits NAME=VALUE. */
+const pairIn = (flag: string, value: string, text: string) => {
+  const place = text.indexOf("=")
+  return place < 1
+    ? new Refused({ message: `${flag}: must be NAME=${value}, not ${text}` })
+    : Effect.succeed([text.slice(0, place), text.slice(place + 1)] as const)
+}
+
+/** The values of a platform's fields, by field. */
+const credentialsIn = (given: {
+  readonly field: ReadonlyArray<string>
+  readonly secretFile: ReadonlyArray<string>
+  readonly tokenFile: Option.Option<string>
+}) =>
+  Effect.gen(function* () {
+    const fields = yield* Effect.forEach(given.field, (text) =>
+      Effect.map(pairIn("--field", "VALUE", text), ([name, value]) => [name, Redacted.make(value)] as const)
+    )
+    const secrets = yield* Effect.forEach(given.secretFile, (text) =>
+      Effect.flatMap(pairIn("--secret-file", "FILE", text), ([name, path]) =>
+        Effect.map(secretIn("--secret-file", path), (value) => [name, value] as const)
+      )
+    )
+    const token = yield* Effect.transposeMapOption(given.tokenFile, (path) => secretIn("--token-file", path))
+    const all = [
+      ...fields,
+      ...secrets,
+      ...Option.match(token, { onNone: () => [], onSome: (value) => [["token", value] as const] })
+    ]
+    return all.length === 0 ? undefined : Object.fromEntries(all)
   })
 
 const flags: Readonly<Record<string, string>> = {
@@ -65,7 +97,7 @@ const link = Command.make(
       textOption(
         "platform",
         "PLATFORM",
-        "none (default): its data comes only from imported files; shopify: its Admin API is used, with a token; demo: a built-in shop."
+        "none (default): its data comes only from imported files; shopify: its Admin API is used, with a token; demo: a built-in shop. `catalog platform list` shows all platforms and their fields."
       )
     ),
     primaryLocale: Options.optional(textOption("locale", "LOCALE", "Primary language. Default: en.")),
@@ -74,30 +106,40 @@ const link = Command.make(
       textOption(
         "token-file",
         "FILE",
-        "File with the Admin API access token of a Shopify store; - for stdin. The token is tested, then stored encrypted. To replace it, link the store again with a new one."
+        "File with the access token of the store, for example of Shopify's Admin API; - for stdin. The token is tested, then stored encrypted. To replace it, link the store again with a new one."
+      )
+    ),
+    field: Options.repeated(
+      textOption("field", "NAME=VALUE", "A field that the platform asks for. Repeat for several.")
+    ),
+    secretFile: Options.repeated(
+      textOption(
+        "secret-file",
+        "NAME=FILE",
+        "A secret field of the platform, read from a file; - for stdin. Repeat for several."
       )
     ),
     account,
     json
   },
-  ({ account, currency, domain, json, name, platform, primaryLocale, tokenFile }) =>
+  ({ account, currency, domain, json, name, platform, primaryLocale, ...fields }) =>
     Effect.gen(function* () {
-      const token = yield* Effect.transposeMapOption(tokenFile, tokenIn)
-      const { job, store } = yield* (yield* AdminClient).linkStore({
+      const credentials = yield* credentialsIn(fields)
+      const { isVerified, job, store } = yield* (yield* AdminClient).linkStore({
         account,
         domain,
         name: Option.getOrUndefined(name),
         platform: Option.getOrUndefined(platform),
         primaryLocale: Option.getOrUndefined(primaryLocale),
         currency: Option.getOrUndefined(currency),
-        token: Option.getOrUndefined(token)
+        credentials
       })
       const entities = yield* followed(account, job)
       yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
           : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it again.`,
-        store.platform === "shopify"
+        isVerified
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
           : `Next: ${hint(`import csv FILE --store ${store.domain}`, account)}`
       ])
@@ -106,9 +148,9 @@ const link = Command.make(
 
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
   Effect.gen(function* () {
-    const { job, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
+    const { job, options, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
     const entities = yield* followed(account, job)
-    const again = `store link ${store.domain}${store.platform === "shopify" ? " --token-file FILE" : ""}`
+    const again = ["store", "link", store.domain, ...(options === "" ? [] : [options])].join(" ")
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
       `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
       `Nothing is lost: \`${hint(again, account)}\` restores all versions.`

@@ -42,7 +42,7 @@ const linesOf = (webhook: Webhook) => {
 const lineOfSetAside = ({ attempts, change, next_attempt_at, problem, seq, state }: SetAside) =>
   `  ${state} ${seq}: ${change.type} of ${change.entity.type} ${change.entity.id}, ${
     attempts === 0
-      ? "behind an earlier change of it"
+      ? "waits for an earlier change of the same entity"
       : `${attempts} ${attempts === 1 ? "attempt" : "attempts"}. ${problem ?? ""}`
   }${next_attempt_at === null ? "" : ` Next attempt: ${seconds(next_attempt_at)}`}`
 
@@ -115,7 +115,7 @@ const replay = Command.make(
       textOption(
         "from",
         "PLACE",
-        "oldest, latest, the number of a change (seq) or an RFC 3339 time. Default: where it is, with parked changes."
+        "oldest, latest, the number of a change (seq) or an RFC 3339 time. Default: the webhook's position, with all parked changes."
       )
     ),
     json
@@ -124,27 +124,27 @@ const replay = Command.make(
     Effect.gen(function* () {
       const webhook = yield* (yield* AdminClient).replayWebhook({ account, id, from: Option.getOrUndefined(from) })
       yield* answer(json, webhook, [
-        `The webhook goes on with change ${webhook.position + 1} of ${webhook.last_seq}. A running server delivers.`,
+        `The webhook continues with change ${webhook.position + 1} of ${webhook.last_seq}. A running server delivers the changes.`,
         ...linesOf(webhook)
       ])
     }).pipe(
       Effect.catchTags({ NotFound: missing(account, id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
       withAdmin
     )
-).pipe(Command.withDescription("Deliver again from a place of the feed, or go on after a stop."))
+).pipe(Command.withDescription("Deliver changes again from a position of the feed, or continue a stopped webhook."))
 
 const rotate = Command.make("rotate", { id: webhookId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const { secret, webhook } = yield* (yield* AdminClient).rotateWebhook({ account, id })
     yield* answer(json, { ...webhook, secret: Redacted.value(secret) }, [
-      `The webhook ${webhook.id} has a new secret. For 24 hours messages are signed with both.`,
+      `The webhook ${webhook.id} has a new secret. For 24 hours messages are signed with both secrets.`,
       ...shownOnce(secret)
     ])
   }).pipe(
     Effect.catchTags({ NotFound: missing(account, id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
     withAdmin
   )
-).pipe(Command.withDescription("Replace the secret of a webhook. The one before stays valid for 24 hours."))
+).pipe(Command.withDescription("Replace the secret of a webhook. The previous secret stays valid for 24 hours."))
 
 const remove = Command.make("delete", { id: webhookId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {

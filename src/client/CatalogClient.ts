@@ -68,7 +68,7 @@ export interface FollowOptions {
   readonly after?: string | undefined
   /** Changes of a page, by default 250. */
   readonly limit?: number | undefined
-  /** Seconds between requests when there are no more changes, by default 5. `false`: end there. */
+  /** Seconds between requests after the last change, by default 5. `false`: the stream ends after the last change. */
   readonly poll?: number | false | undefined
 }
 

@@ -7,11 +7,11 @@ import { Issue } from "../model/Errors.ts"
 type LocalCode =
   /** No answer arrived: the address, the network or a proxy. */
   | "unreachable"
-  /** An answer arrived that is not one of the service: its status, envelope or body is unknown. */
+  /** An answer arrived with an unknown status, envelope or body, so it may not come from the service. */
   | "unexpected_answer"
   /** The arguments do not fit, so nothing was sent. */
   | "invalid_request"
-  /** The message of a webhook is not signed with the secret, or not in these minutes. */
+  /** The message of a webhook has no valid signature, or its timestamp is more than five minutes off. */
   | "invalid_signature"
 
 /** A code of the service, or of this client. A newer service may have others. */
@@ -69,14 +69,15 @@ export const refusalOf = (
     retry_after: retryAfterOf(headers["retry-after"])
   })
 
-// The library's errors contain the request with the key. A program that logs an error must not log the key: only the cause is kept.
+// The library's errors contain the request, and with it the key. Only their cause is kept, so that a program that logs an error
+// does not log the key.
 const causeOf = ({ cause }: Error) => cause
 
 /** The error for a request without an answer. */
 export const unreachable = (failure: HttpClientError.HttpClientError): CatalogError =>
   new CatalogError({ code: "unreachable", message: "The catalog did not answer.", cause: causeOf(failure) })
 
-/** The error for a success whose body is not one of the service. */
+/** The error for a successful answer whose body this client does not understand. */
 export const unexpected = (failure: Error): CatalogError =>
   new CatalogError({
     code: "unexpected_answer",

@@ -19,13 +19,16 @@ export interface ClientSettings {
 const defaultRetries = 5
 const defaultMaxWait = 90
 
-/** Seconds before the next attempt, if the service does not say: 0.25, 0.5, 1, … 8, each up to a half longer. */
+/**
+ * Seconds before the next attempt, if the service does not say: 0.25, 0.5, 1, … 8, each multiplied by a random factor from 1 to
+ * 1.5.
+ */
 const backOff = (attempt: number) =>
   Effect.map(Random.nextRange(1, 1.5), (factor) => factor * Math.min(0.25 * 2 ** attempt, 8))
 
 /**
- * Whether a failed request may be repeated. A 429 did nothing. After a 503 or without an answer it is unknown what a request did,
- * so only reads are repeated.
+ * Whether a failed request may be repeated. A request with a 429 had no effect. After a 503 or a missing answer the effect is
+ * unknown, so only reads are repeated.
  */
 const isRepeatable = ({ code, status }: CatalogError, method: string) =>
   status === 429 || (method === "GET" && (status === 503 || code === "unreachable"))

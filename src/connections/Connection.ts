@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ConnectionId, UserId } from "../model/Ids.ts"
+import { Role } from "../model/Role.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Tier } from "./Tier.ts"
 
@@ -26,6 +27,7 @@ export const Connection = Schema.Struct({
   clientName: Schema.String,
   /** The host that received the code, or the scheme of a program on the user's machine. */
   redirectHost: Schema.String,
+  /** The granted tier, or a lower one if the role of the user who consented is lower now. */
   tier: Tier,
   /** Sorted domains of the stores to which it is limited. Null: all stores, also those that are linked later. */
   storeDomains: Schema.NullOr(Schema.Array(Schema.String)),
@@ -47,8 +49,10 @@ export const ConnectionCredential = Schema.Struct({
   /** The user who consented. */
   userId: UserId,
   clientName: Schema.String,
-  /** The tier of the token. It can be lower than the connection's. */
+  /** The tier of the token, bounded by `role`. It can be lower than the connection's. */
   tier: Tier,
+  /** The role of the user who consented, when the token was looked up. */
+  role: Role,
   ...ConnectionBounds.fields,
   /** The account's version when the token was looked up. */
   accountVersion: Schema.Number,

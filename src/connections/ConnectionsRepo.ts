@@ -5,7 +5,15 @@ import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, type ConnectionId, StoreId } from "../model/Ids.ts"
+import { Role } from "../model/Role.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
+import { lower, type Tier, tierOfRole } from "./Tier.ts"
+
+/** The tier is never above the role of the user who consented. */
+const boundedByRole = <A extends { readonly tier: Tier; readonly role: Role }>(row: A): A => ({
+  ...row,
+  tier: lower(row.tier, tierOfRole(row.role))
+})
 
 /** Connections as merchants see them, and the look-up of access tokens. There is no in-memory implementation. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
@@ -56,7 +64,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
       const findCredentials = (hashes: ReadonlyArray<string>) =>
         direct(sql`
           SELECT encode(t.hash, 'hex') AS hash, g.resource, t.account_id AS "accountId", g.id AS "connectionId",
-                 g.user_id AS "userId", g.client_name AS "clientName", t.tier, g.store_ids AS stores,
+                 g.user_id AS "userId", g.client_name AS "clientName", t.tier, u.role, g.store_ids AS stores,
                  g.confirm_publish AS "confirmPublish",
                  g.last_used_at IS NULL OR g.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
                  ${versions.column}
@@ -68,17 +76,18 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             AND t.kind = 'access' AND t.expires_at > app_now() AND g.ended_at IS NULL AND u.disabled_at IS NULL`).pipe(
           Effect.flatMap(versions.add),
           Effect.flatMap(decodeCredentials),
-          Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
+          Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, boundedByRole(credential)])))
         )
 
       const list = SqlSchema.findAll({
         Request: AccountId,
         Result: Schema.Struct({
           ...Connection.omit("storeDomains").fields,
+          role: Role,
           storeIds: Schema.NullOr(Schema.Array(StoreId))
         }),
         execute: (accountId) => sql`
-          SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
+          SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.role, u.email AS "userEmail",
                  g.confirm_publish AS "confirmPublish", g.store_ids AS "storeIds",
                  rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
                  rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
@@ -112,7 +121,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             const connections = yield* list(accountId)
             const isLimited = connections.some(({ storeIds }) => storeIds !== null)
             const stores = isLimited ? yield* domains(accountId) : []
-            return connections.map(({ storeIds, ...connection }) => ({
+            return connections.map(boundedByRole).map(({ role: _, storeIds, ...connection }) => ({
               ...connection,
               storeDomains:
                 storeIds === null ? null : stores.filter(({ id }) => storeIds.includes(id)).map(({ domain }) => domain)

@@ -12,7 +12,7 @@ import { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import type { Client } from "./OAuthRecords.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 import { isRegistered } from "./RedirectUri.ts"
-import { lower, Tier } from "./Tier.ts"
+import { lower, Tier, tierOfRole } from "./Tier.ts"
 
 /** The client's redirect URI that receives the answer, and its state. */
 export interface Destination {
@@ -145,7 +145,7 @@ export const makeConsents = Effect.gen(function* () {
   const ask = Effect.fn("Authorization.ask")(function* (signedIn: SignedIn, request: Checked) {
     const id = yield* mintId(ConsentId)
     const formToken = yield* mintSecret("form")
-    const highest = request.asked ?? Tier.literals[2]
+    const highest = lower(request.asked ?? Tier.literals[2], tierOfRole(signedIn.role))
     yield* oauth.addConsent(signedIn.accountId, id, {
       userId: signedIn.userId,
       sessionHash: signedIn.sessionHash,
@@ -179,7 +179,8 @@ export const makeConsents = Effect.gen(function* () {
         const denied = OAuthRefused.because("access_denied", "The merchant did not consent.")
         return { ...destination, outcome: Either.left(denied) }
       }
-      const tier = lower(allowed.value.tier, stored.tier)
+      // The role may have changed since the page was shown.
+      const tier = lower(lower(allowed.value.tier, stored.tier), tierOfRole(signedIn.role))
       const terms = { userId, clientId, redirectUri, codeChallenge, resource, tier, ...bounds }
       yield* oauth.addCode(accountId, hashOf(code), terms)
       return { ...destination, outcome: Either.right(code) }

@@ -55,7 +55,7 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
     Request: Schema.String,
     Result: StoredCode,
     execute: (hash) => sql`
-      SELECT c.account_id AS "accountId", c.user_id AS "userId", c.client_id AS "clientId",
+      SELECT c.account_id AS "accountId", c.user_id AS "userId", u.role, c.client_id AS "clientId",
              client.name AS "clientName", c.redirect_uri AS "redirectUri", c.tier, c.code_challenge AS "codeChallenge",
              c.resource, c.used_at IS NOT NULL AS used, c.grant_id AS "grantId", c.store_ids AS stores, c.confirm_publish AS "confirmPublish",
              c.expires_at <= app_now() OR u.disabled_at IS NOT NULL AS dead

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ClientId, ConnectionId, UserId } from "../model/Ids.ts"
+import { Role } from "../model/Role.ts"
 import { Tier } from "./Tier.ts"
 
 /** A client: it has registered itself, or publishes a document about itself. */
@@ -46,6 +47,8 @@ export type Code = typeof Code.Type
 export const StoredCode = Schema.Struct({
   ...Code.fields,
   accountId: AccountId,
+  /** The role of the user who consented. */
+  role: Role,
   clientName: Schema.String,
   used: Schema.Boolean,
   /** Whether the code has expired or its user is disabled. */
@@ -60,6 +63,8 @@ export const StoredRefreshToken = Schema.Struct({
   clientId: ClientId,
   /** The tier of the connection. */
   tier: Tier,
+  /** The role of the user who consented. */
+  role: Role,
   resource: Schema.String,
   dead: Schema.Boolean,
   usedAgoSeconds: Schema.NullOr(Schema.Number),

@@ -50,7 +50,7 @@ export const makeTokenStatements = (
     Request: Schema.String,
     Result: StoredRefreshToken,
     execute: (hash) => sql`
-      SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", g.tier, g.resource,
+      SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", g.tier, u.role, g.resource,
              t.expires_at <= app_now() OR g.ended_at IS NOT NULL OR u.disabled_at IS NOT NULL AS dead,
              extract(epoch FROM app_now() - t.used_at)::float8 AS "usedAgoSeconds",
              came.successors, came."successorUsed"

@@ -37,7 +37,7 @@ export class OutsideFailure extends Data.TaggedError("OutsideFailure")<{
 export interface OutsideResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The content of a response to GET with status 200; of others it is empty. Undefined: it is larger than `maxBytes`. */
+  /** The content of a response to GET with status 200; empty for other responses. Undefined: it is larger than `maxBytes`. */
   readonly bytes: Buffer | undefined
 }
 

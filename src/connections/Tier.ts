@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import type { Role } from "../model/Role.ts"
 
 /** Permissions of a connection, lowest first. Each tier includes the ones before it. */
 export const Tier = Schema.Literal("pim:read", "pim:write", "pim:publish")
@@ -13,6 +14,10 @@ export const covers = (tier: Tier, needed: Tier): boolean => rank(tier) >= rank(
 export const upTo = (tier: Tier): ReadonlyArray<Tier> => Tier.literals.slice(0, rank(tier) + 1)
 
 export const lower = (one: Tier, other: Tier): Tier => (covers(one, other) ? other : one)
+
+/** The highest tier that a user of this role can grant. It also bounds the connections that the user granted before. */
+export const tierOfRole = (role: Role): Tier =>
+  role === "view" ? "pim:read" : role === "edit" ? "pim:write" : "pim:publish"
 
 /** A tier in one word, as in URLs and descriptions of tools: `read`, `write` or `publish`. */
 export const shortName = (tier: Tier): string => tier.slice("pim:".length)

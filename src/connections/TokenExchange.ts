@@ -13,7 +13,7 @@ import { OAuthRefused } from "./OAuthErrors.ts"
 import type { Client, NewTokens, StoredCode } from "./OAuthRecords.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 import { destinationOf } from "./RedirectUri.ts"
-import { scopeOf } from "./Tier.ts"
+import { lower, scopeOf, tierOfRole } from "./Tier.ts"
 import { judgeRefresh, refreshedTier } from "./TokenLife.ts"
 
 /** A successful token response: RFC 6749, section 5.1. */
@@ -129,7 +129,8 @@ const endReplayed = (
 const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) => {
   const begin = (codeHash: string, { accountId, ...code }: StoredCode) =>
     Effect.gen(function* () {
-      const { clientId, clientName, confirmPublish, redirectUri, resource, stores, tier, userId } = code
+      const { clientId, clientName, confirmPublish, redirectUri, resource, role, stores, userId } = code
+      const tier = lower(code.tier, tierOfRole(role))
       const id = yield* mintId(ConnectionId)
       const redirectHost = destinationOf(redirectUri)
       const bounds = { stores, confirmPublish }
@@ -175,7 +176,7 @@ const makeRefresh =
       if (!isOfKind("refresh", token)) return yield* unknown
       const tokenHash = hashOf(token)
       const stored = yield* Effect.mapError(yield* oauth.lockRefresh(tokenHash), () => unknown)
-      const { accountId, grantId, tier } = stored
+      const { accountId, grantId, role, tier } = stored
       if (stored.clientId !== client.id) return yield* unknown
       switch (judgeRefresh(stored)) {
         case "refuse":
@@ -186,8 +187,9 @@ const makeRefresh =
         }
         case "issue": {
           yield* requireResource(parameters, baseUrl, stored.resource, "The refresh token is for another resource.")
-          const accessTier = refreshedTier(tier, parameters.get("scope"))
-          if (accessTier instanceof OAuthRefused) return yield* accessTier
+          const asked = refreshedTier(tier, parameters.get("scope"))
+          if (asked instanceof OAuthRefused) return yield* asked
+          const accessTier = lower(asked, tierOfRole(role))
           yield* oauth.useRefresh(accountId, tokenHash)
           return Either.right(
             yield* issue(accountId, { grantId, parentHash: tokenHash, accessTier, refreshTier: tier })

@@ -22,7 +22,9 @@ const compare = (left: string, right: string) => (left < right ? -1 : left > rig
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
 
-/** The changed fields of one entity. `events`: the entity's changes from the connection's first one in the window on. */
+/**
+ * The changed fields of one entity. `events`: the entity's changes, beginning with the connection's first change in the window.
+ */
 const fieldsOf = (
   account: MemoryAccount,
   entityId: EntityId,

@@ -1,3 +1,7 @@
+import { useContext } from "preact/hooks"
+import { timeIn } from "./Times.ts"
+import { Viewer } from "./Viewer.tsx"
+
 const units = [
   ["day", 86_400_000],
   ["hour", 3_600_000],
@@ -17,7 +21,7 @@ export const distance = (at: string, now: number): string => {
 
 /** A time relative to now; the exact time is its title. */
 export const Ago = ({ at, now }: { readonly at: string; readonly now: number }) => (
-  <time dateTime={at} title={`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}>
+  <time dateTime={at} title={timeIn(at, useContext(Viewer).timeZone)}>
     {distance(at, now)}
   </time>
 )

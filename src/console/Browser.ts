@@ -27,6 +27,8 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly message: string
   /** The link on the error page; by default it leads to the start page. */
   readonly next?: NextPage
+  /** The fields of the refused form and what the visitor typed, so that nothing is lost. */
+  readonly typed?: ReadonlyArray<readonly [name: string, value: string]>
 }> {}
 
 /** A signed-in user, with the CSRF token of the session and what the frame of the page shows. */
@@ -35,6 +37,8 @@ export interface Visitor extends SignedIn {
   readonly theme: Theme
   /** The import that locks the account. */
   readonly lock: ImportRun | undefined
+  /** The state of the account's work before the page was rendered (`AccountEvents`). Undefined: the page is not updated live. */
+  readonly workState: string | undefined
 }
 
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
@@ -58,21 +62,30 @@ export const themeIn = (request: Request): Theme => themeOf(request.cookies[them
 export const mayBeSignedIn = ({ cookies }: Request): boolean =>
   cookies[cookieName("http:")] !== undefined || cookies[cookieName("https:")] !== undefined
 
+/** The session token of the browser. It may have expired. */
+export const sessionTokenIn = ({ cookies }: Request, baseUrl: string): string | undefined =>
+  cookies[cookieName(baseUrl)]
+
+/** The header of requests that the script of a page makes by itself, to update the page. */
+const liveHeader = "x-live-update"
+
+/** Finds the signed-in user. `isUse`: whether a person made the request, so that it prolongs the session. */
 export const visitorOf = (
   sessions: Sessions["Type"],
   baseUrl: string,
-  request: Request
+  request: Request,
+  isUse = request.headers[liveHeader] === undefined
 ): Effect.Effect<Option.Option<Visitor>> => {
-  const token = request.cookies[cookieName(baseUrl)]
+  const token = sessionTokenIn(request, baseUrl)
   return token === undefined
     ? Effect.succeedNone
     : Effect.map(
-        sessions.find(token),
+        sessions.find(token, isUse),
         Option.map((signedIn): Visitor => {
           const { accountId, userId } = signedIn
           passageOf(request).caller = { _tag: "User", accountId, userId }
           const theme = themeIn(request)
-          return { ...signedIn, csrf: csrfOf(token), theme, lock: undefined }
+          return { ...signedIn, csrf: csrfOf(token), theme, lock: undefined, workState: undefined }
         })
       )
 }

@@ -7,9 +7,11 @@ import { connectionList } from "./connections/ConnectionList.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
 import { publishReview } from "./entities/PublishReview.tsx"
+import { eventStreams } from "./events/EventStreams.ts"
 import { exportDownloads } from "./exports/ExportDownloads.ts"
 import { seeOther } from "./Html.ts"
 import { health } from "./health/Health.tsx"
+import { issueList } from "./health/IssueList.tsx"
 import { home } from "./home/Home.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
 import { jobList } from "./jobs/JobList.tsx"
@@ -17,10 +19,12 @@ import { keys } from "./keys/Keys.tsx"
 import { paths } from "./Paths.ts"
 import { pictureRoutes } from "./pictures/PictureRoutes.ts"
 import { productLists } from "./products/ProductLists.tsx"
+import { profile } from "./profile/Profile.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
+import { team } from "./team/Team.tsx"
 import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
 import { webhookList } from "./webhooks/WebhookList.tsx"
 
@@ -29,10 +33,10 @@ const common: Surface<Visits> = {
   refuseAddress,
   ...surfaceOf(
     {
-      stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage],
-      script: ["GET", assetPaths.script, refuseOnPage],
-      icon: ["GET", assetPaths.icon, refuseOnPage],
-      theme: ["POST", paths.theme, refuseOnPage]
+      stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage, "open"],
+      script: ["GET", assetPaths.script, refuseOnPage, "open"],
+      icon: ["GET", assetPaths.icon, refuseOnPage, "open"],
+      theme: ["POST", paths.theme, refuseOnPage, "view"]
     },
     Effect.map(makeVisits, ({ baseUrl, withForm }) => ({
       stylesheet: () => Effect.succeed(stylesheet),
@@ -52,7 +56,7 @@ const common: Surface<Visits> = {
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(
     beside(
-      beside(beside(common, pictureRoutes), signIn(settings)),
+      beside(beside(common, pictureRoutes), beside(signIn(settings), beside(profile, team))),
       beside(beside(keys, connectionList), connectionActivity)
     ),
     beside(
@@ -60,6 +64,6 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
         beside(beside(storeList, exportDownloads), importReviews),
         beside(beside(home, beside(entities, publishReview)), productLists)
       ),
-      beside(beside(health, drops), beside(jobList, webhookList))
+      beside(beside(beside(beside(health, issueList), drops), eventStreams), beside(jobList, webhookList))
     )
   )

@@ -12,12 +12,14 @@ export const ErrorPage = ({
   requestId,
   theme,
   title,
+  typed = [],
   withSections
 }: {
   readonly title: string
   readonly message: string
   readonly requestId?: string | undefined
   readonly next?: NextPage | undefined
+  readonly typed?: ReadonlyArray<readonly [name: string, value: string]> | undefined
   readonly withSections: boolean
   readonly theme: Theme
 }) => (
@@ -28,6 +30,21 @@ export const ErrorPage = ({
         <p class="quiet">
           Request <code>{requestId}</code>
         </p>
+      )}
+      {typed.length > 0 && (
+        <>
+          <h2>What you typed</h2>
+          <div class="fields">
+            {typed.map(([name, value]) => (
+              <label key={name}>
+                {name}
+                <textarea readOnly dir="auto">
+                  {value}
+                </textarea>
+              </label>
+            ))}
+          </div>
+        </>
       )}
       <p>
         <a href={next.path}>{next.name}</a>

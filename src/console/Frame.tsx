@@ -1,11 +1,14 @@
 import type { ComponentChildren, VNode } from "preact"
+import { useContext } from "preact/hooks"
 import { assetPaths } from "./Assets.ts"
 import type { Visitor } from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
 import { Icon, type IconName, Mark } from "./Icon.tsx"
 import { importTitle } from "./Naming.tsx"
-import { pageOf, paths, sections, settings } from "./Paths.ts"
+import { pageOf, paths, type Section, sections, settings } from "./Paths.ts"
 import type { Theme } from "./Theme.ts"
+import { timeIn } from "./Times.ts"
+import { Allowed, Viewer, type ViewerOf } from "./Viewer.tsx"
 
 /** The CSRF token, which every form with an effect needs, and the id of the record that the form changes or creates. */
 export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
@@ -50,17 +53,17 @@ const ThemeSwitch = ({ visitor }: { readonly visitor: Visitor }) => (
   </form>
 )
 
-type Section = (typeof sections)[number]
-
 const Links = ({ current, of }: { readonly of: ReadonlyArray<Section>; readonly current: string | undefined }) => (
   <ul>
-    {of.map(({ icon, name, path }) => (
-      <li key={path}>
-        <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
-          <Icon name={icon} />
-          {name}
-        </a>
-      </li>
+    {of.map(({ icon, name, needs = "view", path }) => (
+      <Allowed to={needs} key={path}>
+        <li>
+          <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
+            <Icon name={icon} />
+            {name}
+          </a>
+        </li>
+      </Allowed>
     ))}
   </ul>
 )
@@ -193,6 +196,10 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
   </div>
 )
 
+/** The event stream of a page with live parts. */
+const eventsOf = (visitor: Visitor | undefined): string | undefined =>
+  visitor?.workState === undefined ? undefined : `${paths.events}?${new URLSearchParams({ state: visitor.workState })}`
+
 /**
  * The frame of all pages. `current`: the section of the page; `returnTo`: the page to show after the next sign-in; `narrow`: the
  * page has a single form; `withSections`: whether to show the navigation; `total`: the number beside the title; `actions`: buttons
@@ -225,7 +232,7 @@ export const Frame = ({
 }): VNode => {
   const heading = <h1>{title}</h1>
   const content = (
-    <main id="content" class={narrow ? "narrow" : undefined}>
+    <main id="content" class={narrow ? "narrow" : undefined} data-events={eventsOf(visitor)}>
       {actions === undefined && total === undefined ? (
         heading
       ) : (
@@ -239,48 +246,52 @@ export const Frame = ({
     </main>
   )
   const chosen = visitor?.theme ?? theme ?? "system"
+  const viewer: ViewerOf = { role: visitor?.role ?? "view", timeZone: visitor?.timeZone ?? null }
   return (
-    <html lang="en" {...(chosen === "system" ? {} : { "data-theme": chosen })}>
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="robots" content="noindex" />
-        <title>{`${title} - Catalog`}</title>
-        <link rel="icon" href={assetPaths.icon} />
-        <link rel="stylesheet" href={assetPaths.stylesheet} />
-        {withSections && <script type="module" src={assetPaths.script} />}
-      </head>
-      <body class={withSections ? "framed" : "bare"}>
-        <a class="skip" href="#content">
-          Skip to the content
-        </a>
-        {withSections ? (
-          <>
-            <Sidebar visitor={visitor} current={current} returnTo={returnTo} />
-            <div class="column">
-              <Top />
-              {!isLockShown && visitor?.lock !== undefined && <LockBanner lock={visitor.lock} />}
+    <Viewer.Provider value={viewer}>
+      <html lang="en" {...(chosen === "system" ? {} : { "data-theme": chosen })}>
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="robots" content="noindex" />
+          <title>{`${title} - Catalog`}</title>
+          <link rel="icon" href={assetPaths.icon} />
+          <link rel="stylesheet" href={assetPaths.stylesheet} />
+          {withSections && <script type="module" src={assetPaths.script} />}
+        </head>
+        <body class={withSections ? "framed" : "bare"}>
+          <a class="skip" href="#content">
+            Skip to the content
+          </a>
+          {withSections ? (
+            <>
+              <Sidebar visitor={visitor} current={current} returnTo={returnTo} />
+              <div class="column">
+                <Top />
+                {!isLockShown && visitor?.lock !== undefined && <LockBanner lock={visitor.lock} />}
+                {content}
+                {visitor?.workState !== undefined && <div id="live-says" class="spoken" aria-live="polite" />}
+              </div>
+            </>
+          ) : (
+            <>
+              <header>
+                <span class="brand">
+                  <Mark />
+                  Catalog
+                </span>
+                {visitor !== undefined && (
+                  <Who visitor={visitor}>
+                    <SignOut visitor={visitor} returnTo={returnTo} />
+                  </Who>
+                )}
+              </header>
               {content}
-            </div>
-          </>
-        ) : (
-          <>
-            <header>
-              <span class="brand">
-                <Mark />
-                Catalog
-              </span>
-              {visitor !== undefined && (
-                <Who visitor={visitor}>
-                  <SignOut visitor={visitor} returnTo={returnTo} />
-                </Who>
-              )}
-            </header>
-            {content}
-          </>
-        )}
-      </body>
-    </html>
+            </>
+          )}
+        </body>
+      </html>
+    </Viewer.Provider>
   )
 }
 
@@ -306,7 +317,7 @@ export const Note = ({ children }: { readonly children: ComponentChildren }) => 
   </div>
 )
 
-/** A time in UTC, to the minute. */
+/** A time in the visitor's zone, to the minute. */
 export const Time = ({ at }: { readonly at: string }) => (
-  <time dateTime={at}>{`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}</time>
+  <time dateTime={at}>{timeIn(at, useContext(Viewer).timeZone)}</time>
 )

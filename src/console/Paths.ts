@@ -1,6 +1,7 @@
 import type { HealthSection } from "../health/Health.ts"
 import { pagePaths } from "../http/PagePaths.ts"
 import type { StoreId } from "../model/Ids.ts"
+import type { Role } from "../model/Role.ts"
 import type { IconName } from "./Icon.tsx"
 
 export { pageOf } from "../http/PagePaths.ts"
@@ -15,6 +16,9 @@ export const paths = {
   health: "/data-health",
   scanHealth: "/data-health/scan",
   healthIssues: "/data-health/issues",
+  fillIssues: "/data-health/issues/fill",
+  equalIssues: "/data-health/issues/equal",
+  retryIssues: "/data-health/issues/retry",
   drops: "/drops",
   newDrop: "/drops/new",
   cancelDrop: "/drops/cancel",
@@ -50,13 +54,32 @@ export const paths = {
   rotateWebhook: "/settings/webhooks/rotate",
   deleteWebhook: "/settings/webhooks/delete",
   webhook: "/settings/webhooks/:id",
-  theme: "/settings/theme"
+  theme: "/settings/theme",
+  events: "/events",
+  team: "/settings/team",
+  teamRole: "/settings/team/role",
+  teamLink: "/settings/team/link",
+  cancelInvitation: "/settings/team/cancel",
+  disableUser: "/settings/team/disable",
+  enableUser: "/settings/team/enable",
+  resetSecondFactor: "/settings/team/reset-second-factor",
+  profile: "/settings/profile",
+  ownPassword: "/settings/profile/password",
+  endSession: "/settings/profile/end-session",
+  endOtherSessions: "/settings/profile/end-other-sessions",
+  secondFactor: "/settings/second-factor",
+  confirmSecondFactor: "/settings/second-factor/confirm",
+  disableSecondFactor: "/settings/second-factor/disable",
+  signInCode: "/sign-in/code",
+  forgotPassword: "/forgot-password"
 } as const
 
 export interface Section {
   readonly name: string
   readonly path: string
   readonly icon: IconName
+  /** The role of those who see it. Default: everybody. */
+  readonly needs?: Role
 }
 
 /** The navigation of every page, in this order. A new section is added here, and its routes in Console.ts. */
@@ -73,9 +96,11 @@ export const sections: ReadonlyArray<Section> = [
 
 export const settings: ReadonlyArray<Section> = [
   { name: "Stores", path: paths.stores, icon: "store" },
+  { name: "Team", path: paths.team, icon: "users", needs: "admin" },
+  { name: "Profile", path: paths.profile, icon: "circle-user" },
   { name: "Agents", path: paths.connections, icon: "bot" },
-  { name: "API keys", path: paths.keys, icon: "key-round" },
-  { name: "Webhooks", path: paths.webhooks, icon: "send" },
+  { name: "API keys", path: paths.keys, icon: "key-round", needs: "admin" },
+  { name: "Webhooks", path: paths.webhooks, icon: "send", needs: "admin" },
   { name: "Docs", path: "/docs", icon: "book-open" }
 ]
 
@@ -124,14 +149,16 @@ export const issuesPath = (
   filters: {
     readonly storeId?: StoreId | undefined
     readonly locale?: string | undefined
+    readonly field?: string | undefined
     readonly page?: number | undefined
   } = {}
 ): string => {
-  const { locale, page, storeId } = filters
+  const { field, locale, page, storeId } = filters
   const query = new URLSearchParams({
     section,
     ...(storeId !== undefined && { store_id: storeId }),
     ...(locale !== undefined && { locale }),
+    ...(field !== undefined && { field }),
     ...(page !== undefined && page > 1 && { page: String(page) })
   })
   return `${paths.healthIssues}?${query}`

@@ -79,6 +79,6 @@ export const refuseAddress: Refuse = (error, requestId, request) =>
 
 /** The response for a PageRefused. */
 export const refusedPage = (
-  { message, next, status, title }: PageRefused,
+  { message, next, status, title, typed }: PageRefused,
   request: HttpServerRequest.HttpServerRequest
-) => html(<ErrorPage {...frameFor(request)} title={title} message={message} next={next} />, { status })
+) => html(<ErrorPage {...frameFor(request)} title={title} message={message} next={next} typed={typed} />, { status })

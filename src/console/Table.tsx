@@ -8,18 +8,20 @@ export interface Row {
 
 /**
  * A table. On a narrow screen each row becomes a block, and each cell shows the name of its column. `name`: the caption for
- * screen readers; `labelledBy`: the id of a heading that is used instead of a caption.
+ * screen readers; `labelledBy`: the id of a heading that is used instead of a caption; `notes`: a second line of each header.
  */
 export const Table = ({
   columns,
   isNumeric = false,
   labelledBy,
   name,
+  notes = [],
   rows
 }: {
   readonly name?: string
   readonly labelledBy?: string
   readonly columns: readonly [string, ...ReadonlyArray<string>]
+  readonly notes?: ReadonlyArray<string | undefined>
   readonly isNumeric?: boolean
   readonly rows: ReadonlyArray<Row>
 }) => (
@@ -27,9 +29,10 @@ export const Table = ({
     {name !== undefined && <caption class="spoken">{name}</caption>}
     <thead>
       <tr>
-        {columns.map((column) => (
+        {columns.map((column, index) => (
           <th key={column} scope="col">
-            {column}
+            <bdi>{column}</bdi>
+            {notes[index] !== undefined && <div class="quiet">{notes[index]}</div>}
           </th>
         ))}
       </tr>

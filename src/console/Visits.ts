@@ -4,13 +4,15 @@ import { Effect, Option, ParseResult, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { type Parameters, parametersOf } from "../connections/AuthorizationRequest.ts"
+import { AccountEvents } from "../events/AccountEvents.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { splitTarget } from "../http/RequestHead.ts"
-import type { Handler } from "../http/Surface.ts"
+import { CurrentNeed, type Handler } from "../http/Surface.ts"
 import { Imports } from "../imports/Imports.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
+import { includesRole, type Role, roleWords } from "../model/Role.ts"
 import {
   formOf,
   keepNote,
@@ -42,6 +44,31 @@ export const noteOf = (notes: Readonly<Record<string, string>>, name: string | u
 /** A number from a query or a form; 0 if it is missing or malformed. */
 export const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0
+
+/** Values that a form sends by itself: ids, digests and numbers. */
+const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
+
+/** What the visitor typed into a form, without passwords. */
+const typedIn = (form: Parameters) =>
+  form.names
+    .filter((name) => name !== fieldNames.csrf && !/password|code/.test(name))
+    .map((name) => [name, form.get(name) ?? ""] as const)
+    .filter(([, value]) => !ownValue.test(value))
+
+/** Refuses a page or form that needs a higher role. What was typed into a form is shown again. */
+const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: string): Page => {
+  const refusal = {
+    status: 403,
+    title: "Your role does not allow this",
+    message: `This needs the role ${roleWords[needed].name}. Yours is ${roleWords[visitor.role].name}. An administrator of the account can change it on the page Team.`
+  } as const
+  if (request.method !== "POST") return new PageRefused(refusal)
+  const next = { path: sentFrom(request, baseUrl), name: "Back to the page" }
+  return Effect.flatMap(
+    Effect.option(ownFormOf(request, baseUrl, visitor)),
+    (form) => new PageRefused({ ...refusal, next, ...(Option.isSome(form) && { typed: typedIn(form.value) }) })
+  )
+}
 
 /** Runs the effect with the visitor as actor. */
 const actingAs = ({ accountId, userId }: Visitor) =>
@@ -134,12 +161,16 @@ export const page =
 /** Maximum number of uploads that are read at the same time. It is small, because each upload is held in memory. */
 const maxUploads = 2
 
-/** What every page needs: to find its visitor, and to say whether an import locks the account. */
-export type Visits = BaseUrl | Imports | Sessions
+/** The services of every page: they find its visitor, and the import that locks the account. */
+export type Visits = AccountEvents | BaseUrl | Imports | Sessions
 
-/** Makes handlers for pages and forms. They find the signed-in visitor, and services run with the visitor as actor. */
+/**
+ * Makes handlers for pages and forms. They find the signed-in visitor and check the role that the route needs. Services run with the
+ * visitor as actor.
+ */
 export const makeVisits = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
+  const events = yield* AccountEvents
   const imports = yield* Imports
   const sessions = yield* Sessions
   const uploads = yield* Effect.makeSemaphore(maxUploads)
@@ -152,8 +183,12 @@ export const makeVisits = Effect.gen(function* () {
           onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
           onSome: (visitor) => {
             chargeTo(toIncomingMessage(request), visitor.userId)
-            const answered = Effect.flatMap(imports.holder, (holder) =>
-              answer({ ...visitor, lock: Option.getOrUndefined(holder) }, request)
+            const answered = Effect.flatMap(CurrentNeed, (needed) =>
+              needed === "open" || includesRole(visitor.role, needed)
+                ? Effect.flatMap(imports.holder, (holder) =>
+                    answer({ ...visitor, lock: Option.getOrUndefined(holder) }, request)
+                  )
+                : refuseRole(visitor, needed, request, baseUrl)
             ).pipe(actingAs(visitor))
             return request.method === "GET"
               ? showingNoteOnce(request, baseUrl, answered)
@@ -168,8 +203,16 @@ export const makeVisits = Effect.gen(function* () {
       Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form, request))
     )
 
+  /** As `asVisitor`, for a page with `Live` parts: the browser updates them when work of the account changes. */
+  const asWatcher = (answer: (visitor: Visitor, request: Request) => Page<CurrentActor>): Handler =>
+    asVisitor((visitor, request) =>
+      // Read before the page, so that a change while it is rendered is noticed.
+      Effect.flatMap(events.stateOf(visitor.accountId), (workState) => answer({ ...visitor, workState }, request))
+    )
+
   return {
     baseUrl,
+    asWatcher,
     /** A page for signed-in visitors. Other visitors sign in first and are then sent back to the page. */
     asVisitor,
     /** A form for signed-in visitors. It must contain the CSRF token of the visitor's session. */

@@ -13,8 +13,8 @@ export interface MovedEntities {
 }
 
 /**
- * The changes of a transaction. The feed shows `changes`. The rest is for readers that update an earlier result (scans of data
- * health). It contains what they cannot derive from the current state of the changed entities.
+ * The changes of a transaction. The feed shows `changes`. The other fields are for scans of data health, which update an earlier
+ * result: facts that a scan cannot derive from the current state of the changed entities.
  */
 export interface ChangeNote {
   readonly changes: ReadonlyArray<ChangeGroup>

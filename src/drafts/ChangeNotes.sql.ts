@@ -3,7 +3,7 @@ import type { AccountId } from "../model/Ids.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
 import { slicesOf } from "./FeedChanges.ts"
 
-/** The rows of a note, and the number of its changes. What scans read is in the first row. */
+/** The rows of a note, and the number of its changes. The first row has the parts that scans read. */
 export interface NoteRows {
   readonly changes: number
   readonly rows: ReadonlyArray<unknown>
@@ -23,8 +23,8 @@ export const noteRows = ({ changes, entities, moved, skus }: ChangeNote): NoteRo
 }
 
 /**
- * Inserts the rows of a note. `raised`: a WITH query that returns `version` of the account, which the same statement has raised,
- * and `feed_before`, the number of the last change before. So changes become visible in the order of their numbers.
+ * Inserts the rows of a note. The statement must have a WITH query `raised` that raises the account's version and returns it as
+ * `version`, with `feed_before`, the number of the last earlier change. So changes become visible in the order of their numbers.
  */
 export const makeInsertNote =
   (sql: SqlClient) =>

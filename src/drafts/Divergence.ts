@@ -88,12 +88,20 @@ export interface Comparison {
   readonly rules: DivergenceRules
 }
 
-export const layersOf = ({ attributes, versions }: Aggregate): ReadonlyArray<Attributes> => [
+/** A version's own values. */
+export type OwnValues = Pick<VersionState, "storeId" | "overrides">
+
+/** The values of an entity, canonical and on its stores. `versions`: by domain. */
+export interface LayeredEntity<V extends OwnValues = OwnValues> extends Pick<Aggregate, "kind" | "attributes"> {
+  readonly versions: ReadonlyArray<V>
+}
+
+export const layersOf = ({ attributes, versions }: LayeredEntity): ReadonlyArray<Attributes> => [
   attributes,
   ...versions.map(({ overrides }) => overrides)
 ]
 
-export const comparedByOf = (aggregate: Aggregate, key: string, rules: DivergenceRules): ComparedBy => {
+export const comparedByOf = (aggregate: LayeredEntity, key: string, rules: DivergenceRules): ComparedBy => {
   const { kind } = aggregate
   const by = Object.hasOwn(builtInFields[kind], key)
     ? comparedBy[kind][key]
@@ -128,15 +136,15 @@ const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): stri
 }
 
 /** The effective value of a key on a store. */
-export const effectiveValue = (aggregate: Aggregate, version: VersionState, key: string): string =>
+export const effectiveValue = (aggregate: Pick<LayeredEntity, "attributes">, version: OwnValues, key: string): string =>
   version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
 
 /** The groups of stores within which a field's values differ, each ordered by domain. Empty for a read-only field. */
-export const disagreeingGroups = (
-  aggregate: Aggregate,
+export const disagreeingGroups = <V extends OwnValues>(
+  aggregate: LayeredEntity<V>,
   key: string,
   comparison: Comparison
-): ReadonlyArray<ReadonlyArray<VersionState>> => {
+): ReadonlyArray<ReadonlyArray<V>> => {
   if (!isWritable(aggregate.kind, key)) return []
   const by = comparedByOf(aggregate, key, comparison.rules)
   const groups = Arr.groupBy(aggregate.versions, ({ storeId }) => groupOf(storeId, by, comparison))
@@ -146,7 +154,7 @@ export const disagreeingGroups = (
 }
 
 /** The stores of all groups within which the values of a field differ. */
-export const differingStores = (aggregate: Aggregate, key: string, comparison: Comparison): ReadonlySet<StoreId> =>
+export const differingStores = (aggregate: LayeredEntity, key: string, comparison: Comparison): ReadonlySet<StoreId> =>
   new Set(disagreeingGroups(aggregate, key, comparison).flatMap((group) => group.map(({ storeId }) => storeId)))
 
 /** The writable fields with different values on an entity's stores, in definition order. */

@@ -203,7 +203,7 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
             id,
             {
               ...entity,
-              // Not the column: a job that links or unlinks a store may not have reached the row yet.
+              // The column `store_ids` is not used: a job that links or unlinks a store may not have updated the row yet.
               storeIds: (versions[id] ?? []).map(({ storeId }) => storeId),
               versions: (versions[id] ?? []).map(({ entityId: _, ...version }) => version),
               gallery: (galleries[id] ?? []).map(({ mediaId, storeIds }) => ({ mediaId, storeIds })),

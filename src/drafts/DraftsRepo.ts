@@ -29,8 +29,8 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
      * Raises the account's version, and writes revisions and change_seq of a plan, in one statement. It must be the last statement
-     * of a transaction, so that a reader of lists misses no entity. Without a plan, only the version rises. `note`: what the
-     * transaction changed, if that is not what the plan changes.
+     * of a transaction, so that a reader of lists misses no entity. Without a plan, only the version rises. `note`: the changes of
+     * the transaction, if they differ from those of the plan.
      */
     readonly raise: (accountId: AccountId, plan?: Plan, note?: ChangeNote) => Effect.Effect<void>
   }

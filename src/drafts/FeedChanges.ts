@@ -37,7 +37,10 @@ export interface ChangeGroup extends Schema.Struct.Type<typeof group> {
   readonly ids: ReadonlyArray<string>
 }
 
-/** A group as it is stored: its ids are in a list of their own, after those of the groups before. */
+/**
+ * A group as it is stored. The ids of all groups are in one list, in the order of the groups; `count` is the number of this
+ * group's ids.
+ */
 export const StoredGroup = Schema.Struct({ ...group, count: Schema.Number })
 export type StoredGroup = typeof StoredGroup.Type
 
@@ -78,7 +81,7 @@ export const slicesOf = (groups: ReadonlyArray<ChangeGroup>): ReadonlyArray<Chan
   return slices
 }
 
-/** Collects changes and groups those that differ only in their entity. An entity is once in a group. */
+/** Collects changes and groups those that differ only in their entity. A group has each entity once. */
 class Groups {
   private readonly groups = new Map<string, ChangeGroup & { readonly ids: Array<string> }>()
   private readonly seen = new Set<string>()
@@ -173,7 +176,7 @@ const addRelationships = (groups: Groups, before: Aggregate | undefined, after: 
     groups.add("relationships.updated", "product", after.parentId, null, ["variant_ids"])
 }
 
-/** The changes of a plan, as the feed shows them: at least one for each entity whose detail or store versions become others. */
+/** The changes of a plan, as the feed shows them: at least one for each entity whose detail or store versions change. */
 export const changesOf = ({ created, drafted, stamped, updated }: Plan): ReadonlyArray<ChangeGroup> => {
   const groups = new Groups()
   for (const after of created) {
@@ -193,7 +196,7 @@ export const changesOf = ({ created, drafted, stamped, updated }: Plan): Readonl
     if (isVisible && !groups.has(after.id)) groups.add("entity.updated", after.kind, after.id, null, ["publish_state"])
   }
   const kinds = new Map(updated.map(({ after }) => [after.id, after.kind]))
-  // A risen entity without an update is a product whose variants changed.
+  // An entity with a new revision but without an update is a product whose variants changed.
   for (const id of [...stamped, ...drafted])
     if (!groups.has(id)) groups.add("entity.updated", kinds.get(id) ?? "product", id)
   return groups.list()

@@ -34,7 +34,7 @@ export const DropChange = Schema.Struct({
 }).annotations({ identifier: "DropChange" })
 export type DropChange = typeof DropChange.Type
 
-/** Field changes that are published at one time and, with `ends_at`, taken back at another time. */
+/** Field changes that are published at one time and, with `ends_at`, reverted at another time. */
 export const Drop = Schema.Struct({
   id: DropId,
   name: Schema.String,

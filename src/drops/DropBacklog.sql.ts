@@ -2,21 +2,20 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /** The reason why a due start or end of a drop waits: an import locks the account, or all processes are busy. */
 const waits = ["import", "worker"] as const
 
-const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, lateness: Schema.Number })
-
 /** Sets the gauges of drops whose start or end is due, of all accounts. */
 export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
   const read = SqlSchema.findAll({
     Request: Schema.Void,
-    Result: Row,
+    Result: BacklogRow,
     execute: () => sql`
-      SELECT w.wait, count(*) AS count,
-             extract(epoch FROM app_now() - min(w.due_at))::float8 AS lateness
+      SELECT w.wait AS name, count(*) AS count,
+             extract(epoch FROM app_now() - min(w.due_at))::float8 AS age
       FROM (
         SELECT CASE WHEN l.run_id IS NOT NULL THEN 'import' ELSE 'worker' END AS wait,
                CASE d.next_step WHEN 'start' THEN d.starts_at ELSE d.ends_at END AS due_at
@@ -26,11 +25,7 @@ export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       ) w
       GROUP BY w.wait ${sql.literal(allAccounts)}`
   })
-  return Effect.map(orDie(read()), (rows) => {
-    for (const wait of waits) {
-      const row = rows.find((each) => each.wait === wait)
-      metrics.dropsDue.of(wait).add(row?.count ?? 0)
-      metrics.dropLateness.of(wait).add(Math.max(0, row?.lateness ?? 0))
-    }
-  })
+  return Effect.map(orDie(read()), (rows) =>
+    setBacklog(rows, waits, { count: metrics.dropsDue, age: metrics.dropLateness })
+  )
 })

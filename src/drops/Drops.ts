@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Option, Random, Schedule, Schema } from "effect"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -155,9 +155,16 @@ const makeRunDue = Effect.gen(function* () {
     for (;;) {
       const steps = yield* repo.due(maxSteps, [...skipped])
       if (steps.length === 0) return count
-      for (const due of steps) {
-        if (yield* carryOut(due)) count++
-        else skipped.add(due.id)
+      // Each process begins elsewhere. Where it meets a step of another process, it asks again what is still due.
+      const first = yield* Random.nextIntBetween(0, steps.length)
+      const before = count
+      for (const due of [...steps.slice(first), ...steps.slice(0, first)]) {
+        if (yield* carryOut(due)) {
+          count++
+          continue
+        }
+        skipped.add(due.id)
+        if (count > before) break
       }
     }
   })

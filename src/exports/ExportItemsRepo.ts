@@ -7,11 +7,11 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ExportId } from "../model/Ids.ts"
 import { ExportItem } from "./ExportItem.ts"
 
-/** What exports contained, until it counts as published. */
+/** The exported products and their revisions, until they count as published. */
 export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
   ExportItemsRepo,
   {
-    /** Adds items behind the place `after`. */
+    /** Adds items after the first `after` items. */
     readonly stage: (
       accountId: AccountId,
       id: ExportId,
@@ -20,7 +20,7 @@ export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
     ) => Effect.Effect<void>
     /** Returns the next items of an export, and removes them. */
     readonly take: (accountId: AccountId, id: ExportId, limit: number) => Effect.Effect<ReadonlyArray<ExportItem>>
-    /** Number of items that are left. */
+    /** Number of remaining items. */
     readonly count: (accountId: AccountId, id: ExportId) => Effect.Effect<number>
     /** Deletes items that are older than 30 days, of all accounts. Returns their number. */
     readonly forget: Effect.Effect<number>

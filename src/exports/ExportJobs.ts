@@ -18,7 +18,7 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 
 const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId })
 
-/** Items that are done. The next ones are the first that are left. */
+/** Number of counted items. They are deleted, so the next step begins with the first remaining item. */
 const Cursor = Schema.Int
 
 const variantsOf = ({ aggregates }: Locked, productId: EntityId): ReadonlyArray<Aggregate> =>
@@ -27,8 +27,9 @@ const variantsOf = ({ aggregates }: Locked, productId: EntityId): ReadonlyArray<
     .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
 
 /**
- * Divides the entities of an exported product by what became of them since. `exported`: the store waits for exactly what was
- * exported. `changed`: the draft was changed, or the entity is no longer on the store; it stays as it is.
+ * Divides the entities of an exported product. `exported`: the unpublished draft is still the exported one, so it counts as
+ * published. `changed`: the draft was changed since, or the entity is no longer on the store, so its publish state does not
+ * change.
  */
 export const divideExported = (
   locked: Locked,
@@ -46,7 +47,7 @@ export const divideExported = (
       continue
     }
     const now = publishable(aggregate, version, variantsOf(locked, id))
-    // Variants and files can come to the store and leave it without a new revision of the product.
+    // Variants and files can be added to the store or removed from it without a new revision of the product.
     if (id === productId && !(sameOrder(now.variants, variants) && sameOrder(now.media, media))) changed.push(id)
     else if (version.pendingPublish || version.lastPublishStatus !== "published") exported.push(id)
   }
@@ -129,7 +130,7 @@ export class ExportJobs extends Context.Tag("catalog/ExportJobs")<
      * store has a platform, or another job works on it.
      */
     readonly publish: (storeId: StoreId, id: ExportId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
-    /** Deletes what is left of exports that were not counted as published within 30 days. Returns the number of products. */
+    /** Deletes the items of exports that were not counted as published within 30 days. Returns the number of products. */
     readonly forget: Effect.Effect<number>
   }
 >() {

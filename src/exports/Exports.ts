@@ -14,14 +14,14 @@ import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, type ExportPart, spooled, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
-/** Exports that one process reads at the same time. Each keeps a connection for as long. */
+/** Maximum number of exports that one process reads at the same time. Each uses a connection until it is read. */
 const maxAtOnce = 2
 
 /** Entities of one statement, and products of one statement. */
 const linesAtOnce = 500
 const productsAtOnce = 200
 
-/** Entities come after those that they consist of. */
+/** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
 
 /** Writes the catalog of the actor's account as files. An export shows the catalog of one moment. */
@@ -31,7 +31,7 @@ export class Exports extends Context.Tag("catalog/Exports")<
     /** All entities with their values, store versions and relationships, as lines of JSON. docs/exports.md has the format. */
     readonly jsonl: Stream.Stream<ExportPart, never, CurrentActor>
     /**
-     * The products of a store as the product CSV of Shopify. `forPublish`: keeps what the file contains, so that it can count as
+     * The products of a store as the product CSV of Shopify. `forPublish`: saves the exported revisions, so that they can count as
      * published when the file is complete. NotFound: no such store. ValidationFailed: `forPublish`, but the store has a platform.
      */
     readonly csv: (
@@ -48,7 +48,7 @@ export class Exports extends Context.Tag("catalog/Exports")<
       const stores = yield* Stores
       const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
-      /** Streams what the reads write. They see the catalog of one moment. */
+      /** Streams the text that `reads` writes. All its reads see the catalog of one moment. */
       const exporting = <E>(
         reads: (write: WriteExport, accountId: AccountId) => Effect.Effect<ExportEnd, E, CurrentActor>
       ) =>
@@ -117,7 +117,7 @@ export class Exports extends Context.Tag("catalog/Exports")<
   )
 }
 
-/** What the file contains of a product. */
+/** The item that records which revisions of a product the file contains. */
 const toItem = ({ id, images, revision, variants }: StoreProductRow): ExportItem => ({
   productId: id,
   revisions: Object.fromEntries<number>([

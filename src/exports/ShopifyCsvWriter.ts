@@ -46,7 +46,7 @@ const decodeTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Sch
 
 const textsOf = (value: string) => Either.getOrElse(decodeTexts(value), () => [])
 
-/** A list as exports write it: with semicolons, unless an item could not be read back. */
+/** A list is written with semicolons, as in Shopify's exports, or as JSON if an import could not split it into the same items. */
 const metafieldCell = (attributes: Attributes, key: string) => {
   const value = valueOf(attributes, key)
   if (!attributes[key]?.type.startsWith("list.") || attributes[key].type.endsWith("_reference")) return value
@@ -64,7 +64,10 @@ const optionValues = ["option1", "option2", "option3"] as const
 /** Shopify's words for the only variant of a product without options. */
 const noOption = { option1_name: "Title", option1: "Default Title" }
 
-/** The names of the options. A position with values but without a name gets one, because a file cannot leave it out. */
+/**
+ * The names of the options. A position with values but without a name gets one, because the file needs a name for each column with
+ * values.
+ */
 const optionCells = ({ values, variants }: ExportedProduct): Cells => {
   const names = readOptions(valueOf(values, "options")).map(({ name }) => name)
   const isUsed = (key: string) => variants.some((variant) => valueOf(variant.values, key) !== "")
@@ -115,13 +118,13 @@ const variantCells = ({ imageUrl, values }: ExportedProduct["variants"][number])
   }
 }
 
-/** Whether a file can be in the file: an image with a web address. */
+/** Whether the CSV can list a media file: an image with a web address. */
 const isImage = ({ values }: ExportedProduct["images"][number]) =>
   /^https?:\/\//i.test(valueOf(values, "url")) && !/^(?:video\/|model\/|text\/html$)/.test(valueOf(values, "mime_type"))
 
-/** The records of a product. Its variants and its images stand beside each other, as in Shopify's exports. */
+/** The records of a product. A record has one variant and one image, which are unrelated, as in Shopify's exports. */
 export const recordsOf = (product: ExportedProduct, metafields: ReadonlyArray<MetafieldColumn>): string => {
-  // A file must name each product. An id is at least no other product's handle.
+  // Each record needs a handle. Without one the id is used, because no other product has it as its handle.
   const handle = valueOf(product.values, "handle") || product.id
   const images = product.images.filter(isImage)
   let text = ""

@@ -5,11 +5,11 @@ import { join } from "node:path"
 import { Effect, Fiber, Option, Queue, Stream } from "effect"
 import type { ExportId } from "../model/Ids.ts"
 
-/** What is known of an export when it is complete. */
+/** The result of a complete export. */
 export interface ExportEnd {
   /** null: the export cannot count as published. */
   readonly exportId: ExportId | null
-  /** What an import of the file would refuse or change. Sentences for people. */
+  /** Sentences for people: values that an import of the file would refuse or change. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -39,8 +39,8 @@ const openUnnamed = Effect.acquireRelease(
 )
 
 /**
- * Streams what `produce` writes, through a temporary file. So the snapshot of the database is held only as long as reading the
- * catalog takes, however slow the receiver is.
+ * Streams the text that `produce` writes, through a temporary file. So a slow receiver does not keep the snapshot of the database
+ * open: it ends when the catalog is read.
  */
 export const spooled = <E, R>(
   produce: (write: WriteExport) => Effect.Effect<ExportEnd, E, R>

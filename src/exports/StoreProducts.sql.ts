@@ -26,8 +26,8 @@ const Metafield = Schema.Struct({
 const Revision = Schema.Struct({ id: EntityId, revision: Schema.Number })
 
 /**
- * A product on the store. `place`: its place in the order of last changes. `media`: the files of its gallery; those without a
- * revision are not on the store themselves.
+ * A product on the store. `place`: its place in the order of last changes. `images`: the files of its gallery; a file with
+ * `revision` null is not on the store itself.
  */
 export interface StoreProductRow extends ExportedProduct {
   readonly place: number
@@ -41,9 +41,12 @@ export interface StoreProductRow extends ExportedProduct {
 
 export interface StoreProducts {
   readonly overview: (accountId: AccountId, storeId: StoreId) => Effect.Effect<StoreOverview>
-  /** The metafields that a product or variant has a value of on the store, ordered by owner and key. */
+  /** The metafields with a value on any product or variant of the store, ordered by owner and key. */
   readonly metafields: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
-  /** The next products of a store, in the order of their last change. `after`: place of the product before; 0: from the first. */
+  /**
+   * The next products of a store, in the order of their last change. `after`: the `place` of the previous product; 0: start with
+   * the first.
+   */
   readonly products: (
     accountId: AccountId,
     storeId: StoreId,
@@ -103,7 +106,8 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
     metafields: (accountId, storeId) => orDie(readMetafields({ accountId, storeId })),
-    // The rows are not decoded: they are this statement's own, and decoding them took a third of an export's time.
+    // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
+    // time.
     products: (accountId, storeId, after, limit) =>
       orDie(sql<StoreProductRow>`
         SELECT e.change_seq::float8 AS place, e.id, e.draft_revision AS revision, e.attributes || v.overrides AS values,

@@ -25,8 +25,8 @@ export class FeedRepo extends Context.Tag("catalog/FeedRepo")<
     /** Up to `limit` changes after the number `after`, and the ends of the feed at the same moment. */
     readonly read: (accountId: AccountId, after: number, limit: number) => Effect.Effect<FeedPart>
     /**
-     * Deletes changes that are older than 30 days, some at a time, and returns the number of rows. A scan of data health whose base
-     * is older than the deleted changes is made from nothing the next time.
+     * Deletes changes that are older than 30 days, in batches, and returns the number of rows. If a scan's earlier result is older
+     * than the deleted changes, the next scan of data health reads the whole catalog.
      */
     readonly forget: Effect.Effect<number>
   }

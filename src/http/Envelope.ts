@@ -82,12 +82,12 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
   )
 }
 
-/** Lines about 503s that a process writes in a second. In an outage every request gets one. */
+/** Maximum log lines about 503s per second. In an outage every request gets a 503. */
 const maxNotesPerSecond = 20
 let notes = 0
 let noteSecond = 0
 
-/** Logs a 503 with the request's id: the cause is in a line before it, with the same id if the request caused it alone. */
+/** Logs a 503 with the request's id. An earlier line has the cause, with the same id unless several requests share the cause. */
 const noteUnavailable = (requestId: string, { message }: Unavailable) =>
   Effect.suspend(() => {
     const second = Math.floor(performance.now() / 1_000)

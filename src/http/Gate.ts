@@ -34,9 +34,11 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 
 /** A passage with the fields that only the gate uses. */
 interface GatePassage extends Passage {
-  /** The route and the input that it decodes: the body, or the target with its parameters. Undefined until then. */
+  /** The route and the input that it decodes: the body, or the target with its parameters. Undefined before the decoding. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
-  /** Set if the answer may be, or is, cached: its account, its target, and the account's version before it was read. */
+  /**
+   * Set if the answer is cached or may be cached: its account, its target, and the account's version before the answer was read.
+   */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The answer, if it is a 200 with its whole body in memory. */
   known: KnownAnswer | undefined
@@ -55,7 +57,7 @@ const misfitsOf = ({ decoding }: GatePassage): ReadonlyArray<Issue> => {
     : (route.misfits?.(input) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
 }
 
-/** Any route of a path, to read what is the same for all its methods. */
+/** One route of a path, to read the settings that all its methods share. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
 /** Whether a browser requests a page, which then gets an error page. Programs that use the API get the envelope. */
@@ -79,7 +81,7 @@ const unwatchPassage = ({ watching }: Passage) => {
   if (watching !== undefined) unwatch(watching)
 }
 
-/** Makes the last step of every request: caches the answer if that is allowed, adds the headers and sends it. */
+/** Makes the last step of every request, which caches the answer if that is allowed, adds the headers and sends it. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   /** Keeps a 200 in the passage, to send it, and in the cache for later requests if that is allowed. */
   const note = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {

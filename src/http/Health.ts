@@ -1,5 +1,5 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { Context, Effect, Layer, Ref } from "effect"
+import { Context, Deferred, Effect, Layer, Ref } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { openRoute } from "./RouteTable.ts"
 
@@ -15,6 +15,8 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
     readonly check: Effect.Effect<void, Unavailable>
     /** Marks the service as not ready for good, at shutdown. */
     readonly close: Effect.Effect<void>
+    /** Waits for `close`. Answers that never end by themselves end then. */
+    readonly closed: Effect.Effect<void>
   }
 >() {
   /** `dependencies`: fails while the service cannot serve requests. */
@@ -22,7 +24,7 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
     Layer.effect(
       Readiness,
       Effect.gen(function* () {
-        const closing = yield* Ref.make(false)
+        const closing = yield* Deferred.make<void>()
         const last = yield* Ref.make<string | undefined>(undefined)
         const context = yield* Effect.context<R>()
         /** Logs each change of readiness once. `reason`: why it is not ready. */
@@ -36,8 +38,9 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
           Effect.tapError(({ message }) => note(message))
         )
         return {
-          check: Effect.flatMap(Ref.get(closing), (closed) => (closed ? new Unavailable() : ask)),
-          close: Ref.set(closing, true)
+          check: Effect.flatMap(Deferred.isDone(closing), (closed) => (closed ? new Unavailable() : ask)),
+          close: Effect.asVoid(Deferred.succeed(closing, undefined)),
+          closed: Deferred.await(closing)
         }
       })
     )

@@ -17,7 +17,7 @@ export const surfaceOfPath = (path: string): string => {
   return path === "/healthz" || path === "/readyz" ? "health" : "pages"
 }
 
-/** The series of a route: found by one look-up for a request, not by its labels. */
+/** The series of one route. A request finds them by one look-up of the route, which is faster than by all labels. */
 interface RouteSeries {
   readonly surface: string
   readonly seconds: Series
@@ -136,8 +136,8 @@ type Connection = Socket & { [writtenBefore]?: number }
 export type WriteAccessLog = (text: string) => void
 
 /**
- * Counts every request of a server, and writes its line of the access log: also those that are answered without the library,
- * late, or abandoned by their clients. One listener for each response, the same function for all.
+ * Counts every request of a server and writes its line of the access log. This includes requests that are answered without the
+ * library, answered late, or abandoned by their clients. All responses share one listener function.
  */
 export const observeRequests = (server: Server, write: WriteAccessLog | undefined): void => {
   const lines = write === undefined ? undefined : makeLines(write)

@@ -7,6 +7,7 @@ import { Live } from "../api/Live.ts"
 import { misfitsIn } from "../api/Misfits.ts"
 import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import type { Issue, NotFound } from "../model/Errors.ts"
+import type { Role } from "../model/Role.ts"
 import { makeNoRoute } from "./NoRoute.ts"
 import type { Refuse } from "./Passage.ts"
 
@@ -27,6 +28,8 @@ export interface Route {
   readonly isLive: boolean
   /** Lists the issues of the body, or of the parameters if the route reads no body. Undefined: it takes neither. */
   readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
+  /** The role that a user of the pages needs. Undefined: the route is not one of a surface. */
+  readonly needs?: Role | "open" | undefined
   /** The time limit of the route's requests. Undefined: the usual one. */
   readonly bound?: BoundName | undefined
 }

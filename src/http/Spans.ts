@@ -36,7 +36,10 @@ const loggingTracer = Effect.gen(function* () {
   })
 })
 
-/** How requests are traced: by OTLP if it is set, else logged at the percentage that is set. Undefined: no request is. */
+/**
+ * How requests are traced: exported by OTLP if that is configured, else logged if TRACE_PERCENT is set. Undefined: no request is
+ * traced.
+ */
 export const requestTracing: Effect.Effect<Tracing | undefined> = Effect.gen(function* () {
   const exported = yield* RequestTracing
   const percent = yield* SpanPercent
@@ -45,9 +48,9 @@ export const requestTracing: Effect.Effect<Tracing | undefined> = Effect.gen(fun
 })
 
 /**
- * Starts a server with the tracer of its requests, which is off until a request is sampled: spans of every request would cost a third
- * of its time. The library's own span of a request stays off: it has the whole address, in which there may be one-time tokens, and
- * all headers.
+ * Starts a server with the tracer of its requests, which is off until a request is sampled: spans of every request would cost a
+ * third of its time. The library's own span of a request stays off, because it has all headers and the whole address, which may
+ * contain a one-time token.
  */
 export const startTraced =
   (tracing: Tracing | undefined) =>

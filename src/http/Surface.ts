@@ -5,9 +5,10 @@ import {
   HttpServerRequest,
   type HttpServerResponse
 } from "@effect/platform"
-import { Effect, Layer, Struct } from "effect"
+import { Context, Effect, Layer, Struct } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import type { BoundName } from "../api/TimeBound.ts"
+import type { Role } from "../model/Role.ts"
 import type { Refuse } from "./Passage.ts"
 import type { Route } from "./RouteTable.ts"
 
@@ -33,6 +34,9 @@ export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1
   refuseAddress: one.refuseAddress ?? other.refuseAddress
 })
 
+/** The role that a user needs for a route. `open`: no user is needed, or the route decides itself. */
+export type NeededRole = Role | "open"
+
 /**
  * A route of a surface. `refuse` renders its refusals; it must be the same for all methods of a path. `bound`: the time limit;
  * default: the usual one.
@@ -41,8 +45,14 @@ export type SurfaceRoute = readonly [
   method: HttpMethod.HttpMethod,
   path: `/${string}`,
   refuse: Refuse,
+  needs: NeededRole,
   bound?: BoundName
 ]
+
+/** The role that the route of the current request needs. The code that finds the user of a request checks it. */
+export class CurrentNeed extends Context.Reference<CurrentNeed>()("catalog/CurrentNeed", {
+  defaultValue: (): NeededRole => "admin"
+}) {}
 
 /** Handles the requests of a route. The route's `refuse` renders its failures. */
 export type Handler = (
@@ -57,7 +67,7 @@ export const surfaceOf = <Name extends string, R>(
   const names = Struct.keys(routes)
   return {
     routes: names.map((name) => {
-      const [method, path, refuse, bound] = routes[name]
+      const [method, path, refuse, needs, bound] = routes[name]
       return {
         method,
         path,
@@ -65,6 +75,7 @@ export const surfaceOf = <Name extends string, R>(
         scope: undefined,
         bodyLimitBytes: undefined,
         isLive: false,
+        needs,
         bound,
         refuse
       }
@@ -74,9 +85,11 @@ export const surfaceOf = <Name extends string, R>(
         Effect.forEach(
           names,
           (name) => {
-            const [method, path] = routes[name]
+            const [method, path, , needs] = routes[name]
             const answer = Effect.flatMap(HttpServerRequest.HttpServerRequest, handlers[name])
-            return router.addRoute(HttpRouter.makeRoute(method, path, answer))
+            return router.addRoute(
+              HttpRouter.makeRoute(method, path, Effect.provideService(answer, CurrentNeed, needs))
+            )
           },
           { discard: true }
         )

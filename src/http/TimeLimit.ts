@@ -23,7 +23,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         const response = toServerResponse(request)
         if (response.writableEnded || response.destroyed) return
         const incoming = toIncomingMessage(request)
-        // A body is being read: `readableFlowing` is false while its reader pauses, and null only if nobody reads it.
+        // A body is being read: `readableFlowing` is false while its reader pauses, and null only if there is no reader.
         if (!incoming.complete && incoming.readableFlowing !== null) return limit(passage, fiber)
         const late = new Unavailable()
         metrics.refusals.of("late").add(1)

@@ -2,16 +2,12 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 const phases = ["fetching", "reviewing", "applying"] as const
 
-const Row = Schema.Struct({
-  phase: Schema.Literal(...phases),
-  count: Schema.Number,
-  age: Schema.Number,
-  stalled: Schema.Number
-})
+const Row = Schema.Struct({ ...BacklogRow.fields, stalled: Schema.Number })
 
 /** Sets the gauges of imports that are not finished, of all accounts. */
 export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
@@ -20,7 +16,7 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
     Result: Row,
     // While a process works, its lease ends in the future. The import of a killed process is taken over within 75 s.
     execute: () => sql`
-      SELECT r.phase, count(*) AS count,
+      SELECT r.phase AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(r.created_at))::float8 AS age,
              count(*) FILTER (
                WHERE r.phase <> 'reviewing' AND (r.lease_until IS NULL OR r.lease_until <= app_now())
@@ -30,11 +26,7 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       GROUP BY r.phase ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
-    for (const phase of phases) {
-      const row = rows.find((each) => each.phase === phase)
-      metrics.imports.of(phase).add(row?.count ?? 0)
-      metrics.importAge.of(phase).add(Math.max(0, row?.age ?? 0))
-    }
+    setBacklog(rows, phases, { count: metrics.imports, age: metrics.importAge })
     metrics.importsStalled.of().add(rows.reduce((sum, { stalled }) => sum + stalled, 0))
   })
 })

@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { inspectShopifyCsv } from "./csv/ShopifyCsvInspection.ts"
@@ -37,6 +38,7 @@ export const writeTemporaryFile = (content: Uint8Array) =>
 export const makeImportSources = Effect.gen(function* () {
   const faults = yield* FaultInjector
   const stores = yield* StoresRepo
+  const { whyMissing } = yield* PlatformRegistry
   const stageFile = yield* makeImportComparison
   const compareStore = yield* makeRefreshComparison
   const { fetch } = yield* makeStoreReading
@@ -48,11 +50,13 @@ export const makeImportSources = Effect.gen(function* () {
     })
 
   const findPlatformStore = (accountId: AccountId, storeDomain: string) =>
-    Effect.filterOrFail(
-      findStore(accountId, storeDomain),
-      ({ platform }) => platform !== "none",
-      () => ValidationFailed.at("store", `${storeDomain} has no platform: import its product export instead`)
-    )
+    Effect.gen(function* () {
+      const store = yield* findStore(accountId, storeDomain)
+      const why = store.platform === filesOnly ? "has no platform" : whyMissing(store.platform)
+      if (why !== undefined)
+        return yield* ValidationFailed.at("store", `${storeDomain} ${why}: import its product export instead`)
+      return store
+    })
 
   const readFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
     Effect.gen(function* () {

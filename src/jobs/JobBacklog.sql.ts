@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /**
@@ -10,16 +11,14 @@ import { metrics } from "../telemetry/Metrics.ts"
  */
 const waits = ["running", "paused", "later", "worker"] as const
 
-const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, lateness: Schema.Number })
-
 /** Sets the gauges of open jobs, of all accounts. */
 export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
   const read = SqlSchema.findAll({
     Request: Schema.Void,
-    Result: Row,
+    Result: BacklogRow,
     execute: () => sql`
-      SELECT w.wait, count(*) AS count,
-             extract(epoch FROM app_now() - min(w.due_at))::float8 AS lateness
+      SELECT w.wait AS name, count(*) AS count,
+             extract(epoch FROM app_now() - min(w.due_at))::float8 AS age
       FROM (
         SELECT j.due_at,
                CASE
@@ -34,7 +33,7 @@ export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       GROUP BY w.wait ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
-    for (const wait of waits) metrics.jobs.of(wait).add(rows.find((row) => row.wait === wait)?.count ?? 0)
-    metrics.jobLateness.of().add(rows.find((row) => row.wait === "worker")?.lateness ?? 0)
+    setBacklog(rows, waits, { count: metrics.jobs })
+    metrics.jobLateness.of().add(rows.find(({ name }) => name === "worker")?.age ?? 0)
   })
 })

@@ -18,7 +18,7 @@ const maxCandidates = 20
 
 const Place = Schema.Struct({ accountId: AccountId, id: JobId })
 
-/** Statements that take jobs, run their steps and let go of them. `holder`: the name of this process. */
+/** Statements that claim jobs, save their steps and release them. `holder`: the name of this process. */
 export const makeJobLeases = (
   sql: SqlClient,
   holder: string,

@@ -78,7 +78,7 @@ const makeSteps = Effect.gen(function* () {
   const giveUp = (job: ClaimedJob) =>
     repo.fail(job, {
       why: `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`,
-      next: `Remove the cause, then resume the job: it goes on after its last finished step.`
+      next: `Remove the cause, then resume the job: it continues after its last finished step.`
     })
 
   /** Releases a job after a step failed for a reason that may pass. Finished steps stay. */

@@ -98,7 +98,7 @@ const fitted = (record: Json, characters: number, longest: number): Fitted => {
   return smallest
 }
 
-/** Maximum characters of a value in an answer. `isAsked`: the call selects attributes or fields. */
+/** Maximum characters of a value in an answer. `isAsked`: the call selects the value by `attributes` or `fields`. */
 export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
 
 /** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */

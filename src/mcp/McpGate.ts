@@ -182,7 +182,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           if (header !== null) refusedTokens.add(1)
           return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
         }
-        const { accountId, connectionId, tier } = found.value
+        const { accountId, connectionId, role, tier } = found.value
         const passage = passageOf(request)
         passage.caller = { _tag: "Connection", accountId, connectionId }
         const spender = { accountId, credentialId: connectionId }
@@ -212,7 +212,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         }
         if (message._tag === "Left") return { response: message.left, standing }
         const tooLow =
-          tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier }, message.right, request)
+          tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier, role }, message.right, request)
         if (tooLow?._tag === "Status") {
           const challenge = challenges.insufficient(tooLow.needed, allowed)
           return { response: refused("Forbidden", tooLow.text, id, requestId, challenge), standing }
@@ -274,14 +274,14 @@ export const makeMcpSurface = (settings: McpSettings) =>
       )
     return surfaceOf(
       {
-        call: ["POST", mcpPath, refuse],
-        preflight: ["OPTIONS", mcpPath, refuse],
+        call: ["POST", mcpPath, refuse, "open"],
+        preflight: ["OPTIONS", mcpPath, refuse, "open"],
         // Routes for methods that are refused, so that the refusal has the CORS headers: clients in browsers request a stream by
         // GET, and continue without one only if they can read the 405.
-        stream: ["GET", mcpPath, refuse],
-        end: ["DELETE", mcpPath, refuse],
-        replace: ["PUT", mcpPath, refuse],
-        change: ["PATCH", mcpPath, refuse]
+        stream: ["GET", mcpPath, refuse, "open"],
+        end: ["DELETE", mcpPath, refuse, "open"],
+        replace: ["PUT", mcpPath, refuse, "open"],
+        change: ["PATCH", mcpPath, refuse, "open"]
       },
       makeGate(settings)
     )

@@ -23,7 +23,7 @@ import { listedResources, listedTemplates } from "./Resources.ts"
 import { isPublish } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** The caller, the request id and what else the gate passes to the handlers. */
+/** The data about a call that the gate passes to the handlers. */
 export interface Caller {
   readonly actor: Actor
   readonly bounds: ConnectionBounds
@@ -64,7 +64,7 @@ const listed: { tools: Array<Tool> } = {
   tools: tools.map(({ listed: tool }) => tool as unknown as Tool)
 }
 
-/** A caller with what answers need. The SDK passes it to the handlers in `authInfo.extra`. */
+/** A caller with the data that its answer needs. The SDK passes it to the handlers in `authInfo.extra`. */
 interface Passenger extends Caller {
   readonly instructions: string
   /** Receives the JSON of the answer; the SDK then gets `standIn` instead. Undefined: the SDK serializes the answer. */

@@ -2,7 +2,8 @@ import type { HttpServerRequest } from "@effect/platform"
 import { classifyInboundRequest } from "@modelcontextprotocol/server"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
-import { covers, shortName, type Tier, tierWords } from "../connections/Tier.ts"
+import { covers, shortName, type Tier, tierOfRole, tierWords } from "../connections/Tier.ts"
+import { type Role, roleWords } from "../model/Role.ts"
 import type { Called } from "./Calls.ts"
 import type { DerivedTool } from "./Tools.ts"
 
@@ -25,12 +26,15 @@ const isLegacy = (message: unknown, { headers }: HttpServerRequest.HttpServerReq
 
 const named = (tier: Tier) => `"${tierWords[tier].name}"`
 
-/** Refuses a call that needs a higher tier than its token grants or than the connector's URL allows. Undefined: it is allowed. */
+/**
+ * Refuses a call that needs a higher tier than its token grants, than the connector's URL allows, or than the role of the user who
+ * consented includes. Undefined: it is allowed.
+ */
 export const makeTierRefusals =
   (baseUrl: string) =>
   (
     { listed: { name }, tool: { tier: needed } }: DerivedTool,
-    { allowed, granted }: { readonly allowed: Tier; readonly granted: Tier },
+    { allowed, granted, role }: { readonly allowed: Tier; readonly granted: Tier; readonly role: Role },
     message: unknown,
     request: HttpServerRequest.HttpServerRequest
   ): TierRefusal | undefined => {
@@ -45,6 +49,11 @@ export const makeTierRefusals =
         `${needs}, and the connector's URL in this client ends with ?tier=${shortName(allowed)}, which limits it to ${named(allowed)}. Nothing was done. To allow more, change the URL in this client to ${resourceOf(baseUrl)}.`
       )
     if (covers(granted, needed)) return undefined
+    // Not an HTTP error either: the consent page offers no more than the role includes.
+    if (!covers(tierOfRole(role), needed))
+      return asResult(
+        `${needs}, and the user who connected this agent has the role "${roleWords[role].name}", which limits it to ${named(tierOfRole(role))}. Nothing was done. An administrator of the account can change the role on the page Team.`
+      )
     const text = `${needs}, and this connection was granted ${named(granted)}. Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose ${named(needed)} on the consent page.`
     return isLegacy(message, request) ? asResult(text) : { _tag: "Status", needed, text: `insufficient_scope: ${text}` }
   }

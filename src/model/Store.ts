@@ -2,15 +2,21 @@ import { Schema } from "effect"
 import { StoreId } from "./Ids.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-export const Platform = Schema.Literal("shopify", "demo", "none")
-export type Platform = typeof Platform.Type
+/** The platform of a store whose data comes only from imported files. */
+export const filesOnly = "none"
+
+/** The name of a platform: that of its adapter, or `none`. The database can name platforms that this process does not have. */
+export const PlatformName = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/))
 
 /** A commerce store linked to the account. */
 export const Store = Schema.Struct({
   id: StoreId,
   domain: Schema.NonEmptyString,
   name: Schema.NonEmptyString,
-  platform: Platform.annotations({ description: "`none`: imported from files only." }),
+  platform: PlatformName.annotations({
+    description:
+      "The store's platform: `shopify`, `demo`, or one that this installation adds. `none`: imported from files only."
+  }),
   status: Schema.Literal("linked"),
   primary_locale: Schema.NonEmptyString.annotations({ description: "BCP 47 tag of the store's main language." }),
   locales: Schema.Array(Schema.NonEmptyString),

@@ -32,19 +32,19 @@ const refuseRegistration = refuseWith("invalid_client_metadata", "Send the regis
 const refuseForm = refuseWith("invalid_request", "Send the parameters as application/x-www-form-urlencoded.")
 
 const routes = {
-  resource: ["GET", oauthPaths.resource, refuseForm],
-  resourcePreflight: ["OPTIONS", oauthPaths.resource, refuseForm],
-  resourceAtRoot: ["GET", oauthPaths.resourceAtRoot, refuseForm],
-  resourceAtRootPreflight: ["OPTIONS", oauthPaths.resourceAtRoot, refuseForm],
-  server: ["GET", oauthPaths.server, refuseForm],
-  serverPreflight: ["OPTIONS", oauthPaths.server, refuseForm],
-  register: ["POST", oauthPaths.register, refuseRegistration],
-  registerPreflight: ["OPTIONS", oauthPaths.register, refuseRegistration],
-  authorize: ["GET", oauthPaths.authorize, refuseOnPage],
-  decide: ["POST", oauthPaths.decision, refuseOnPage],
-  token: ["POST", oauthPaths.token, refuseForm],
-  tokenPreflight: ["OPTIONS", oauthPaths.token, refuseForm],
-  revoke: ["POST", oauthPaths.revoke, refuseForm]
+  resource: ["GET", oauthPaths.resource, refuseForm, "open"],
+  resourcePreflight: ["OPTIONS", oauthPaths.resource, refuseForm, "open"],
+  resourceAtRoot: ["GET", oauthPaths.resourceAtRoot, refuseForm, "open"],
+  resourceAtRootPreflight: ["OPTIONS", oauthPaths.resourceAtRoot, refuseForm, "open"],
+  server: ["GET", oauthPaths.server, refuseForm, "open"],
+  serverPreflight: ["OPTIONS", oauthPaths.server, refuseForm, "open"],
+  register: ["POST", oauthPaths.register, refuseRegistration, "open"],
+  registerPreflight: ["OPTIONS", oauthPaths.register, refuseRegistration, "open"],
+  authorize: ["GET", oauthPaths.authorize, refuseOnPage, "open"],
+  decide: ["POST", oauthPaths.decision, refuseOnPage, "open"],
+  token: ["POST", oauthPaths.token, refuseForm, "open"],
+  tokenPreflight: ["OPTIONS", oauthPaths.token, refuseForm, "open"],
+  revoke: ["POST", oauthPaths.revoke, refuseForm, "open"]
 } as const
 
 const isTier = Schema.is(Tier)

@@ -1,8 +1,9 @@
 import type { Checked, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
-import { tierWords, upTo } from "../connections/Tier.ts"
+import { covers, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
 import { Frame } from "../console/Frame.tsx"
+import { roleWords } from "../model/Role.ts"
 import { oauthPaths } from "./Paths.ts"
 
 /** Names of the fields of the consent form. */
@@ -61,6 +62,7 @@ export const ConsentPage = ({
   readonly target: string
 }) => {
   const { client, redirectUri } = request
+  const isLimitedByRole = !covers(consent.highest, request.asked ?? "pim:publish")
   return (
     <Frame title={`Connect ${client.name}?`} visitor={visitor} returnTo={target} narrow>
       <div class="sheet">
@@ -111,11 +113,17 @@ export const ConsentPage = ({
                 type="radio"
                 name={consentFields.tier}
                 value={tier}
-                checked={tier === (request.asked ?? "pim:read")}
+                checked={tier === (request.asked === undefined ? "pim:read" : consent.highest)}
               />
               <strong>{tierWords[tier].name}</strong> <span class="quiet">{tierWords[tier].meaning}</span>
             </label>
           ))}
+          {isLimitedByRole && (
+            <p class="quiet">
+              Your role is {roleWords[visitor.role].name}, so you cannot allow more. If your role is lowered later, this
+              connection is limited with it.
+            </p>
+          )}
         </fieldset>
         <Limits {...consent} />
         <div class="buttons">

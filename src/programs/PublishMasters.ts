@@ -8,7 +8,7 @@ import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
 import type { PublishAnswer, PublishedEntity, PublishedToStore } from "../publishing/PublishAnswer.ts"
 import { Publishing } from "../publishing/Publishing.ts"
-import { noPlatform, type RequestRefusal } from "../publishing/PublishRequests.ts"
+import { makeWhyUnpublishable, type RequestRefusal } from "../publishing/PublishRequests.ts"
 import { Stores } from "../stores/Stores.ts"
 import { PublishProgress } from "./PublishProgress.ts"
 
@@ -199,6 +199,7 @@ const makePublishBatch = Effect.gen(function* () {
   const catalog = yield* Catalog
   const follow = yield* makeFollow
   const stores = yield* Stores
+  const whyUnpublishable = yield* makeWhyUnpublishable
 
   /** The outcome for an entity that was not found: it does not exist, or it is not on the channel. */
   const whyAbsent = (id: EntityId): Effect.Effect<Outcome, never, CurrentActor> =>
@@ -239,7 +240,8 @@ const makePublishBatch = Effect.gen(function* () {
     Effect.gen(function* () {
       const ask = askOf(isDryRun)
       const store = yield* stores.find(storeId)
-      if (store.platform === "none") return yield* ValidationFailed.at("channel_ids", `${store.domain} ${noPlatform}`)
+      const refusal = whyUnpublishable(store)
+      if (refusal !== undefined) return yield* ValidationFailed.at("channel_ids", refusal)
       const rows: Array<PublishedEntity> = []
       const requested = new Map<PublicationId, number>()
       const waiting = new Set<EntityId>()
@@ -278,7 +280,7 @@ export const makePublishMasters = Effect.gen(function* () {
     if (masters !== undefined && channel !== undefined) return publishBatch(masters, channel, dry_run)
     // The schema of the request allows only these two forms.
     return master_id === undefined || draft_revision === undefined
-      ? Effect.dieMessage("neither one master nor several")
+      ? Effect.dieMessage("the arguments name neither one master nor several")
       : publishOne({ master_id, draft_revision }, channel_ids, dry_run)
   }
 })

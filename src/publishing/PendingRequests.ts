@@ -1,12 +1,12 @@
 import { Effect, Either, Option, Schema } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { NotFound } from "../model/Errors.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { PendingEntity } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
-import { type PublishRequests, refuseWithoutPlatform } from "./PublishRequests.ts"
+import { makeWhyUnpublishable, type PublishRequests } from "./PublishRequests.ts"
 
 /** A position in the list of a store's unpublished drafts. Products come first, then the kinds that refer to products. */
 export const PendingPlace = Schema.Struct({ part: Schema.Literal("products", "others"), after: EntityId })
@@ -36,6 +36,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const stores = yield* StoresRepo
+    const whyUnpublishable = yield* makeWhyUnpublishable
 
     const findStore = (storeId: StoreId) =>
       Effect.gen(function* () {
@@ -61,9 +62,10 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
       })
 
     const findPublishable = (storeId: StoreId) =>
-      Effect.flatMap(findStore(storeId), (store) =>
-        store.platform === "none" ? refuseWithoutPlatform(store) : Effect.succeed(store)
-      )
+      Effect.gen(function* () {
+        const refusal = whyUnpublishable(yield* findStore(storeId))
+        if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
+      })
 
     const requestBatch = (storeId: StoreId, { after, part }: PendingPlace, limit: number) =>
       Effect.gen(function* () {

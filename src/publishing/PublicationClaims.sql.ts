@@ -34,7 +34,8 @@ const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
 
 /** The linked stores with pending publications, of all accounts of a server. */
 const makeWaitingStores = (sql: SqlClient) =>
-  // It walks from store to store along the queue's index, so its cost does not grow with a store's backlog.
+  // The recursion goes from store to store in the queue's index, so its cost does not grow with the number of a store's
+  // publications.
   sql`
     WITH RECURSIVE waiting AS (
       (
@@ -52,7 +53,10 @@ const makeWaitingStores = (sql: SqlClient) =>
       ) n
     )`
 
-/** The same of one account, or of all accounts of a cluster, where a recursion cannot ask several nodes. */
+/**
+ * The linked stores with pending publications: of one account, or of all accounts of a cluster, where a recursive query cannot
+ * read several nodes.
+ */
 const makeStoresOfCluster = (sql: SqlClient, accountId: string | null) =>
   sql`
     WITH waiting AS (

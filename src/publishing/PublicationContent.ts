@@ -135,7 +135,10 @@ export const pinDraft = (
     }
   })
 
-/** True for two drafts with the same entities at the same revisions. Field contents are never equal. */
+/**
+ * Whether two contents are drafts of the same entities at the same revisions. Contents of the kind `Fields` are never equal,
+ * because they have no revisions.
+ */
 export const isSameContent = (left: PublicationContent, right: PublicationContent): boolean => {
   if (left._tag !== "Draft" || right._tag !== "Draft") return false
   const revisions = Object.entries(left.revisions)

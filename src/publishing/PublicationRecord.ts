@@ -67,7 +67,7 @@ export const FailedPublication = Schema.Struct({
   title: Schema.String,
   storeId: StoreId,
   storeDomain: Schema.String,
-  /** Number of attempts of that publish, and when it ended. null: the publication was deleted after 30 days. */
+  /** Number of attempts of the failed publish, and the time when it ended. null: the publication was deleted after 30 days. */
   attempts: Schema.NullOr(Schema.Int),
   finishedAt: Schema.NullOr(Timestamp),
   error: PublishError

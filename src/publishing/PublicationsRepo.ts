@@ -124,7 +124,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     >
     /** Counts entities whose draft is unpublished on a store, by kind. Kinds without such entities are left out. */
     readonly pendingCounts: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>>
-    /** Entities of these kinds whose draft is unpublished on a store and not requested, by id, starting behind `after`. */
+    /** Entities of these kinds whose draft is unpublished on a store and not requested, by id, starting after `after`. */
     readonly pendingAfter: (
       accountId: AccountId,
       storeId: StoreId,

@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /**
@@ -11,15 +12,13 @@ import { metrics } from "../telemetry/Metrics.ts"
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
-const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, age: Schema.Number })
-
 /** Sets the gauges of pending publishes, of all accounts. */
 export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
   const read = SqlSchema.findAll({
     Request: Schema.Void,
-    Result: Row,
+    Result: BacklogRow,
     execute: () => sql`
-      SELECT w.wait, count(*) AS count,
+      SELECT w.wait AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(w.asked_at))::float8 AS age
       FROM (
         SELECT p.asked_at,
@@ -37,11 +36,7 @@ export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       ) w
       GROUP BY w.wait ${sql.literal(allAccounts)}`
   })
-  return Effect.map(orDie(read()), (rows) => {
-    for (const wait of waits) {
-      const row = rows.find((each) => each.wait === wait)
-      metrics.publishes.of(wait).add(row?.count ?? 0)
-      metrics.publishAge.of(wait).add(Math.max(0, row?.age ?? 0))
-    }
-  })
+  return Effect.map(orDie(read()), (rows) =>
+    setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge })
+  )
 })

@@ -4,7 +4,7 @@ import { type Job, JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { type NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
+import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -12,14 +12,17 @@ import { firstPlace, kindsOfPart, PendingPlace, type RequestedBatch } from "./Pe
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
-import { refuseWithoutPlatform } from "./PublishRequests.ts"
+import { makeWhyUnpublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
 
 /** `ids`: in the order in which they are requested. */
 const SelectedInput = Schema.Struct({ storeId: StoreId, ids: Schema.Array(EntityId) })
 
-/** `Requests`: from a place on. `Outcomes`: of the publishes that were requested until a time; then `next`. */
+/**
+ * `Requests`: the next step requests publishes, beginning at `place`. `Outcomes`: it waits for the publishes that were requested
+ * until a time, then continues at `next`.
+ */
 const WaitingCursor = Schema.Union(
   Schema.TaggedStruct("Requests", { place: PendingPlace }),
   Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace) })
@@ -164,6 +167,7 @@ export class PublishJobs extends Context.Tag("catalog/PublishJobs")<
       const jobs = yield* Jobs
       const publishing = yield* Publishing
       const stores = yield* Stores
+      const whyUnpublishable = yield* makeWhyUnpublishable
 
       const begin = (
         kind: "publish_waiting" | "publish_selected",
@@ -173,7 +177,8 @@ export class PublishJobs extends Context.Tag("catalog/PublishJobs")<
       ) =>
         Effect.gen(function* () {
           const store = yield* stores.find(storeId)
-          if (store.platform === "none") return yield* refuseWithoutPlatform(store)
+          const refusal = whyUnpublishable(store)
+          if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
           const { accountId } = yield* CurrentActor
           if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
           const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`

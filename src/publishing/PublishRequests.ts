@@ -12,7 +12,8 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, type EntityKind, titleOf, typeOf } from "../model/Attribute.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type DropId, type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
@@ -80,7 +81,12 @@ interface LockedTarget {
 /** The reason why a publish to a store without a platform is refused. */
 export const noPlatform = "has no platform: nothing can be published to it"
 
-export const refuseWithoutPlatform = ({ domain }: Store) => ValidationFailed.at("store_id", `${domain} ${noPlatform}`)
+/** Returns why nothing can be published to a store. Undefined: its platform can be called. */
+export const makeWhyUnpublishable = Effect.map(PlatformRegistry, ({ whyMissing }) => ({ domain, platform }: Store) => {
+  if (platform === filesOnly) return `${domain} ${noPlatform}`
+  const why = whyMissing(platform)
+  return why === undefined ? undefined : `${domain} ${why}: nothing can be published to it`
+})
 
 /**
  * Locks and reads the entity of a request and the `related` entities. None: the gallery has media that are missing in `related`.
@@ -90,6 +96,7 @@ const makeLockTarget = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const repo = yield* PublicationsRepo
   const stores = yield* StoresRepo
+  const whyUnpublishable = yield* makeWhyUnpublishable
 
   return (accountId: AccountId, { entityId, storeId }: Target, related: ReadonlyArray<EntityId>) =>
     Effect.gen(function* () {
@@ -100,7 +107,8 @@ const makeLockTarget = Effect.gen(function* () {
       const version = aggregate?.versions.find((each) => each.storeId === storeId)
       if (aggregate === undefined || version === undefined) return yield* new NotFound()
       if (aggregate.gallery.some(({ mediaId }) => !locked.aggregates.has(mediaId))) return Option.none<LockedTarget>()
-      if (store.platform === "none") return yield* refuseWithoutPlatform(store)
+      const refusal = whyUnpublishable(store)
+      if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       const members = yield* repo.storeVersions(accountId, storeId, aggregate.members)
       return Option.some<LockedTarget>({ locked, members, aggregate, version })
     })

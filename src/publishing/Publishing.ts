@@ -106,7 +106,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       report: (open: number) => Effect.Effect<void>
     ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
     /**
-     * Waits for the outcomes of publications that other workers run. `report`: as for `settle`, also with the publications.
+     * Waits for the outcomes of publications that other workers run. Calls `report` with the number of open publications, and with
+     * all publications, whenever that number changes.
      */
     readonly outcomes: (
       ids: ReadonlyArray<PublicationId>,

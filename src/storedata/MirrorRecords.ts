@@ -47,7 +47,7 @@ export interface StagedMirrorItem {
   readonly item: MirrorItem
 }
 
-/** Numbers of records that an import read from a store outside its catalog. */
+/** Counts of the records outside the catalog (markets, definitions, entries, translations) that an import read from a store. */
 export const MirrorSummary = Schema.Struct({
   markets: Schema.Int,
   metafield_definitions: Schema.Int,

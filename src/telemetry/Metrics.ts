@@ -110,14 +110,17 @@ export const metrics = {
   connections: gauge("catalog_http_connections", "Open connections of clients."),
   toolCalls: counter(
     "catalog_tool_calls_total",
-    "Calls of tools over MCP. Code: ok, or the refusal's.",
+    "Calls of tools over MCP. The label code is ok, or the error code of the refusal.",
     "tool",
     "code"
   ),
-  answerCache: counter("catalog_answer_cache_total", "Look-ups of answers in memory.", "outcome").preset("hit", "miss"),
+  answerCache: counter("catalog_answer_cache_total", "Look-ups in the cache of answers.", "outcome").preset(
+    "hit",
+    "miss"
+  ),
   refusals: counter(
     "catalog_refusals_total",
-    "Requests refused for load. rate_key, rate_account, rate_messages: 429. late, bodies, connections: 503.",
+    "Requests that exceeded a limit. rate_key, rate_account, rate_messages: 429. late, bodies, connections: 503.",
     "reason"
   ).preset("rate_key", "rate_account", "rate_messages", "late", "bodies", "connections"),
   signInRefusals: counter("catalog_sign_in_refusals_total", "Refused sign-ins on the pages.", "reason").preset(
@@ -127,12 +130,12 @@ export const metrics = {
   ),
   credentialRefusals: counter(
     "catalog_credential_refusals_total",
-    "Keys and tokens that open nothing.",
+    "Requests with an unknown, malformed, expired or revoked key or token.",
     "surface"
   ).preset("rest", "mcp"),
   redisFallbacks: counter(
     "catalog_redis_fallbacks_total",
-    "Budgets that this process counted by itself because Redis did not answer."
+    "Requests that this process counted in its own memory because Redis did not answer."
   ),
 
   databaseFailures: counter(
@@ -155,7 +158,7 @@ export const metrics = {
   poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
   poolOpen: gauge("catalog_database_pool_open", "Open connections of the pool.", "pool"),
   poolInUse: gauge("catalog_database_pool_in_use", "Connections of the pool that are in use.", "pool"),
-  poolIdle: gauge("catalog_database_pool_idle", "Open connections of the pool that nobody uses.", "pool"),
+  poolIdle: gauge("catalog_database_pool_idle", "Open connections of the pool that are not in use.", "pool"),
   poolWaiting: gauge("catalog_database_pool_waiting", "Statements and transactions that wait for the pool.", "pool"),
   semaphoreWaiting: gauge(
     "catalog_database_semaphore_waiting",
@@ -175,6 +178,22 @@ export const metrics = {
   jobStepSeconds: histogram("catalog_job_step_seconds", "Time of a step of a job.", slow, "kind"),
   scansRunning: gauge("catalog_scans_running", "Scans of data health that run in this process."),
   scanSeconds: histogram("catalog_scan_seconds", "Time of a scan of data health.", slow, "dimension"),
+
+  eventStreams: gauge("catalog_event_streams", "Open pages that this process tells about changes."),
+  eventMessages: counter("catalog_event_messages_total", "Messages about changes that were sent to open pages."),
+  eventStreamRefusals: counter(
+    "catalog_event_stream_refusals_total",
+    "Streams that were refused because the account or the session has too many.",
+    "reason"
+  ).preset("account", "session"),
+  eventListening: gauge(
+    "catalog_event_listening",
+    "1: the database announces changes to this process. 0: it looks for them, or no page is open."
+  ),
+  eventListenerLosses: counter(
+    "catalog_event_listener_losses_total",
+    "Times that the connection that hears changes was lost or could not be opened. What was missed is then looked for."
+  ),
 
   webhookDeliveries: counter(
     "catalog_webhook_deliveries_total",
@@ -199,14 +218,22 @@ export const metrics = {
     "wait"
   ),
   imports: gauge("catalog_imports_open", "Imports that are not finished, by phase.", "phase"),
-  importAge: gauge("catalog_import_oldest_age_seconds", "Age of the oldest such import; 0 without any.", "phase"),
+  importAge: gauge(
+    "catalog_import_oldest_age_seconds",
+    "Age of the oldest import that is not finished; 0 without any.",
+    "phase"
+  ),
   webhooks: gauge("catalog_webhooks", "Webhooks of all accounts, by state.", "state"),
   webhookChanges: gauge(
     "catalog_webhook_changes",
-    "Changes that were not delivered. worker: not tried yet; receiver: not tried, because their webhook fails; waiting: failed, or behind one that did; parked: failed for three days.",
+    "Changes that were not delivered. worker: not tried yet; receiver: not tried, because their webhook fails; waiting: failed, or waits for an earlier change of its entity; parked: failed for three days.",
     "wait"
   ),
-  webhookAge: gauge("catalog_webhook_oldest_age_seconds", "Age of the oldest such change; 0 without any.", "wait"),
+  webhookAge: gauge(
+    "catalog_webhook_oldest_age_seconds",
+    "Age of the oldest change that was not delivered; 0 without any.",
+    "wait"
+  ),
   importsStalled: gauge("catalog_imports_stalled", "Imports that no process works on although one should."),
   jobs: gauge("catalog_jobs_open", "Jobs that have not ended, by what they wait for.", "wait"),
   jobLateness: gauge(
@@ -214,7 +241,7 @@ export const metrics = {
     "Time since the oldest job that no process works on was due; 0 without any."
   ),
 
-  exportFailures: counter("catalog_otlp_failures_total", "Exports by OTLP that failed or were left out.", "signal"),
+  exportFailures: counter("catalog_otlp_failures_total", "Exports by OTLP that failed or were dropped.", "signal"),
   eventLoopDelay: gauge(
     "catalog_event_loop_delay_seconds",
     "Delay of the event loop over the last 10 s: p50, p99, max.",
@@ -231,7 +258,7 @@ export const metrics = {
   startTime: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
 } as const
 
-/** Adds the seconds that `work` took to a series, whatever became of it. */
+/** Adds the duration of `work` in seconds to a series, whether the work succeeds or fails. */
 export const timed = <A, E, R>(seconds: Series, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const began = performance.now()

@@ -10,8 +10,6 @@ import { emptyActivity, layerActivityRepoMemory } from "../connections/ActivityR
 import { layerUndoRepoMemory } from "../connections/UndoRepo.memory.ts"
 import { type MemorySlices, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { layerMemoryTransaction } from "../database/MemoryTransaction.memory.ts"
-import { layerDemoPlatforms } from "../demo/DemoPlatform.ts"
-import { layerDemoShopsMemory } from "../demo/DemoShops.memory.ts"
 import { layerDefinitionsRepoMemory } from "../drafts/DefinitionsRepo.memory.ts"
 import { emptyFeed, layerDraftsRepoMemory } from "../drafts/DraftsRepo.memory.ts"
 import { emptyHistory, layerHistoryRepoMemory } from "../drafts/HistoryRepo.memory.ts"
@@ -24,6 +22,8 @@ import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
 import { emptyJobs, layerJobsRepoMemory } from "../jobs/JobsRepo.memory.ts"
+import { layerDemoShopsMemory } from "../platform/demo/DemoShops.memory.ts"
+import { layerOfflinePlatforms } from "../platform/Platforms.ts"
 import { emptyTranslations } from "../platform/Translations.memory.ts"
 import { emptyPublishing, layerPublicationsRepoMemory } from "../publishing/PublicationsRepo.memory.ts"
 import { layerMirrorRepoMemory } from "../storedata/MirrorRepo.memory.ts"
@@ -61,7 +61,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerActivityRepoMemory,
   layerCatalogRepoMemory,
   layerDefinitionsRepoMemory,
-  layerDemoPlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
+  layerOfflinePlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
   layerDraftsRepoMemory,
   layerDropsRepoMemory,
   layerFeedRepoMemory,

@@ -15,3 +15,11 @@ export { Operations } from "../storedata/Operations.ts"
 export { Stores } from "../stores/Stores.ts"
 export { actingAs, anAccount, anEntity, definedAs } from "./Builders.ts"
 export { MemoryRepositories, TestServer, TestServices, testServer, testServices } from "./Layers.ts"
+export { type ContractRule, platformContract } from "./platform/PlatformContract.ts"
+export {
+  ContractBroken,
+  type PlatformUnderTest,
+  type ShopFailure,
+  type ShopSections,
+  type TestShop
+} from "./platform/PlatformUnderTest.ts"

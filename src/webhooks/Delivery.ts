@@ -39,9 +39,9 @@ export type Outcome = Failure | null
 /** Sends a message. */
 export type Deliver = (message: Message) => Effect.Effect<Outcome>
 
-/** Within this time a receiver must answer. */
+/** Maximum time until a receiver has answered. */
 const timeout = Duration.seconds(15)
-/** Of an answer so much is read, and discarded, so that its connection can be used again. */
+/** Maximum bytes of an answer that are read and discarded, so that its connection can be used again. */
 const maxAnswerBytes = 65_536
 const maxRetryAfter = 21_600
 

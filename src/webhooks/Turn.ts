@@ -3,7 +3,7 @@ import type { Failure, Outcome } from "./Delivery.ts"
 import { delayAfter, maxFailures, retrySeconds } from "./Webhook.ts"
 import type { ClaimedWebhook, FailedDelivery, Handled, NewSetAside, WaitingDelivery } from "./WebhooksRepo.ts"
 
-/** A change to deliver. `isNew`: it was read from the feed; others were set aside before. */
+/** A change to deliver. `isNew`: it was read from the feed; otherwise it was set aside before. */
 interface Item {
   readonly change: FeedChange
   readonly isNew: boolean
@@ -11,7 +11,7 @@ interface Item {
   readonly age: number
 }
 
-/** Changes of one entity in their order. A change is delivered after the one before it was accepted. */
+/** Changes of one entity in their order. A change is delivered only after the previous one was accepted. */
 export type Chain = ReadonlyArray<Item>
 
 const chainsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Chain> => {
@@ -24,7 +24,7 @@ const chainsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Chain> => {
   return [...chains.values()]
 }
 
-/** The next changes of a webhook, and what became of them. */
+/** The next changes of a webhook, and the outcomes of their deliveries. */
 export class Turn {
   readonly chains: ReadonlyArray<Chain>
   private readonly webhook: ClaimedWebhook
@@ -42,8 +42,8 @@ export class Turn {
   private isGone = false
 
   /**
-   * `changes`: of the feed, after the webhook's position. `waiting`: changes to try again. `held`: entities with changes that wait, so
-   * that newer ones are set aside behind them. While the receiver fails, new changes are tried first.
+   * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `held`: entities with waiting
+   * changes; newer changes of these entities are set aside too. While the receiver fails, new changes are tried first.
    */
   constructor(
     webhook: ClaimedWebhook,
@@ -73,12 +73,12 @@ export class Turn {
     return this.failures >= maxFailures
   }
 
-  /** Whether nothing more should be sent: after a failure of a failing receiver, or if it wants no more messages. */
+  /** Whether to stop sending: a failing receiver has failed again, or the receiver wants no more messages. */
   get isOver() {
     return this.isGone || (this.isFailing && this.failures > this.webhook.failures)
   }
 
-  /** Records an attempt. False: changes behind it in its chain must wait. */
+  /** Records an attempt. False: later changes of its chain must wait. */
   record(chain: Chain, place: number, outcome: Outcome): boolean {
     const item = chain[place]
     if (item === undefined) return false
@@ -110,8 +110,8 @@ export class Turn {
   }
 
   /**
-   * The outcome so far. The position is before the first change that was not handled; what was set aside behind it is read again
-   * from the feed.
+   * The outcome so far. The new position is just before the first change that was not handled. Changes after it, even those set
+   * aside in this turn, are read again from the feed.
    */
   get outcome(): Handled {
     const { accepted, failed, failures, isAccepted, isGone, isRepaired, problem, webhook } = this

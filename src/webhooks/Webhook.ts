@@ -11,7 +11,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 export const WebhookState = Schema.Literal("active", "failing", "stopped", "gone", "behind")
 export type WebhookState = typeof WebhookState.Type
 
-/** The states that are stored. The others follow from the feed and from failures. */
+/** The stored states. The other states are derived from the feed and from the number of failures. */
 export const StoredState = Schema.Literal("active", "stopped", "gone")
 export type StoredState = typeof StoredState.Type
 
@@ -32,7 +32,7 @@ export const Webhook = Schema.Struct({
   problem: Schema.NullOr(Schema.String),
   failing_since: Schema.NullOr(Timestamp),
   delivered_at: Schema.NullOr(Timestamp),
-  /** Until then, deliveries are signed with the previous secret too. */
+  /** Until this time, deliveries are signed with the previous secret too. */
   previous_secret_until: Schema.NullOr(Timestamp),
   created_at: Timestamp
 })
@@ -64,27 +64,28 @@ export const maxWebhooks = 50
 
 const daySeconds = 86_400
 
-/** For so long a change, or a whole webhook, is tried before it is parked or stopped. */
+/** Time in which a failed delivery is repeated. Then the change is parked or, if all deliveries fail, the webhook is stopped. */
 export const retrySeconds = 3 * daySeconds
 
-/** For so long after a rotation deliveries are signed with both secrets. */
+/** Time after a rotation in which deliveries are signed with both secrets. */
 export const overlapSeconds = daySeconds
 
-/** Seconds before the second attempt and those after it. The last one repeats. */
+/** Seconds before the second and each further attempt. The last value repeats. */
 const delays = [5, 60, 300, 1_800, 7_200, 21_600] as const
 
 /** The delay after a number of failed attempts. */
 export const delayAfter = (attempts: number): number => delays[Math.min(attempts, delays.length) - 1] ?? delays[0]
 
-/** After so many failures in a row, one delivery at a time is tried, with the delays of `delayAfter`. */
+/** Number of consecutive failures after which only one delivery at a time is tried, with the delays of `delayAfter`. */
 export const maxFailures = 5
 
-/** What a merchant does about a webhook in this state. Undefined: nothing. */
+/** How a merchant repairs a webhook in this state. Undefined: no repair is needed. */
 export const nextSteps: Readonly<Record<WebhookState, string | undefined>> = {
   active: undefined,
-  failing: "It is tried again by itself. Test it after the receiver was repaired.",
-  stopped: "Repair the receiver, then replay the webhook: it goes on where it stopped, if that is within 30 days.",
-  gone: "The receiver asked for no more messages (410). Replay the webhook if that was a mistake, or delete it.",
+  failing: "Deliveries are repeated automatically. After you have repaired the receiver, test the webhook.",
+  stopped:
+    "Repair the receiver, then replay the webhook. It continues at the change where it stopped, for up to 30 days.",
+  gone: "The receiver answered 410: it wants no more messages. Replay the webhook if that was a mistake, or delete it.",
   behind:
-    "Changes were deleted from the feed, after 30 days, before they were delivered. Read all lists again, then replay the webhook from `latest`."
+    "Some changes were not delivered within 30 days, so the feed has deleted them. Read all lists again, then replay the webhook from `latest`."
 }

@@ -2,23 +2,22 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { WebhookState } from "./Webhook.ts"
 
 /**
- * Why a change was not delivered yet. `worker`: all processes are busy. `receiver`: its webhook fails. `waiting`: it failed, or is
- * behind a change of its entity that did. `parked`: it failed for three days. Webhooks that get nothing (stopped, gone) are left out.
+ * Why a change was not delivered yet. `worker`: all processes are busy. `receiver`: its webhook fails. `waiting`: it failed, or an
+ * earlier change of its entity failed. `parked`: it failed for three days. Stopped and gone webhooks are left out, because nothing
+ * is delivered to them.
  */
 const waits = ["worker", "receiver", "waiting", "parked"] as const
-
-/** Rows of states have no age; rows of changes have no webhooks. */
-const Row = Schema.Struct({ name: Schema.String, count: Schema.Number, age: Schema.NullOr(Schema.Number) })
 
 /** Sets the gauges of webhooks and of changes that were not delivered, of all accounts. */
 export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
   const read = SqlSchema.findAll({
     Request: Schema.Void,
-    Result: Row,
+    Result: BacklogRow,
     execute: () => sql`
       WITH hook AS (
         SELECT w.account_id, greatest(a.feed_seq - w.position, 0) AS changes,
@@ -41,11 +40,7 @@ export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       FROM webhook_delivery d GROUP BY d.state ${sql.literal(allAccounts)}`
   })
   return Effect.map(orDie(read()), (rows) => {
-    const rowOf = (name: string) => rows.find((each) => each.name === name)
-    for (const state of WebhookState.literals) metrics.webhooks.of(state).add(rowOf(state)?.count ?? 0)
-    for (const wait of waits) {
-      metrics.webhookChanges.of(wait).add(rowOf(wait)?.count ?? 0)
-      metrics.webhookAge.of(wait).add(Math.max(0, rowOf(wait)?.age ?? 0))
-    }
+    setBacklog(rows, WebhookState.literals, { count: metrics.webhooks })
+    setBacklog(rows, waits, { count: metrics.webhookChanges, age: metrics.webhookAge })
   })
 })

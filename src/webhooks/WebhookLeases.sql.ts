@@ -36,7 +36,7 @@ const maxCandidates = 200
 
 /** Statements with which processes claim webhooks. */
 const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined): Repo["claim"] => {
-  // null: webhooks of all accounts. The row is checked again when it is claimed.
+  // null: webhooks of all accounts. A row may change before it is claimed, so the claim checks it again.
   const due = SqlSchema.findAll({
     Request: Schema.NullOr(AccountId),
     Result: Place,
@@ -123,7 +123,7 @@ const makeSaveSetAside = (sql: SqlClient) => (webhook: ClaimedWebhook, handled: 
     yield* promote(sql, accountId, id)
   })
 
-/** Statements with which processes claim webhooks, and save what they delivered. `holder`: the name of this process. */
+/** Statements that claim webhooks and save the outcomes of deliveries. `holder`: the name of this process. */
 export const makeWebhookLeases = (
   sql: SqlClient,
   holder: string,

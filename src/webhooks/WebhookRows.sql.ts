@@ -14,7 +14,7 @@ type Repo = Context.Tag.Service<WebhooksRepo>
 
 const OfWebhook = { accountId: Schema.String, id: WebhookId }
 
-/** Makes the first waiting change of each entity due, if it is not yet. */
+/** Makes the first waiting change of each entity due if it has no due time. */
 export const promote = (sql: SqlClient, accountId: AccountId, id: WebhookId) => sql`
   UPDATE webhook_delivery d SET due_at = app_now()
   WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.state = 'waiting' AND d.due_at IS NULL

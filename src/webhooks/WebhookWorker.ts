@@ -16,7 +16,7 @@ const turnMillis = 2_000
 const maxAtOnce = 100
 /** Interval between looks for webhooks with work. */
 const pollInterval = "1 second"
-/** Changes of the feed that are read at once; of a failing receiver, few. */
+/** Number of changes that are read from the feed at once, in general and for a failing receiver. */
 const sliceSize = 500
 const failingSliceSize = 20
 /** Delay after a turn failed, for example because the database could not be reached. */
@@ -52,7 +52,10 @@ const makeRunTurn = Effect.gen(function* () {
       return changes.length + waiting.length === 0 ? undefined : new Turn(webhook, changes, waiting, held)
     })
 
-  /** Delivers until nothing is left, the receiver fails or the time is over. Returns the seconds until it is due again. */
+  /**
+   * Delivers until no change is left, the receiver fails or the turn's time is over. Returns the seconds until the webhook is due
+   * again.
+   */
   const work = (claimed: ClaimedWebhook) =>
     Effect.gen(function* () {
       const clock = yield* Effect.clock
@@ -97,7 +100,7 @@ const makeRunTurn = Effect.gen(function* () {
 export class WebhookWorker extends Context.Tag("catalog/WebhookWorker")<
   WebhookWorker,
   {
-    /** Gives every webhook with due work one turn after the other, until none has. Returns the number of turns. */
+    /** Runs turns of all webhooks with due work until no work is due. Returns the number of turns. */
     readonly runDue: Effect.Effect<number>
     /** Delivers until it is interrupted. */
     readonly work: Effect.Effect<never>

@@ -47,9 +47,9 @@ export class Webhooks extends Context.Tag("catalog/Webhooks")<
   Webhooks,
   {
     /**
-     * Creates a webhook that receives changes from now on. `topics`: types of changes; none: all. ValidationFailed: the address cannot
-     * receive webhooks, a topic is unknown, the account has too many webhooks, or the secret cannot be saved (SECRET_KEY).
-     * WebhookExists: the id is that of a webhook.
+     * Creates a webhook that receives changes from now on. `topics`: types of changes; none: all. ValidationFailed: the address
+     * cannot receive webhooks, a topic is unknown, the account has too many webhooks, or the secret cannot be saved (SECRET_KEY).
+     * WebhookExists: a webhook has this id already.
      */
     readonly create: (
       id: WebhookId,
@@ -63,15 +63,15 @@ export class Webhooks extends Context.Tag("catalog/Webhooks")<
     /** Sends a message of the type `webhook.test` now, once. */
     readonly test: (id: WebhookId) => Effect.Effect<WebhookTest, NotFound, CurrentActor>
     /**
-     * Makes a webhook active. `from` undefined: it goes on where it is, and parked changes are tried again. Else it delivers the
-     * changes of the feed from there on: `oldest`, `latest` (only new ones), the number of a change, or an RFC 3339 time.
-     * ValidationFailed: the feed does not have this place.
+     * Makes a webhook active. `from` undefined: it continues at its position, and parked changes are tried again. Otherwise it
+     * delivers the changes of the feed from this place on: `oldest`, `latest` (only new ones), the number of a change, or an RFC
+     * 3339 time. ValidationFailed: the feed does not have this place.
      */
     readonly replay: (
       id: WebhookId,
       from: string | undefined
     ) => Effect.Effect<Webhook, NotFound | ValidationFailed, CurrentActor>
-    /** Replaces the secret. For 24 hours deliveries are signed with the one before too. */
+    /** Replaces the secret. For 24 hours deliveries are signed with the previous secret too. */
     readonly rotate: (id: WebhookId) => Effect.Effect<WebhookSecret, NotFound | ValidationFailed, CurrentActor>
     readonly delete: (id: WebhookId) => Effect.Effect<void, NotFound, CurrentActor>
     /** Encrypts all secrets of an account with the current key. ValidationFailed: SECRET_KEY is not set. */

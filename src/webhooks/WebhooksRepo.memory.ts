@@ -72,7 +72,7 @@ const shown = (account: MemoryAccount, hook: MemoryWebhook, millis: number): Web
 
 const isWaiting = ({ state }: MemoryDelivery) => state === "waiting"
 
-/** Makes the first waiting change of each entity due, if it is not yet. */
+/** Makes the first waiting change of each entity due if it has no due time. */
 const promoted = (deliveries: ReadonlyArray<MemoryDelivery>, millis: number) => {
   const seen = new Set<string>()
   return deliveries.map((each) => {

@@ -17,7 +17,7 @@ export interface NewWebhook {
   readonly secret: Uint8Array
 }
 
-/** The encrypted secrets of a webhook. `previous`: the one before, while deliveries are signed with both. */
+/** The encrypted secrets of a webhook. `previous`: the previous secret, while deliveries are signed with both secrets. */
 export interface SealedSecrets {
   readonly current: Uint8Array
   readonly previous: Uint8Array | null
@@ -47,7 +47,7 @@ export interface WaitingDelivery {
   readonly age: number
 }
 
-/** A failed attempt. `delaySeconds`: until the next one; null: the change is parked. */
+/** A failed attempt. `delaySeconds`: the time until the next attempt; null: the change is parked. */
 export interface FailedDelivery {
   readonly seq: number
   readonly attempts: number
@@ -71,13 +71,13 @@ export interface Handled {
   /** Waiting changes that failed again. */
   readonly failed: ReadonlyArray<FailedDelivery>
   readonly setAside: ReadonlyArray<NewSetAside>
-  /** `stopped`: the changes that wait are parked. */
+  /** `stopped`: all waiting changes are parked. */
   readonly state: StoredState
   readonly failures: number
   readonly problem: string | null
   /** Whether any delivery was accepted. */
   readonly isAccepted: boolean
-  /** The webhook accepts deliveries again, so that the changes that wait are due now. */
+  /** Whether a failing receiver accepts deliveries again, so that all waiting changes become due. */
   readonly isRepaired: boolean
 }
 
@@ -95,14 +95,16 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
     /** The oldest changes that were set aside; parked ones first. */
     readonly setAside: (accountId: AccountId, id: WebhookId, limit: number) => Effect.Effect<ReadonlyArray<SetAside>>
     readonly secrets: (accountId: AccountId, id: WebhookId) => Effect.Effect<Option.Option<SealedSecrets>>
-    /** Saves a new secret. The one before stays valid for a time. False: there is no such webhook. */
+    /** Saves a new secret. The previous one stays valid for `overlapSeconds`. False: there is no such webhook. */
     readonly rotate: (
       accountId: AccountId,
       id: WebhookId,
       secret: Uint8Array,
       overlapSeconds: number
     ) => Effect.Effect<boolean>
-    /** Replaces an encrypted secret, the current or the previous one, by another encryption. False: it has changed meanwhile. */
+    /**
+     * Replaces an encrypted secret, the current or the previous one, by another encryption of it. False: it was changed meanwhile.
+     */
     readonly replaceSecret: (
       accountId: AccountId,
       id: WebhookId,
@@ -110,24 +112,25 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
       to: Uint8Array
     ) => Effect.Effect<boolean>
     /**
-     * Makes a webhook active and due now, and ends its lease. `position`: it goes on after this change, and what was set aside of
-     * later changes is deleted; null: it goes on where it is, and parked changes wait again. False: there is no such webhook.
+     * Makes a webhook active and due now, and ends its lease. `position`: delivery continues after this change, and later changes
+     * that were set aside are deleted, because they are read from the feed again. Null: delivery continues at the current
+     * position, and parked changes wait again. False: there is no such webhook.
      */
     readonly replay: (accountId: AccountId, id: WebhookId, position: number | null) => Effect.Effect<boolean>
-    /** The number before that of the first change at or after a time. None of the kept changes is: the last number. */
+    /** The position just before the first kept change at or after a time. If there is none: the number of the last change. */
     readonly positionAt: (accountId: AccountId, at: Timestamp) => Effect.Effect<number>
-    /** Claims webhooks with work that is due: those first that have been due longest. Skips those that are being claimed. */
+    /** Claims webhooks with due work, the longest due first. Skips webhooks that another process is claiming. */
     readonly claim: (limit: number, leaseSeconds: number) => Effect.Effect<ReadonlyArray<ClaimedWebhook>>
-    /** Waiting changes in the order of their numbers: of entities whose first one is due. */
+    /** Waiting changes of the entities whose first waiting change is due, in the order of their numbers. */
     readonly due: (webhook: ClaimedWebhook, limit: number) => Effect.Effect<ReadonlyArray<WaitingDelivery>>
-    /** Those of these entities that have changes which wait. */
+    /** Returns those of these entities that have waiting changes. */
     readonly waitingAmong: (
       webhook: ClaimedWebhook,
       entityIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlySet<string>>
     /** Saves an outcome and extends the lease. False: the webhook is no longer claimed, and nothing was saved. */
     readonly save: (webhook: ClaimedWebhook, handled: Handled, leaseSeconds: number) => Effect.Effect<boolean>
-    /** Ends the lease. The webhook is due after a delay. Does nothing if it is no longer claimed. */
+    /** Ends the lease. The webhook is due again after the delay. Does nothing if it is no longer claimed. */
     readonly release: (webhook: ClaimedWebhook, delaySeconds: number) => Effect.Effect<void>
     /** Deletes changes of all accounts that were parked more than 30 days ago. Returns their number. */
     readonly forget: Effect.Effect<number>

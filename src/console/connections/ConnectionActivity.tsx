@@ -19,9 +19,9 @@ import { ConnectionPage } from "./ConnectionPage.tsx"
 import { atTime, UndonePage, UndoReviewPage } from "./UndoPages.tsx"
 
 const routes = {
-  show: ["GET", paths.connection, refuseOnPage],
-  review: ["GET", paths.undoConnection, refuseOnPage, "batch"],
-  undo: ["POST", paths.undoConnection, refuseOnPage, "batch"]
+  show: ["GET", paths.connection, refuseOnPage, "view"],
+  review: ["GET", paths.undoConnection, refuseOnPage, "edit", "batch"],
+  undo: ["POST", paths.undoConnection, refuseOnPage, "edit", "batch"]
 } as const
 
 const changesPerPage = 25

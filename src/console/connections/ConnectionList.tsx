@@ -3,25 +3,33 @@ import { resourceOf } from "../../connections/AuthorizationRequest.ts"
 import { Connections } from "../../connections/Connections.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { ConnectionId } from "../../model/Ids.ts"
+import { PageRefused } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
-import { ConnectionsPage } from "./ConnectionsPage.tsx"
+import { ConnectionsPage, mayDisconnect } from "./ConnectionsPage.tsx"
 
 const routes = {
-  show: ["GET", paths.connections, refuseOnPage],
-  askDisconnect: ["GET", paths.disconnect, refuseOnPage],
-  disconnect: ["POST", paths.disconnect, refuseOnPage],
-  askDisconnectAll: ["GET", paths.disconnectAll, refuseOnPage],
-  disconnectAll: ["POST", paths.disconnectAll, refuseOnPage]
+  show: ["GET", paths.connections, refuseOnPage, "view"],
+  askDisconnect: ["GET", paths.disconnect, refuseOnPage, "view"],
+  disconnect: ["POST", paths.disconnect, refuseOnPage, "view"],
+  askDisconnectAll: ["GET", paths.disconnectAll, refuseOnPage, "admin"],
+  disconnectAll: ["POST", paths.disconnectAll, refuseOnPage, "admin"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
   one: "The connection is ended. Its next call is refused.",
   all: "All connections are ended. Their next calls are refused."
 }
+
+const notYours = new PageRefused({
+  status: 403,
+  title: "Not allowed",
+  message: "Somebody else allowed this agent. Only they and administrators of the account can disconnect it.",
+  next: { path: paths.connections, name: "To the agents" }
+})
 
 /** The connections of an account: the list, and the forms that end one or all of them. */
 export const connectionList: Surface<Connections | Visits> = surfaceOf(
@@ -46,6 +54,7 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
         Effect.gen(function* () {
           const id = yield* idOf(ConnectionId, queryOf(request))
           const connection = yield* connections.find(visitor.accountId, id)
+          if (!mayDisconnect(visitor, connection)) return yield* notYours
           if (connection.endedAt !== null) return seeOther(paths.connections)
           return html(
             <ConfirmPage
@@ -76,7 +85,9 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
       ),
       disconnect: withForm((visitor, form) =>
         Effect.gen(function* () {
-          yield* connections.disconnect(visitor.accountId, yield* idOf(ConnectionId, form))
+          const id = yield* idOf(ConnectionId, form)
+          if (!mayDisconnect(visitor, yield* connections.find(visitor.accountId, id))) return yield* notYours
+          yield* connections.disconnect(visitor.accountId, id)
           return seeOther(`${paths.connections}?ended=one`)
         })
       ),

@@ -8,6 +8,7 @@ import { Frame, Time } from "../Frame.tsx"
 import { counted, Domain, State } from "../Naming.tsx"
 import { connectionPath, olderChangesPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { EntityName, Key } from "../Wording.tsx"
 import { Details } from "./ConnectionsPage.tsx"
 import { UndoForm } from "./UndoPages.tsx"
@@ -167,6 +168,8 @@ export const ConnectionPage = ({
     </div>
     <Days days={days} now={now} />
     <Changes connection={connection} {...changes} />
-    <UndoForm connection={connection} />
+    <Allowed to="edit">
+      <UndoForm connection={connection} />
+    </Allowed>
   </Frame>
 )

@@ -1,5 +1,6 @@
 import type { Connection, EndReason } from "../../connections/Connection.ts"
 import { tierWords } from "../../connections/Tier.ts"
+import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Note, Time } from "../Frame.tsx"
 import { connectionPath, paths } from "../Paths.ts"
@@ -14,6 +15,10 @@ const endWords: Readonly<Record<EndReason, string>> = {
   expired: "The agent did not use it for 30 days, or it was 180 days old.",
   user_disabled: "The user who allowed it was disabled."
 }
+
+/** Users end the connections that they allowed; administrators end any. */
+export const mayDisconnect = ({ email, role }: Visitor, { userEmail }: Connection): boolean =>
+  userEmail === email || includesRole(role, "admin")
 
 /** The details of a connection. */
 export const Details = ({ connection }: { readonly connection: Connection }) => (
@@ -91,18 +96,20 @@ export const ConnectionsPage = ({
                     <a href={connectionPath(connection.id)}>What {connection.clientName} changed</a>
                   </p>
                 </div>
-                <form method="get" action={paths.disconnect}>
-                  <input type="hidden" name="id" value={connection.id} />
-                  <button type="submit" class="danger" aria-label={`Disconnect ${connection.clientName}`}>
-                    Disconnect
-                  </button>
-                </form>
+                {mayDisconnect(visitor, connection) && (
+                  <form method="get" action={paths.disconnect}>
+                    <input type="hidden" name="id" value={connection.id} />
+                    <button type="submit" class="danger" aria-label={`Disconnect ${connection.clientName}`}>
+                      Disconnect
+                    </button>
+                  </form>
+                )}
               </li>
             ))}
           </ul>
         )}
       </section>
-      {living.length > 0 && (
+      {living.length > 0 && includesRole(visitor.role, "admin") && (
         <section aria-labelledby="all">
           <h2 id="all">Revoke all</h2>
           <p>Every connection above ends at once. You stay signed in, and API keys keep working.</p>

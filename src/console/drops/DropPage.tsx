@@ -3,11 +3,13 @@ import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { EntityName, Key, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
-import { Outcome, Status } from "./DropWords.tsx"
+import { Outcome, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
@@ -53,64 +55,68 @@ export const DropPage = ({
     </nav>
     <Refusal text={refusal} />
     {note !== undefined && <Note>{note}</Note>}
-    <div class="sheet">
-      <dl>
-        <dt>State</dt>
-        <dd>
-          <Status status={drop.status} />
-        </dd>
-        <dt>Starts</dt>
-        <dd>
-          <Instant at={drop.starts_at} timezone={drop.timezone} />
-        </dd>
-        <dt>Ends</dt>
-        <dd>
-          {drop.ends_at === null ? (
-            "never: the new values stay"
-          ) : (
-            <Instant at={drop.ends_at} timezone={drop.timezone} />
-          )}
-        </dd>
-      </dl>
-      {drop.status === "scheduled" && (
-        <form method="post" action={paths.cancelDrop}>
-          <HiddenFields csrf={visitor.csrf} id={drop.id} />
-          <p>
-            <button type="submit" class="danger">
-              Cancel the drop
-            </button>
-          </p>
-        </form>
-      )}
-    </div>
-    <section aria-labelledby="changes">
-      <h2 id="changes">Changes</h2>
-      {drop.changes.length === 0 ? (
-        <p class="quiet">There are none: the store is no longer linked.</p>
-      ) : (
-        <Table
-          name="Changes of the drop"
-          columns={["Entity", "Store", "Field", "New value", "Outcome"]}
-          rows={drop.changes.map((change, index) => ({
-            key: String(index),
-            cells: [
-              <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
-              <Where change={change} stores={stores} />,
-              <Key>{change.field}</Key>,
-              <Whole value={change.value} />,
-              <div>
-                <Outcome outcome={change.outcome} />
-                {change.error !== null && (
-                  <p class="wrong">
-                    <bdi>{change.error.message}</bdi>
-                  </p>
-                )}
-              </div>
-            ]
-          }))}
-        />
-      )}
-    </section>
+    <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(drop)}>
+      <div class="sheet">
+        <dl>
+          <dt>State</dt>
+          <dd>
+            <Status status={drop.status} />
+          </dd>
+          <dt>Starts</dt>
+          <dd>
+            <Instant at={drop.starts_at} timezone={drop.timezone} />
+          </dd>
+          <dt>Ends</dt>
+          <dd>
+            {drop.ends_at === null ? (
+              "never: the new values stay"
+            ) : (
+              <Instant at={drop.ends_at} timezone={drop.timezone} />
+            )}
+          </dd>
+        </dl>
+        {drop.status === "scheduled" && (
+          <Allowed to="publish">
+            <form method="post" action={paths.cancelDrop}>
+              <HiddenFields csrf={visitor.csrf} id={drop.id} />
+              <p>
+                <button type="submit" class="danger">
+                  Cancel the drop
+                </button>
+              </p>
+            </form>
+          </Allowed>
+        )}
+      </div>
+      <section aria-labelledby="changes">
+        <h2 id="changes">Changes</h2>
+        {drop.changes.length === 0 ? (
+          <p class="quiet">There are none: the store is no longer linked.</p>
+        ) : (
+          <Table
+            name="Changes of the drop"
+            columns={["Entity", "Store", "Field", "New value", "Outcome"]}
+            rows={drop.changes.map((change, index) => ({
+              key: String(index),
+              cells: [
+                <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
+                <Where change={change} stores={stores} />,
+                <Key>{change.field}</Key>,
+                <Whole value={change.value} />,
+                <div>
+                  <Outcome outcome={change.outcome} />
+                  {change.error !== null && (
+                    <p class="wrong">
+                      <bdi>{change.error.message}</bdi>
+                    </p>
+                  )}
+                </div>
+              ]
+            }))}
+          />
+        )}
+      </section>
+    </Live>
   </Frame>
 )
 

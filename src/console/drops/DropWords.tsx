@@ -1,4 +1,4 @@
-import type { DropOutcome, DropStatus } from "../../drops/Drop.ts"
+import type { Drop, DropOutcome, DropStatus } from "../../drops/Drop.ts"
 import { State } from "../Naming.tsx"
 
 const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly tone: string }>> = {
@@ -16,6 +16,9 @@ const outcomeWords: Readonly<Record<DropOutcome, string>> = {
   reverted: "Restored",
   skipped: "Left alone: somebody edited it meanwhile"
 }
+
+/** A sentence about the drop for screen readers. */
+export const statusSentence = ({ name, status }: Drop): string => `${name}: ${statusWords[status].name}.`
 
 export const Status = ({ status }: { readonly status: DropStatus }) => <State {...statusWords[status]} />
 

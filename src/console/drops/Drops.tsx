@@ -16,11 +16,11 @@ import { DropsPage } from "./DropsPage.tsx"
 import { makeNewDropForm } from "./NewDrop.tsx"
 
 const routes = {
-  list: ["GET", paths.drops, refuseOnPage],
-  create: ["POST", paths.drops, refuseOnPage, "batch"],
-  write: ["GET", paths.newDrop, refuseOnPage],
-  show: ["GET", paths.drop, refuseOnPage],
-  cancel: ["POST", paths.cancelDrop, refuseOnPage, "batch"]
+  list: ["GET", paths.drops, refuseOnPage, "view"],
+  create: ["POST", paths.drops, refuseOnPage, "publish", "batch"],
+  write: ["GET", paths.newDrop, refuseOnPage, "publish"],
+  show: ["GET", paths.drop, refuseOnPage, "view"],
+  cancel: ["POST", paths.cancelDrop, refuseOnPage, "publish", "batch"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
@@ -35,17 +35,17 @@ export const drops: Surface<Catalog | Drops | Stores | Visits> = surfaceOf(
     const drops = yield* Drops
     const stores = yield* Stores
     const showDrop = yield* makeShowDrop
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makeVisits
 
     return {
-      list: asVisitor((visitor) =>
+      list: asWatcher((visitor) =>
         Effect.gen(function* () {
           const list = yield* drops.list
           const linked = yield* stores.list
           return html(<DropsPage visitor={visitor} drops={list} stores={linked} />)
         })
       ),
-      show: asVisitor((visitor, request) =>
+      show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const drop = yield* drops.get(yield* idInPath(DropId, request))
           return yield* showDrop(visitor, drop, { note: noteOf(notes, queryOf(request).get("note")) })

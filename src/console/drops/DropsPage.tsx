@@ -2,10 +2,12 @@ import type { Drop, DropChange } from "../../drops/Drop.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { dropPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { Key, ShortValue, StoreName, Text } from "../Wording.tsx"
-import { Outcome, Status } from "./DropWords.tsx"
+import { Outcome, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum number of changes that the list shows of a drop. */
 const maxShown = 3
@@ -89,17 +91,21 @@ export const DropsPage = ({
       automatically.
     </p>
     <p>
-      <a href={paths.newDrop} class="button">
-        Schedule a drop
-      </a>
+      <Allowed to="publish">
+        <a href={paths.newDrop} class="button">
+          Schedule a drop
+        </a>
+      </Allowed>
     </p>
-    <section aria-labelledby="ahead">
-      <h2 id="ahead">Scheduled and running</h2>
-      <DropTable name="Scheduled and running drops" drops={drops.filter(isAhead)} stores={stores} />
-    </section>
-    <section aria-labelledby="over">
-      <h2 id="over">Ended</h2>
-      <DropTable name="Ended drops" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
-    </section>
+    <Live id="drops" on={["drop"]} says={drops.filter(isAhead).map(statusSentence).join(" ")}>
+      <section aria-labelledby="ahead">
+        <h2 id="ahead">Scheduled and running</h2>
+        <DropTable name="Scheduled and running drops" drops={drops.filter(isAhead)} stores={stores} />
+      </section>
+      <section aria-labelledby="over">
+        <h2 id="over">Ended</h2>
+        <DropTable name="Ended drops" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
+      </section>
+    </Live>
   </Frame>
 )

@@ -59,6 +59,6 @@ export const fromTyped = (row: Pick<FieldRow, "key" | "type">, typed: string): s
   return items.length === 0 ? "" : JSON.stringify(items)
 }
 
-/** Whether both say the same: the spelling of a list or of line ends may differ. */
+/** Whether two inputs mean the same value: the spelling of a list or of line ends may differ. */
 export const sameTyped = (row: Pick<FieldRow, "key" | "type">, typed: string, value: string): boolean =>
   fromTyped(row, typed) === fromTyped(row, toTyped(row, value))

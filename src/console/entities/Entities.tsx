@@ -5,6 +5,7 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
+import { includesRole } from "../../model/Role.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import type { Stores } from "../../stores/Stores.ts"
 import { seeOther } from "../Html.ts"
@@ -18,9 +19,9 @@ import { cellPath, editPath, storeIdIn, viewOf } from "./GridAddress.ts"
 import { nextCell, savedPath } from "./ValueGrid.tsx"
 
 const routes = {
-  show: ["GET", paths.entity, refuseOnPage],
-  edit: ["POST", paths.editEntity, refuseOnPage],
-  publish: ["POST", paths.publishEntity, refuseOnPage]
+  show: ["GET", paths.entity, refuseOnPage, "view"],
+  edit: ["POST", paths.editEntity, refuseOnPage, "edit"],
+  publish: ["POST", paths.publishEntity, refuseOnPage, "publish"]
 } as const
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
@@ -56,10 +57,10 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
     const publishing = yield* Publishing
     const { showEntity, showRefusal } = yield* makeShowEntity
     const editCell = yield* makeEditCell
-    const { asVisitor, withForm, withKeptForm } = yield* makeVisits
+    const { asWatcher, withForm, withKeptForm } = yield* makeVisits
 
     return {
-      show: asVisitor((visitor, request) =>
+      show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)
           const id = yield* idOf(EntityId, query)
@@ -68,7 +69,10 @@ export const entities: Surface<Catalog | Drafts | Publishing | Stores | Visits> 
           return yield* showEntity(visitor, id, {
             limit,
             view: viewOf(id, query),
-            editing: key === undefined ? undefined : { key, storeId: storeIdIn(query, "store") ?? null },
+            editing:
+              key === undefined || !includesRole(visitor.role, "edit")
+                ? undefined
+                : { key, storeId: storeIdIn(query, "store") ?? null },
             field: query.get("field"),
             resultOn: (on) => resultOf(query, on)
           })

@@ -6,6 +6,7 @@ import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import {
   counted,
   Domain,
@@ -18,6 +19,7 @@ import {
 } from "../Naming.tsx"
 import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
 import { fieldName } from "./FieldNames.ts"
@@ -83,20 +85,22 @@ const Publish = ({
       <span class="quiet">{pending_publish ? "Unpublished: the store has no platform" : "Nothing to publish"}</span>
     )
   return (
-    <form method="post" action={paths.publishEntity}>
-      {!pending_publish && (
-        <>
-          <span class="quiet">Nothing to publish</span>
-          <input type="hidden" name={againField} value="yes" />
-        </>
-      )}
-      <HiddenFields csrf={csrf} id={id} />
-      <input type="hidden" name="store_id" value={store_id} />
-      <input type="hidden" name="draft_revision" value={String(draftRevision)} />
-      <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
-        {word}
-      </button>
-    </form>
+    <Allowed to="publish">
+      <form method="post" action={paths.publishEntity}>
+        {!pending_publish && (
+          <>
+            <span class="quiet">Nothing to publish</span>
+            <input type="hidden" name={againField} value="yes" />
+          </>
+        )}
+        <HiddenFields csrf={csrf} id={id} />
+        <input type="hidden" name="store_id" value={store_id} />
+        <input type="hidden" name="draft_revision" value={String(draftRevision)} />
+        <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
+          {word}
+        </button>
+      </form>
+    </Allowed>
   )
 }
 
@@ -290,6 +294,16 @@ const StoreStates = ({
   )
 }
 
+/** The states of the stores in a sentence, for screen readers. A failure tells its cause. */
+const statesIn = (sheet: Sheet, linked: ReadonlyArray<Store>): string =>
+  sheet.stores
+    .map(({ projection: { last_publish_error, last_publish_status, pending_publish, store_domain, store_id } }) => {
+      const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
+      const store = linked.find(({ id }) => id === store_id)?.name ?? store_domain
+      return `${store}: ${name}. ${last_publish_status === "failed" ? (last_publish_error?.message ?? "") : ""}`.trim()
+    })
+    .join(" ")
+
 /** The number of stores that a publish would change. */
 const countPending = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.filter(
@@ -308,7 +322,7 @@ const Actions = ({
 }) => {
   const pending = countPending(sheet, linked)
   return (
-    <>
+    <Allowed to="publish">
       <a class="button plain" href={newDropOf(id)}>
         Schedule a drop
       </a>
@@ -317,7 +331,7 @@ const Actions = ({
           {`Review and publish to ${counted(pending, "store")}`}
         </a>
       )}
-    </>
+    </Allowed>
   )
 }
 
@@ -356,26 +370,32 @@ export const EntityPage = ({
     visitor={visitor}
     current={sectionOf(kind)}
     {...(canSchedule(sheet, linked) && {
-      actions: <Actions id={record.id} sheet={sheet} linked={linked} />
+      actions: (
+        <Live id="actions" on={[`publish:${record.id}`]}>
+          <Actions id={record.id} sheet={sheet} linked={linked} />
+        </Live>
+      )
     })}
   >
     {result !== undefined && <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} />}
-    <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
-    <ValueGrid
-      csrf={visitor.csrf}
-      draftRevision={record.draftRevision}
-      sheet={sheet}
-      linked={linked}
-      view={view}
-      editing={editing}
-      saved={result?._tag === "Saved" ? result.place : undefined}
-    />
-    <VariantTable
-      variants={variants}
-      total={related.variants.length}
-      stores={linked.filter(({ id }) => record.stores.some(({ store_id }) => store_id === id))}
-    />
-    <OnStores record={record} linked={linked} csrf={visitor.csrf} />
+    <Live id="published" on={[`publish:${record.id}`]} says={statesIn(sheet, linked)}>
+      <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
+      <ValueGrid
+        csrf={visitor.csrf}
+        draftRevision={record.draftRevision}
+        sheet={sheet}
+        linked={linked}
+        view={view}
+        editing={editing}
+        saved={result?._tag === "Saved" ? result.place : undefined}
+      />
+      <VariantTable
+        variants={variants}
+        total={related.variants.length}
+        stores={linked.filter(({ id }) => record.stores.some(({ store_id }) => store_id === id))}
+      />
+      <OnStores record={record} linked={linked} csrf={visitor.csrf} />
+    </Live>
     <RelatedTo related={related} />
     <EntityHistory
       history={history}
@@ -384,6 +404,8 @@ export const EntityPage = ({
         : { field: { name: fieldName(field), all: `${pageOf(paths.entity, record.id)}#history` } })}
       more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
     />
-    <Facts kind={kind} record={record} />
+    <Live id="details" on={[`publish:${record.id}`]}>
+      <Facts kind={kind} record={record} />
+    </Live>
   </Frame>
 )

@@ -4,7 +4,7 @@ import { type EntityId, StoreId } from "../../model/Ids.ts"
 import { paths } from "../Paths.ts"
 import type { RowChoice } from "./Cells.ts"
 
-/** What a page of an entity shows of its grid. `on`: the column that a narrow screen shows; undefined: the catalog's. */
+/** The part of the grid that the page of an entity shows. `on`: the column that a narrow screen shows; undefined: the catalog's. */
 export interface GridView extends RowChoice {
   readonly id: EntityId
   readonly on: StoreId | undefined

@@ -14,8 +14,8 @@ import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { chosenPrefix, ReviewPage, type StorePreview } from "./ReviewPage.tsx"
 
 const routes = {
-  show: ["GET", paths.reviewEntity, refuseOnPage],
-  publish: ["POST", paths.reviewEntity, refuseOnPage]
+  show: ["GET", paths.reviewEntity, refuseOnPage, "publish"],
+  publish: ["POST", paths.reviewEntity, refuseOnPage, "publish"]
 } as const
 
 const RevisionForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })

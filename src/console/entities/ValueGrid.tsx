@@ -6,6 +6,7 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { publishStateOf, publishStates, State } from "../Naming.tsx"
 import { readable } from "../Values.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { Key, shorten } from "../Wording.tsx"
 import { CellForm, type Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, rowsOf, storedIn } from "./Cells.ts"
@@ -174,9 +175,11 @@ const GridCell = ({
         </div>
       )}
       {row.isWritable ? (
-        <a class="edit" id={linkId(place)} href={editPath(view, place)}>
-          <span class="spoken">{`Edit ${label}`}</span>
-        </a>
+        <Allowed to="edit">
+          <a class="edit" id={linkId(place)} href={editPath(view, place)}>
+            <span class="spoken">{`Edit ${label}`}</span>
+          </a>
+        </Allowed>
       ) : (
         <span class="spoken">Read-only</span>
       )}

@@ -17,9 +17,9 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 
 const routes = {
-  jsonl: ["GET", paths.exportJsonl, refuseOnPage],
-  csv: ["GET", paths.exportCsv, refuseOnPage],
-  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage]
+  jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view"],
+  csv: ["GET", paths.exportCsv, refuseOnPage, "view"],
+  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish"]
 } as const
 
 type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>

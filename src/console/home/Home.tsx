@@ -20,17 +20,17 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 /** The start page: what needs the merchant, and the state of the stores. */
 export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Stores | Visits> = surfaceOf(
-  { show: ["GET", paths.home, refuseOnPage] } as const,
+  { show: ["GET", paths.home, refuseOnPage, "view"] } as const,
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth
     const drops = yield* Drops
     const lists = yield* MerchantLists
     const publishing = yield* Publishing
     const stores = yield* Stores
-    const { asVisitor } = yield* makeVisits
+    const { asWatcher } = yield* makeVisits
 
     return {
-      show: asVisitor((visitor) =>
+      show: asWatcher((visitor) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const { text } = yield* dataHealth.overview(undefined)

@@ -1,14 +1,17 @@
 import type { ComponentChildren } from "preact"
 import { maxCounted, type StoreCounts } from "../../catalog/MerchantListsRepo.ts"
 import type { Drop } from "../../drops/Drop.ts"
+import { workKinds } from "../../events/WorkEvent.ts"
 import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { counted, EntityLink, importTitle } from "../Naming.tsx"
 import { dropPath, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
+import { Allowed, useMay } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
 
 export interface HomeContent {
@@ -73,16 +76,18 @@ const Failed = ({
       store.platform !== "none" &&
       failures.length > 0 &&
       visitor.lock === undefined && (
-        <form method="post" action={paths.publishSelected}>
-          <HiddenFields csrf={visitor.csrf} id={store.id} />
-          {failures.map(({ entityId }) => (
-            <input key={entityId} type="hidden" name={`${selectedPrefix}${entityId}`} value="yes" />
-          ))}
-          <button type="submit" class="plain">
-            {failures.length === failed ? "Retry all" : `Retry ${failures.length}`}
-            <span class="spoken"> on {store.name}</span>
-          </button>
-        </form>
+        <Allowed to="publish">
+          <form method="post" action={paths.publishSelected}>
+            <HiddenFields csrf={visitor.csrf} id={store.id} />
+            {failures.map(({ entityId }) => (
+              <input key={entityId} type="hidden" name={`${selectedPrefix}${entityId}`} value="yes" />
+            ))}
+            <button type="submit" class="plain">
+              {failures.length === failed ? "Retry all" : `Retry ${failures.length}`}
+              <span class="spoken"> on {store.name}</span>
+            </button>
+          </form>
+        </Allowed>
       )
     }
   >
@@ -184,11 +189,17 @@ const StoreCard = ({
   readonly now: number
 }) => {
   const { failed = 0, publishing = 0, unpublished = 0 } = counts ?? {}
+  const mayPublish = useMay("publish")
   const listed = (state: string) => `${paths.products}?${new URLSearchParams({ store_id: store.id, state })}`
   const figures = [
     { count: failed, name: "failed", tone: "bad", path: listed("failed") },
     { count: publishing, name: "publishing", tone: "busy", path: listed("publishing") },
-    { count: unpublished, name: "to publish", tone: "wait", path: publishStoreOf(store.id) }
+    {
+      count: unpublished,
+      name: "to publish",
+      tone: "wait",
+      path: mayPublish ? publishStoreOf(store.id) : listed("changed")
+    }
   ].filter(({ count }) => count > 0)
   return (
     <li class="sheet">
@@ -240,7 +251,7 @@ const FirstSteps = ({ hasProducts, stores }: HomeContent) =>
         <Todo tone={stores.length > 0 ? "busy" : "wait"} action={<a href={paths.stores}>Stores</a>}>
           <p>
             <strong>Link a store.</strong>{" "}
-            {stores.length > 0 ? "Done." : "The administrator links it by the command line."}
+            {stores.length > 0 ? "Done." : "The administrator links it with the command line."}
           </p>
         </Todo>
         <Todo tone={hasProducts ? "busy" : "wait"} action={<a href={paths.imports}>Imports</a>}>
@@ -258,27 +269,38 @@ const FirstSteps = ({ hasProducts, stores }: HomeContent) =>
     </section>
   )
 
+/** The states of the stores in a sentence, for screen readers. */
+const statesIn = ({ counts, stores }: HomeContent): string =>
+  stores
+    .map(({ id, name }) => {
+      const { failed = 0, publishing = 0 } = counts.find(({ storeId }) => storeId === id) ?? {}
+      return `${name}: ${upTo(publishing)} publishing, ${upTo(failed)} failed.`
+    })
+    .join(" ")
+
 export const HomePage = (content: HomeContent) => {
   const { counts, now, stores, visitor } = content
   return (
     <Frame title="Home" visitor={visitor} current={paths.home} isLockShown={visitor.lock?.phase === "reviewing"}>
-      <FirstSteps {...content} />
-      <NeedsYou {...content} />
-      {stores.length > 0 && (
-        <section aria-labelledby="stores">
-          <h2 id="stores">Stores</h2>
-          <ul class="strip">
-            {stores.map((store) => (
-              <StoreCard
-                key={store.id}
-                store={store}
-                counts={counts.find(({ storeId }) => storeId === store.id)}
-                now={now}
-              />
-            ))}
-          </ul>
-        </section>
-      )}
+      <Live id="now" on={workKinds} says={statesIn(content)}>
+        <FirstSteps {...content} />
+        <NeedsYou {...content} />
+        {stores.length > 0 && (
+          <section aria-labelledby="stores">
+            <h2 id="stores">Stores</h2>
+            <ul class="strip">
+              {stores.map((store) => (
+                <StoreCard
+                  key={store.id}
+                  store={store}
+                  counts={counts.find(({ storeId }) => storeId === store.id)}
+                  now={now}
+                />
+              ))}
+            </ul>
+          </section>
+        )}
+      </Live>
     </Frame>
   )
 }

@@ -14,6 +14,7 @@ import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
@@ -311,7 +312,9 @@ export const ImportPage = ({
       {isRead(run) && <Summary run={run} />}
       <Removals run={run} removals={removals} />
       {phase === "reviewing" ? (
-        <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
+        <Allowed to="edit" otherwise={<p>Somebody with the role Edit reviews it.</p>}>
+          <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
+        </Allowed>
       ) : (
         run.summary.conflicts > 0 && <ConflictsDecided {...shown} />
       )}

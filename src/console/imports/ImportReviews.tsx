@@ -14,13 +14,13 @@ import { ImportsPage } from "./ImportsPage.tsx"
 import { makeReviewForms } from "./ReviewForms.tsx"
 
 const routes = {
-  list: ["GET", paths.imports, refuseOnPage],
-  upload: ["POST", paths.imports, refuseOnPage, "batch"],
-  show: ["GET", paths.import, refuseOnPage],
-  decide: ["POST", paths.decideConflicts, refuseOnPage],
-  decideAll: ["POST", paths.decideAllConflicts, refuseOnPage],
-  accept: ["POST", paths.acceptImport, refuseOnPage],
-  discard: ["POST", paths.discardImport, refuseOnPage, "batch"]
+  list: ["GET", paths.imports, refuseOnPage, "view"],
+  upload: ["POST", paths.imports, refuseOnPage, "edit", "batch"],
+  show: ["GET", paths.import, refuseOnPage, "view"],
+  decide: ["POST", paths.decideConflicts, refuseOnPage, "edit"],
+  decideAll: ["POST", paths.decideAllConflicts, refuseOnPage, "edit"],
+  accept: ["POST", paths.acceptImport, refuseOnPage, "edit"],
+  discard: ["POST", paths.discardImport, refuseOnPage, "edit", "batch"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {

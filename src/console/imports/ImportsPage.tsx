@@ -6,6 +6,7 @@ import { counted, Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
 /** The changes of an import, in one line. */
@@ -114,6 +115,10 @@ export const ImportsPage = ({
       />
     )}
     {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
-    {stores.length > 0 && <Upload csrf={visitor.csrf} stores={stores} holder={holder} />}
+    {stores.length > 0 && (
+      <Allowed to="edit">
+        <Upload csrf={visitor.csrf} stores={stores} holder={holder} />
+      </Allowed>
+    )}
   </Frame>
 )

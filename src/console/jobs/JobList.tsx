@@ -11,17 +11,17 @@ import { JobPage } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
 const routes = {
-  list: ["GET", paths.jobs, refuseOnPage],
-  show: ["GET", paths.job, refuseOnPage],
-  command: ["POST", paths.commandJob, refuseOnPage, "batch"]
+  list: ["GET", paths.jobs, refuseOnPage, "view"],
+  show: ["GET", paths.job, refuseOnPage, "view"],
+  command: ["POST", paths.commandJob, refuseOnPage, "publish", "batch"]
 } as const
 
 const CommandForm = Schema.Struct({ command: Schema.Literal("pause", "resume", "cancel") })
 
 const notes: Readonly<Record<string, string>> = {
-  pause: "The job is paused. What is done stays done.",
-  resume: "The job goes on after its last finished step.",
-  cancel: "The job is cancelled. What is done stays done."
+  pause: "The job is paused. Finished steps are not undone.",
+  resume: "The job continues after its last finished step.",
+  cancel: "The job is cancelled. Finished steps are not undone."
 }
 
 /**
@@ -39,11 +39,11 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const jobs = yield* Jobs
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makeVisits
 
     return {
-      list: asVisitor((visitor) => Effect.map(jobs.list, (list) => html(<JobsPage visitor={visitor} jobs={list} />))),
-      show: asVisitor((visitor, request) =>
+      list: asWatcher((visitor) => Effect.map(jobs.list, (list) => html(<JobsPage visitor={visitor} jobs={list} />))),
+      show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const job = yield* jobs.get(yield* idInPath(JobId, request))
           return html(<JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />)

@@ -2,8 +2,10 @@ import { isOpen, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { jobPath, paths } from "../Paths.ts"
-import { JobStateOf, Progress } from "./JobWords.tsx"
+import { Allowed } from "../Viewer.tsx"
+import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
 
 const buttons: ReadonlyArray<{
   readonly command: JobCommand
@@ -55,55 +57,59 @@ export const JobPage = ({
     </nav>
     <Refusal text={refusal} />
     {note !== undefined && <Note>{note}</Note>}
-    {job.problem !== null && (
-      <Alert>
-        <p>{job.problem.why}</p>
-        <p>{job.problem.next}</p>
-      </Alert>
-    )}
-    <div class="sheet">
-      <dl>
-        <dt>State</dt>
-        <dd>
-          <JobStateOf state={job.state} />
-          {job.waiting_for !== null && <span class="quiet"> until {job.waiting_for}</span>}
-        </dd>
-        <dt>Progress</dt>
-        <dd>
-          <Progress job={job} />
-        </dd>
-        {Object.entries(job.result).flatMap(([name, count]) => [
-          <dt key={`${name} name`}>{`${name.charAt(0).toUpperCase()}${name.slice(1)}`}</dt>,
-          <dd key={name}>{count.toLocaleString("en")}</dd>
-        ])}
-        <dt>Begun</dt>
-        <dd>
-          <Time at={job.created_at} /> by <bdi>{job.author.name ?? "the command line"}</bdi>
-        </dd>
-        {job.ended_at !== null && (
-          <>
-            <dt>Ended</dt>
-            <dd>
-              <Time at={job.ended_at} />
-            </dd>
-          </>
-        )}
-      </dl>
-      <div class="buttons">
-        {buttons
-          .filter(({ isShown }) => isShown(job))
-          .map(({ command, name, style }) => (
-            <form method="post" action={paths.commandJob} key={command}>
-              <HiddenFields csrf={visitor.csrf} id={job.id} />
-              <input type="hidden" name="command" value={command} />
-              <button type="submit" class={style}>
-                {name}
-              </button>
-            </form>
-          ))}
-        {isOpen(job) && <a href={jobPath(job.id)}>Look again</a>}
+    <Live id="job" on={[`job:${job.id}`]} says={progressWords(job)}>
+      {job.problem !== null && (
+        <Alert>
+          <p>{job.problem.why}</p>
+          <p>{job.problem.next}</p>
+        </Alert>
+      )}
+      <div class="sheet">
+        <dl>
+          <dt>State</dt>
+          <dd>
+            <JobStateOf state={job.state} />
+            {job.waiting_for !== null && <span class="quiet"> until {job.waiting_for}</span>}
+          </dd>
+          <dt>Progress</dt>
+          <dd>
+            <Progress job={job} />
+          </dd>
+          {Object.entries(job.result).flatMap(([name, count]) => [
+            <dt key={`${name} name`}>{`${name.charAt(0).toUpperCase()}${name.slice(1)}`}</dt>,
+            <dd key={name}>{count.toLocaleString("en")}</dd>
+          ])}
+          <dt>Begun</dt>
+          <dd>
+            <Time at={job.created_at} /> by <bdi>{job.author.name ?? "the command line"}</bdi>
+          </dd>
+          {job.ended_at !== null && (
+            <>
+              <dt>Ended</dt>
+              <dd>
+                <Time at={job.ended_at} />
+              </dd>
+            </>
+          )}
+        </dl>
+        <div class="buttons">
+          <Allowed to="publish">
+            {buttons
+              .filter(({ isShown }) => isShown(job))
+              .map(({ command, name, style }) => (
+                <form method="post" action={paths.commandJob} key={command}>
+                  <HiddenFields csrf={visitor.csrf} id={job.id} />
+                  <input type="hidden" name="command" value={command} />
+                  <button type="submit" class={style}>
+                    {name}
+                  </button>
+                </form>
+              ))}
+          </Allowed>
+          {isOpen(job) && <a href={jobPath(job.id)}>Look again</a>}
+        </div>
       </div>
-    </div>
-    {job.error_count > 0 && <Errors job={job} />}
+      {job.error_count > 0 && <Errors job={job} />}
+    </Live>
   </Frame>
 )

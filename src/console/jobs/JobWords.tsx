@@ -1,4 +1,4 @@
-import { type Job, type JobState, jobKinds } from "../../jobs/Job.ts"
+import { isOpen, type Job, type JobState, jobKinds } from "../../jobs/Job.ts"
 import { State } from "../Naming.tsx"
 
 const stateWords: Readonly<Record<JobState, { readonly name: string; readonly tone: string }>> = {
@@ -8,6 +8,15 @@ const stateWords: Readonly<Record<JobState, { readonly name: string; readonly to
   cancelled: { name: "Cancelled", tone: "idle" },
   failed: { name: "Failed", tone: "bad" },
   done: { name: "Done", tone: "good" }
+}
+
+/** Whether the job's progress is worth to be read out. */
+export const isUnderWay = (job: Job): boolean => isOpen(job) && job.state !== "paused"
+
+/** A sentence about the job for screen readers. It changes with each tenth of the work, not with each item. */
+export const progressWords = ({ done, state, title, total }: Job): string => {
+  const tenths = total === null || total === 0 ? 0 : Math.min(10, Math.floor((10 * done) / total))
+  return `${title}: ${stateWords[state].name}${state === "running" && tenths > 0 ? `, ${tenths}0 %` : ""}.`
 }
 
 export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {...stateWords[state]} />

@@ -15,10 +15,10 @@ import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
 
 const routes = {
-  show: ["GET", paths.keys, refuseOnPage],
-  create: ["POST", paths.keys, refuseOnPage],
-  askRevoke: ["GET", paths.revokeKey, refuseOnPage],
-  revoke: ["POST", paths.revokeKey, refuseOnPage]
+  show: ["GET", paths.keys, refuseOnPage, "admin"],
+  create: ["POST", paths.keys, refuseOnPage, "admin"],
+  askRevoke: ["GET", paths.revokeKey, refuseOnPage, "admin"],
+  revoke: ["POST", paths.revokeKey, refuseOnPage, "admin"]
 } as const
 
 const formOfKey = (form: Parameters): KeyForm => ({

@@ -12,7 +12,7 @@ const placeholder = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="80" height="80" fill="none" stroke="#8b8d92"><path d="M7 17l4-5 3 3 2-2 3 4z"/><circle cx="9" cy="8.5" r="1.2"/></svg>'
 )
 
-/** What a picture may do if somebody opens it as a page: nothing. */
+/** The policy of a picture that is opened as a page: it may load and run nothing. */
 const pictureHeaders = {
   "content-security-policy": "default-src 'none'; sandbox",
   "x-content-type-options": "nosniff",
@@ -21,7 +21,7 @@ const pictureHeaders = {
 
 /** Pictures of media for the pages. Their addresses are signed, so they need no session. */
 export const pictureRoutes: Surface<Pictures> = surfaceOf(
-  { show: ["GET", picturePath, refuseOnPage] },
+  { show: ["GET", picturePath, refuseOnPage, "open"] },
   Effect.map(Pictures, ({ read }) => ({
     show: (request) =>
       read(splitTarget(request.originalUrl).path).pipe(

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { Context, Effect, Layer, Option, Runtime } from "effect"
 import { LRUCache } from "lru-cache"
 import { CatalogRepo } from "../../catalog/CatalogRepo.ts"
+import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { makePictureAddress, type PictureAddress, readPictureAddress, type SignedPicture } from "./PictureAddresses.ts"
 import { fetchPicture, imageTypeOf, type Picture } from "./PictureFetch.ts"
 
@@ -24,13 +25,14 @@ const maxFetches = 8
 /** How long a picture that could not be read is not fetched again. */
 const unreadMillis = 5 * 60_000
 
-/** Shopify's hosts make smaller pictures themselves. Twice the width, for dense screens. */
-const sourceOf = ({ url, width }: SignedPicture): string => {
+/** The address to fetch: of a smaller copy, if the picture's platform makes one. Twice the width, for dense screens. */
+const sourceOf = ({ all }: PlatformRegistry["Type"], { url, width }: SignedPicture): string => {
   if (!URL.canParse(url)) return url
-  const source = new URL(url)
-  if (source.hostname !== "cdn.shopify.com" && !source.hostname.endsWith(".myshopify.com")) return url
-  source.searchParams.set("width", String(width * 2))
-  return source.href
+  for (const { smallerPicture } of all) {
+    const smaller = smallerPicture(new URL(url), width * 2)
+    if (smaller !== undefined) return smaller.href
+  }
+  return url
 }
 
 /** Pictures of media, fetched for the pages and kept on disk while the process runs. */
@@ -47,6 +49,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
     Effect.gen(function* () {
       const key = yield* (yield* CatalogRepo).cursorKey
       const draw = yield* DrawnPictures
+      const platforms = yield* PlatformRegistry
       const permits = yield* Effect.makeSemaphore(maxFetches)
       const folder = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-pictures-"))),
@@ -98,7 +101,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
           if (signed === undefined) return yield* Effect.fail("NoSuchPicture" as const)
           const drawn = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
           if (drawn !== undefined) return Option.some({ bytes: Buffer.from(drawn), type: "image/svg+xml" })
-          const source = sourceOf(signed)
+          const source = sourceOf(platforms, signed)
           const name = hash("sha256", source, "hex")
           const found = yield* kept(name)
           if (Option.isSome(found)) return found

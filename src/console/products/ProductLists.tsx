@@ -15,10 +15,10 @@ import { filtersOf, listQueryOf } from "./ProductFilters.tsx"
 import { ProductsPage } from "./ProductsPage.tsx"
 
 const routes = {
-  products: ["GET", paths.products, refuseOnPage],
-  variants: ["GET", paths.variants, refuseOnPage],
-  collections: ["GET", paths.collections, refuseOnPage],
-  media: ["GET", paths.media, refuseOnPage]
+  products: ["GET", paths.products, refuseOnPage, "view"],
+  variants: ["GET", paths.variants, refuseOnPage, "view"],
+  collections: ["GET", paths.collections, refuseOnPage, "view"],
+  media: ["GET", paths.media, refuseOnPage, "view"]
 } as const
 
 /** Maximum number of rows on a page. */

@@ -15,6 +15,7 @@ import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { Table } from "../Table.tsx"
+import { Allowed } from "../Viewer.tsx"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 
@@ -40,7 +41,9 @@ const totalOf = ({ page: { found, isCut }, query }: Content) =>
 
 const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => (
   <div class="item">
-    <input type="checkbox" name={`${selectedPrefix}${row.id}`} value="yes" aria-label={`Select ${row.title}`} />
+    <Allowed to="publish">
+      <input type="checkbox" name={`${selectedPrefix}${row.id}`} value="yes" aria-label={`Select ${row.title}`} />
+    </Allowed>
     {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
     <div>
       <EntityLink id={row.id} kind={row.kind} title={row.title} />
@@ -135,19 +138,24 @@ const Rows = (content: Content) => {
       </ul>
     )
   const [first = name, ...others] = columns[kind]
+  const table = (
+    <Table
+      name={listPages[kind].name}
+      columns={[first[0], ...others.map(([column]) => column)]}
+      rows={page.rows.map((row) => ({
+        key: row.id,
+        cells: [first, ...others].map(([, cell]) => cell(row, content))
+      }))}
+    />
+  )
   return (
-    <form method="post" action={paths.publishSelected} class="listed">
-      <HiddenFields csrf={visitor.csrf} />
-      <Table
-        name={listPages[kind].name}
-        columns={[first[0], ...others.map(([column]) => column)]}
-        rows={page.rows.map((row) => ({
-          key: row.id,
-          cells: [first, ...others].map(([, cell]) => cell(row, content))
-        }))}
-      />
-      <SelectionBar {...content} />
-    </form>
+    <Allowed to="publish" otherwise={<div class="listed">{table}</div>}>
+      <form method="post" action={paths.publishSelected} class="listed">
+        <HiddenFields csrf={visitor.csrf} />
+        {table}
+        <SelectionBar {...content} />
+      </form>
+    </Allowed>
   )
 }
 
@@ -172,7 +180,7 @@ const Empty = ({ kind, page, query }: Content) => {
   )
 }
 
-/** A list of one kind, with filters. Everything of it is in the address. */
+/** A list of one kind, with filters. Its address contains all filters and the position. */
 export const ProductsPage = (content: Content) => {
   const { kind, page, query, stores, visitor } = content
   const { name, path } = listPages[kind]

@@ -6,7 +6,8 @@ import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
+import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -19,11 +20,11 @@ import { PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
 import { StoresPage } from "./StoresPage.tsx"
 
 const routes = {
-  show: ["GET", paths.stores, refuseOnPage],
-  refresh: ["POST", paths.refreshStore, refuseOnPage],
-  pending: ["GET", paths.publishStore, refuseOnPage],
-  publish: ["POST", paths.publishStore, refuseOnPage],
-  publishSelected: ["POST", paths.publishSelected, refuseOnPage]
+  show: ["GET", paths.stores, refuseOnPage, "view"],
+  refresh: ["POST", paths.refreshStore, refuseOnPage, "edit"],
+  pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
+  publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"]
 } as const
 
 /** Maximum number of failed publishes that the page lists. */
@@ -58,15 +59,24 @@ const cannotPublish = (domain: string) =>
   })
 
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
-export const storeList: Surface<Jobs | PublishJobs | Publishing | Stores | Visits> = surfaceOf(
+export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const publishJobs = yield* PublishJobs
     const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
+    const platforms = yield* PlatformRegistry
     const stores = yield* Stores
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, asWatcher, withForm } = yield* makeVisits
+
+    const platformName = (platform: string) =>
+      platform === filesOnly
+        ? "None: imported from files"
+        : Option.match(platforms.find(platform), {
+            onNone: () => `${platform} (not available here)`,
+            onSome: ({ label }) => label
+          })
 
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
@@ -108,7 +118,7 @@ export const storeList: Surface<Jobs | PublishJobs | Publishing | Stores | Visit
       )
 
     return {
-      show: asVisitor((visitor) =>
+      show: asWatcher((visitor) =>
         Effect.map(
           Effect.all({
             stores: stores.list,
@@ -116,7 +126,7 @@ export const storeList: Surface<Jobs | PublishJobs | Publishing | Stores | Visit
             failures: publishing.failures(maxFailures),
             runs: imports.list
           }),
-          (content) => html(<StoresPage visitor={visitor} {...content} />)
+          (content) => html(<StoresPage visitor={visitor} platformName={platformName} {...content} />)
         )
       ),
       refresh: withForm((_, form) =>

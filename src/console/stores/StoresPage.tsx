@@ -1,23 +1,20 @@
 import { holderOf, type ImportRun } from "../../imports/Import.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
-import type { Platform, Store } from "../../model/Store.ts"
+import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { Domain, EntityLink } from "../Naming.tsx"
 import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-
-const platformWords: Readonly<Record<Platform, string>> = {
-  shopify: "Shopify",
-  demo: "Demo shop",
-  none: "None: imported from files"
-}
+import { Allowed, useMay } from "../Viewer.tsx"
 
 /** Counts of a store's entities by publish state, with links to their lists. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
   const isFilesOnly = store.platform === "none"
+  const mayPublish = useMay("publish")
   const figures: ReadonlyArray<{
     readonly name: string
     readonly count: number
@@ -29,7 +26,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     : [
         { name: "live", count: counts.published },
         { name: "publishing", count: counts.pending },
-        { name: "changed", count: counts.pendingPublish, path: publishStoreOf(store.id) },
+        { name: "changed", count: counts.pendingPublish, ...(mayPublish && { path: publishStoreOf(store.id) }) },
         { name: "failed", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
         {
           name: "not published",
@@ -66,11 +63,13 @@ const PublishAll = ({
   readonly isLocked: boolean
 }) =>
   store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
-    <p>
-      <a href={publishStoreOf(store.id)} aria-label={`Publish all changes: ${store.name}`}>
-        Publish all changes
-      </a>
-    </p>
+    <Allowed to="publish">
+      <p>
+        <a href={publishStoreOf(store.id)} aria-label={`Publish all changes: ${store.name}`}>
+          Publish all changes
+        </a>
+      </p>
+    </Allowed>
   )
 
 /** The button that starts a refresh, or a link to the refresh that is running. */
@@ -93,12 +92,14 @@ const Refresh = ({
     )
   if (store.platform === "none" || isLocked) return null
   return (
-    <form method="post" action={paths.refreshStore}>
-      <HiddenFields csrf={csrf} id={store.id} />
-      <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
-        Refresh
-      </button>
-    </form>
+    <Allowed to="edit">
+      <form method="post" action={paths.refreshStore}>
+        <HiddenFields csrf={csrf} id={store.id} />
+        <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
+          Refresh
+        </button>
+      </form>
+    </Allowed>
   )
 }
 
@@ -111,12 +112,14 @@ const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string 
       </a>
     </p>
     {store.platform === "none" && (
-      <form method="post" action={paths.exportCsv}>
-        <HiddenFields csrf={csrf} id={store.id} />
-        <button type="submit" class="plain" aria-label={`Download and count as published: ${store.name}`}>
-          Download and count as published
-        </button>
-      </form>
+      <Allowed to="publish">
+        <form method="post" action={paths.exportCsv}>
+          <HiddenFields csrf={csrf} id={store.id} />
+          <button type="submit" class="plain" aria-label={`Download and count as published: ${store.name}`}>
+            Download and count as published
+          </button>
+        </form>
+      </Allowed>
     )}
   </>
 )
@@ -160,14 +163,26 @@ const Failures = ({
   </section>
 )
 
+/** The states of the stores in a sentence, for screen readers. */
+const statesIn = (stores: ReadonlyArray<Store>, counts: ReadonlyMap<StoreId, PublishCounts>): string =>
+  stores
+    .map(({ id, name }) => {
+      const { failed, pending } = counts.get(id) ?? nothingToCount
+      return `${name}: ${pending} publishing, ${failed} failed.`
+    })
+    .join(" ")
+
+/** `platformName`: the name of a platform on pages. */
 export const StoresPage = ({
   counts,
   failures,
+  platformName,
   runs,
   stores,
   visitor
 }: {
   readonly visitor: Visitor
+  readonly platformName: (platform: string) => string
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
   readonly failures: ReadonlyArray<FailedPublication>
@@ -176,53 +191,55 @@ export const StoresPage = ({
   const holder = holderOf(runs)
   return (
     <Frame title="Stores" visitor={visitor} current={paths.stores}>
-      <section aria-labelledby="linked">
-        <h2 id="linked">Linked stores</h2>
-        {stores.length === 0 ? (
-          <p class="quiet">There are no stores yet. Ask the administrator to link one.</p>
-        ) : (
-          <ul class="records">
-            {stores.map((store) => (
-              <li class="sheet" key={store.id}>
-                <div>
-                  <h3>{store.name}</h3>
-                  <dl>
-                    <dt>Domain</dt>
-                    <dd>{store.domain}</dd>
-                    <dt>Platform</dt>
-                    <dd>{platformWords[store.platform]}</dd>
-                    <dt>Languages</dt>
-                    <dd>
-                      {store.locales
-                        .map((locale) =>
-                          locale === store.primary_locale && store.locales.length > 1 ? `${locale} (main)` : locale
-                        )
-                        .join(", ")}
-                    </dd>
-                    <dt>Currency</dt>
-                    <dd>{store.currency}</dd>
-                    <dt>Last import</dt>
-                    <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
-                  </dl>
-                  <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
-                  <Export store={store} csrf={visitor.csrf} />
-                  <PublishAll
-                    counts={counts.get(store.id) ?? nothingToCount}
+      <Live id="states" on={["publish", "import", "job"]} says={statesIn(stores, counts)}>
+        <section aria-labelledby="linked">
+          <h2 id="linked">Linked stores</h2>
+          {stores.length === 0 ? (
+            <p class="quiet">There are no stores yet. Ask the administrator to link one.</p>
+          ) : (
+            <ul class="records">
+              {stores.map((store) => (
+                <li class="sheet" key={store.id}>
+                  <div>
+                    <h3>{store.name}</h3>
+                    <dl>
+                      <dt>Domain</dt>
+                      <dd>{store.domain}</dd>
+                      <dt>Platform</dt>
+                      <dd>{platformName(store.platform)}</dd>
+                      <dt>Languages</dt>
+                      <dd>
+                        {store.locales
+                          .map((locale) =>
+                            locale === store.primary_locale && store.locales.length > 1 ? `${locale} (main)` : locale
+                          )
+                          .join(", ")}
+                      </dd>
+                      <dt>Currency</dt>
+                      <dd>{store.currency}</dd>
+                      <dt>Last import</dt>
+                      <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
+                    </dl>
+                    <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
+                    <Export store={store} csrf={visitor.csrf} />
+                    <PublishAll
+                      counts={counts.get(store.id) ?? nothingToCount}
+                      store={store}
+                      isLocked={holder !== undefined}
+                    />
+                  </div>
+                  <Refresh
                     store={store}
+                    csrf={visitor.csrf}
+                    running={runs.find(({ phase, storeId }) => phase === "fetching" && storeId === store.id)}
                     isLocked={holder !== undefined}
                   />
-                </div>
-                <Refresh
-                  store={store}
-                  csrf={visitor.csrf}
-                  running={runs.find(({ phase, storeId }) => phase === "fetching" && storeId === store.id)}
-                  isLocked={holder !== undefined}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
-      </section>
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+      </Live>
       <section aria-labelledby="export">
         <h2 id="export">Take the catalog out</h2>
         <p>
@@ -232,7 +249,9 @@ export const StoresPage = ({
         </p>
         <p class="quiet">Every product, variant, collection and media file, with the values of each store.</p>
       </section>
-      <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />
+      <Live id="failed" on={["publish"]}>
+        <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />
+      </Live>
     </Frame>
   )
 }

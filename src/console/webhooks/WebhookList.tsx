@@ -14,14 +14,14 @@ import { WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
 import { emptyWebhookForm, topicField, WebhooksPage, type WebhooksPageContent } from "./WebhooksPage.tsx"
 
 const routes = {
-  list: ["GET", paths.webhooks, refuseOnPage],
-  create: ["POST", paths.webhooks, refuseOnPage, "batch"],
-  show: ["GET", paths.webhook, refuseOnPage],
-  test: ["POST", paths.testWebhook, refuseOnPage, "batch"],
-  replay: ["POST", paths.replayWebhook, refuseOnPage],
-  rotate: ["POST", paths.rotateWebhook, refuseOnPage],
-  askDelete: ["GET", paths.deleteWebhook, refuseOnPage],
-  delete: ["POST", paths.deleteWebhook, refuseOnPage]
+  list: ["GET", paths.webhooks, refuseOnPage, "admin"],
+  create: ["POST", paths.webhooks, refuseOnPage, "admin", "batch"],
+  show: ["GET", paths.webhook, refuseOnPage, "admin"],
+  test: ["POST", paths.testWebhook, refuseOnPage, "admin", "batch"],
+  replay: ["POST", paths.replayWebhook, refuseOnPage, "admin"],
+  rotate: ["POST", paths.rotateWebhook, refuseOnPage, "admin"],
+  askDelete: ["GET", paths.deleteWebhook, refuseOnPage, "admin"],
+  delete: ["POST", paths.deleteWebhook, refuseOnPage, "admin"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {

@@ -120,7 +120,7 @@ export const WebhookPage = ({
       {note !== undefined && <Note>{note}</Note>}
       {secret !== undefined && (
         <Note>
-          <p>The webhook has a new secret. For 24 hours messages are signed with both.</p>
+          <p>The webhook has a new secret. For 24 hours messages are signed with both secrets.</p>
           <NewSecret secret={secret} />
         </Note>
       )}

@@ -1,0 +1,43 @@
+import type { ComponentChildren } from "preact"
+
+/** The problem of a form, and the name of the field that it concerns. An empty name: the form as a whole. */
+export interface Misfit {
+  readonly field: string
+  readonly message: string
+}
+
+/** ARIA attributes that connect a field with its problem, and give it the focus. `rule`: the id of the text that describes the field. */
+export const fieldState = (misfit: Misfit | undefined, field: string, rule?: string) => {
+  const isMisfit = misfit?.field === field
+  const described = [...(isMisfit ? [`${field}-misfit`] : []), ...(rule === undefined ? [] : [rule])].join(" ")
+  return {
+    ...(isMisfit && { "aria-invalid": "true" as const, autofocus: true }),
+    ...(described !== "" && { "aria-describedby": described })
+  }
+}
+
+/** The problem of a field, shown below it. */
+export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonly misfit: Misfit | undefined }) =>
+  misfit?.field === field ? (
+    <p class="wrong" id={`${field}-misfit`} role="alert">
+      {misfit.message}
+    </p>
+  ) : null
+
+/** A text to be copied. With JavaScript it has a button for that. */
+export const Copied = ({ id, label, text }: { readonly id: string; readonly label: string; readonly text: string }) => (
+  <div class="copied">
+    <label>
+      {label}
+      <input type="text" id={id} value={text} readOnly />
+    </label>
+    <button type="button" class="plain" data-copy={id} hidden>
+      Copy
+    </button>
+  </div>
+)
+
+/** A short list of facts. */
+export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ComponentChildren]> }) => (
+  <dl>{of.flatMap(([name, value]) => [<dt key={`${name} name`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
+)
