@@ -11,6 +11,7 @@ import { Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { Accounts } from "../../src/access/Accounts.ts"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
+import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
@@ -33,10 +34,12 @@ import { DataHealth } from "../../src/health/DataHealth.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
+import { layerOf } from "../../src/platform/PlatformRegistry.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { Operations } from "../../src/storedata/Operations.ts"
+import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { Webhooks } from "../../src/webhooks/Webhooks.ts"
@@ -171,7 +174,10 @@ describe("the socket of a server", () => {
           Layer.mergeAll(
             never,
             Layer.mock(AccountDeletion, {}),
+            Layer.mock(SecondFactorsRepo, {}),
+            Layer.mock(SecretBox, {}),
             Layer.mock(Jobs, {}),
+            layerOf<never>([]),
             Layer.mock(Webhooks, {}),
             Layer.mock(JobWorker, {}),
             Layer.mock(ApiKeys, {}),
@@ -215,7 +221,10 @@ describe("the socket of a server", () => {
         Layer.mergeAll(
           failing,
           Layer.mock(AccountDeletion, {}),
+          Layer.mock(SecondFactorsRepo, {}),
+          Layer.mock(SecretBox, {}),
           Layer.mock(Jobs, {}),
+          layerOf<never>([]),
           Layer.mock(Webhooks, {}),
           Layer.mock(JobWorker, {}),
           Layer.mock(ApiKeys, {}),
@@ -272,8 +281,11 @@ describe("AdminClient.layer", () => {
 
   const patience = Duration.millis(800)
 
-  const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>) =>
-    Effect.provide(command, AdminClient.layer(inProcess(directory), patience))
+  /** A wait that does not end before the test does, on however slow a machine. */
+  const long = Duration.minutes(10)
+
+  const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>, wait = patience) =>
+    Effect.provide(command, AdminClient.layer(inProcess(directory), wait))
 
   const refused = (directory: string) =>
     Effect.gen(function* () {
@@ -311,7 +323,7 @@ describe("AdminClient.layer", () => {
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
-      const command = yield* Effect.fork(open(directory, createAccount("A")))
+      const command = yield* Effect.fork(open(directory, createAccount("A"), long))
       yield* Effect.sleep("200 millis")
       yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
       assert.strictEqual((yield* Fiber.join(command)).name, "A")
@@ -322,7 +334,7 @@ describe("AdminClient.layer", () => {
       const directory = yield* temporary
       const scope = yield* Scope.make()
       yield* Scope.extend(EmbeddedLock.acquire(directory), scope)
-      const command = yield* Effect.fork(open(directory, createAccount("A")))
+      const command = yield* Effect.fork(open(directory, createAccount("A"), long))
       yield* Effect.sleep("200 millis")
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual((yield* Fiber.join(command)).name, "A")

@@ -5,6 +5,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Effect, Layer, Option, Redacted } from "effect"
 import { Services } from "../../src/App.ts"
+import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
@@ -26,6 +27,7 @@ const TestLayer = Layer.mergeAll(
   Layer.mock(Connections, {}),
   Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
+  Layer.mock(SecondFactorsRepo, {}),
   Layer.mock(Users, {})
 ).pipe(Layer.provide(key), Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))
 
@@ -57,7 +59,7 @@ for (const [name, client] of Object.entries(clients))
               account: Option.none(),
               domain: "tern.myshopify.com",
               platform: "shopify",
-              token: Redacted.make(given)
+              credentials: { token: Redacted.make(given) }
             })
           const failure = (given: string) =>
             Effect.map(Effect.flip(Effect.sandbox(link(given))), (cause) => {

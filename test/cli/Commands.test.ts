@@ -141,17 +141,37 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.notStrictEqual(again.set_password_url, made.set_password_url)
         assert.match((yield* run("user", "invite", "--email", "grace@example.com", ...account)).stdout, /set-password/)
         const states = Effect.map(json("user", "list", ...account), ({ users }) =>
-          (users as ReadonlyArray<Record<string, unknown>>).map(({ email, state }) => [email, state])
+          (users as ReadonlyArray<Record<string, unknown>>).map(({ email, role, state }) => [email, role, state])
         )
         assert.deepStrictEqual(yield* states, [
-          ["ada@example.com", "invited"],
-          ["grace@example.com", "invited"]
+          ["ada@example.com", "admin", "invited"],
+          ["grace@example.com", "view", "invited"]
         ])
+        const withRole = (...words: ReadonlyArray<string>) => run("user", ...words, ...account)
+        assert.deepStrictEqual(yield* withRole("role", "--email", "ada@example.com", "--role", "edit"), {
+          code: 1,
+          stdout: "",
+          stderr: "--email: is the last administrator of the account; make somebody else administrator first\n"
+        })
+        assert.strictEqual(
+          (yield* withRole("disable", "--email", "ada@example.com")).stderr,
+          "--email: is the last administrator of the account; make somebody else administrator first\n"
+        )
+        assert.strictEqual(
+          (yield* withRole("role", "--email", "grace@example.com", "--role", "publish")).stdout,
+          "grace@example.com has the role publish. It also bounds the connections that this user allowed.\n"
+        )
+        assert.strictEqual(
+          (yield* withRole("role", "--email", "nobody@example.com", "--role", "view")).stderr,
+          "--email: the account has no user nobody@example.com\n"
+        )
+        yield* json("user", "invite", "--email", "grace@example.com", "--role", "edit", ...account)
+        assert.match((yield* withRole("list")).stdout, / {2}edit {5}invited {3}grace@example\.com/)
         assert.deepStrictEqual(yield* json("user", "disable", "--email", "grace@example.com", ...account), {
           email: "grace@example.com",
           disabled: true
         })
-        assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "disabled"])
+        assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "edit", "disabled"])
         assert.strictEqual(
           (yield* run("user", "disable", "--email", "nobody@example.com", ...account)).stderr,
           "--email: the account has no user nobody@example.com\n"
@@ -160,6 +180,11 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           (yield* run("user", "invite", "--email", "grace@example.com", ...account)).stderr,
           "--email: belongs to a user who was disabled\n"
         )
+        assert.deepStrictEqual(yield* json("user", "enable", "--email", "grace@example.com", ...account), {
+          email: "grace@example.com",
+          disabled: false
+        })
+        assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "edit", "invited"])
         const demo = yield* json("demo")
         assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
         assert.match(String(demo.set_password_url), link)

@@ -117,7 +117,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
 
         assert.strictEqual(
           yield* said("export", "csv", "--store", "files.example", "--out", out, ...named),
-          `Wrote 3,000 products to ${out}.\nNothing counts as published by it.`
+          `Wrote 3,000 products to ${out}.\nThis export does not count as a publish.`
         )
         assert.deepStrictEqual(yield* stateOf, ["published", true])
         const text = readFileSync(out, "utf8")

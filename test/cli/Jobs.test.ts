@@ -109,10 +109,13 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         assert.match(
           yield* said("jobs", "pause", nobody),
           new RegExp(
-            `^Paused: Publish 0 selected\\. What is done stays done\\.[\\s\\S]*Next: catalog jobs resume ${nobody}$`
+            `^Paused: Publish 0 selected\\. Finished steps are not undone\\.[\\s\\S]*Next: catalog jobs resume ${nobody}$`
           )
         )
-        assert.match(yield* said("jobs", "resume", nobody), /^Resumed: Publish 0 selected\. A running server goes on/)
+        assert.match(
+          yield* said("jobs", "resume", nobody),
+          /^Resumed: Publish 0 selected\. A running server continues it/
+        )
         assert.deepInclude(yield* json("jobs", "cancel", nobody), { state: "cancelled" })
 
         const other = String((yield* json("account", "create", "--name", "Theirs")).account_id)
@@ -132,7 +135,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         )
         assert.strictEqual(
           yield* said("account", "delete", account, "--yes", "Mine"),
-          `Deleted the account Mine (${account}) and everything in it.\nWhat is left is a record of its id and name, of the time, and of who deleted it.`
+          `Deleted the account Mine (${account}) and everything in it.\nOnly a record remains: its id and name, the time, and who deleted it.`
         )
         assert.match(yield* said("account", "list"), new RegExp(`^${other} .* {2}Theirs$`))
         assert.match(yield* refusal("account", "delete", account, "--yes", "Mine"), /^There is no account/)

@@ -51,7 +51,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
         )
         assert.strictEqual(
           yield* refusal("platform", "mend", "--store", "files.example"),
-          "--store: files.example is on platform none; only demo stores fail when they are told to"
+          "--store: files.example is on platform none; only demo stores can simulate failures"
         )
         assert.strictEqual(
           yield* refusal("platform", "fail", "--store", "tern.demo.example", "--percent", "101"),

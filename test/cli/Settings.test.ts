@@ -55,6 +55,8 @@ describe("settings", () => {
         registrationsPerHour: 100,
         clientMetadataHosts: [],
         webhookPrivateHosts: [],
+        eventBounds: { perAccount: 100, perSession: 8 },
+        mail: Option.none(),
         signInFailuresPerAddress: 50,
         trustedProxies: 0
       })
@@ -117,7 +119,22 @@ describe("settings", () => {
     })
   )
 
+  it.effect("name a mail server together with a sender", () =>
+    Effect.gen(function* () {
+      const SMTP_URL = "smtp://user:secret@mail.example:587"
+      const refused = yield* Effect.flip(read({ SMTP_URL }))
+      assert.strictEqual(refused.message, "MAIL_FROM: must be set, because SMTP_URL is set")
+      const MAIL_FROM = "Catalog <catalog@example.com>"
+      const mail = Option.getOrThrow((yield* read({ SMTP_URL, MAIL_FROM })).mail)
+      assert.deepStrictEqual({ ...mail, url: Redacted.value(mail.url) }, { url: SMTP_URL, from: MAIL_FROM })
+      assert.deepStrictEqual((yield* read({ MAIL_FROM })).mail, Option.none())
+    })
+  )
+
   for (const [name, value, rule] of [
+    ["SMTP_URL", "https://mail.example", "must be an smtp:// or smtps:// address of a mail server"],
+    ["SMTP_URL", "smtp://", "must be an smtp:// or smtps:// address of a mail server"],
+    ["MAIL_FROM", "nobody", "must be an e-mail address, such as catalog@example.com or Catalog <catalog@example.com>"],
     ["PORT", "seventy", "must be a port number, 0 to 65535"],
     ["PORT", "70000", "must be a port number, 0 to 65535"],
     ["HOST", " ", "must not be empty"],
@@ -174,6 +191,7 @@ describe("settings", () => {
     ["START_TIMEOUT_S", "-1", "must be a whole number of seconds, 0 to 999999"],
     ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, 1 to 999999999"],
     ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
+    ["EVENT_STREAMS_PER_ACCOUNT", "0", "must be a whole number of streams, 1 to 999999999"],
     ["SIGN_IN_FAILURES_PER_ADDRESS", "0", "must be a whole number of failures, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
     ...["https://agent.example", "127.0.0.1", "agent.example:443", "a.example,[::1]", "a.example/x"].map(

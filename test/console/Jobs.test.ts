@@ -32,7 +32,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       }
       assert.match(
         textOf(yield* look(`${path}?note=pause`)),
-        /The job is paused\. What is done stays done\. State Paused Progress 0 of 4,000 entities .* Resume Cancel the job Look again$/
+        /The job is paused\. Finished steps are not undone\. State Paused Progress 0 of 4,000 entities .* Resume Cancel the job Look again$/
       )
       assert.strictEqual((yield* command("resume")).headers.get("location"), `${path}?note=resume`)
 

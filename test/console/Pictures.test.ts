@@ -6,6 +6,8 @@ import { makePictureAddress } from "../../src/console/pictures/PictureAddresses.
 import { fetchPicture, imageTypeOf, maxPictureBytes } from "../../src/console/pictures/PictureFetch.ts"
 import { DrawnPictures, Pictures } from "../../src/console/pictures/Pictures.ts"
 import { drawDemoPicture } from "../../src/demo/DemoPictures.ts"
+import { layerDemoShopsMemory } from "../../src/platform/demo/DemoShops.memory.ts"
+import { layerOfflinePlatforms } from "../../src/platform/Platforms.ts"
 import { addressAt, makeDocumentHost, publicAddress } from "../oauth/DocumentHost.ts"
 
 const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.from("rest")])
@@ -84,7 +86,8 @@ describe("pictures of media", () => {
       const services = yield* Layer.build(
         Pictures.layer.pipe(
           Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)),
-          Layer.provide(Layer.mock(CatalogRepo, { cursorKey: Effect.succeed(key) }))
+          Layer.provide(Layer.mock(CatalogRepo, { cursorKey: Effect.succeed(key) })),
+          Layer.provide(layerOfflinePlatforms.pipe(Layer.provide(layerDemoShopsMemory)))
         )
       )
       yield* Effect.gen(function* () {

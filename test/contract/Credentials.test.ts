@@ -11,6 +11,7 @@ import type { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { ValidationFailed } from "../../src/model/Errors.ts"
 import { type AccountId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import type { PlatformRegistry } from "../../src/platform/PlatformRegistry.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
@@ -57,6 +58,7 @@ type Needed =
   | HealthRepo
   | ImportLockRepo
   | PlatformClient
+  | PlatformRegistry
   | ShopifyTestServer
   | StoreAccess
   | HistoryRepo
@@ -101,7 +103,12 @@ const aToken = Effect.map(ShopifyTestServer, (server) => {
 
 const linking = (token: string | undefined, more: object = {}) =>
   Effect.flatMap(Stores, ({ link }) =>
-    link({ domain, platform: "shopify", token: token === undefined ? undefined : Redacted.make(token), ...more })
+    link({
+      domain,
+      platform: "shopify",
+      ...(token !== undefined && { credentials: { token: Redacted.make(token) } }),
+      ...more
+    })
   )
 
 const refusal = <A, E extends { readonly message: string }, R>(refused: Effect.Effect<A, E, R>) =>
@@ -109,7 +116,9 @@ const refusal = <A, E extends { readonly message: string }, R>(refused: Effect.E
 
 const kept = (accountId: AccountId, storeId: StoreId) =>
   Effect.flatMap(StoreAccess, ({ open }) =>
-    Effect.map(open(accountId, storeId), ({ token }) => (token === null ? null : Redacted.value(token)))
+    Effect.map(open(accountId, storeId), ({ credentials: { token } }) =>
+      token === undefined ? null : Redacted.value(token)
+    )
   )
 
 /** Each test has the domain to itself: it is one account's. */
@@ -165,7 +174,7 @@ for (const engine of all) {
             assert.deepStrictEqual(yield* linking(second), { store, entities: 0 })
             assert.strictEqual(yield* kept(accountId, store.id), second)
             assert.include(
-              String(yield* access.open(accountId, store.id).pipe(Effect.map(({ token }) => token))),
+              String(yield* access.open(accountId, store.id).pipe(Effect.map(({ credentials }) => credentials.token))),
               "<redacted>"
             )
 
@@ -347,7 +356,7 @@ for (const engine of all) {
           accounts,
           ({ actor }) =>
             Effect.flatMap(aToken, (token) =>
-              Effect.exit(link({ domain, platform: "shopify", token: Redacted.make(token) }))
+              Effect.exit(link({ domain, platform: "shopify", credentials: { token: Redacted.make(token) } }))
             ).pipe(actingAs(actor)),
           { concurrency: "unbounded" }
         )

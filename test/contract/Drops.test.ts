@@ -1,13 +1,13 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Ref, Schedule, Stream } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Drop, NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropId, type EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import {
   type Accounts,

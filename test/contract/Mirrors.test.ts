@@ -20,7 +20,7 @@ import {
 } from "../../src/testing/index.ts"
 import { Dice, report } from "../faults/Dice.ts"
 import { aMarket, aMetafield, aMetaobject, anEntry, putSections, refresh, type Sections } from "../support/Mirrors.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { uuidsOf } from "./sidebyside/Sides.ts"
 
@@ -189,7 +189,7 @@ const rowVersions = (accountId: AccountId) =>
     )
   }).pipe(Effect.orDie)
 
-for (const engine of engines) {
+for (const engine of featureEngines) {
   describe.skipIf(engine.absent)(`mirrors on ${engine.name}`, () => {
     const Live = Services.pipe(
       Layer.provideMerge(RepositoriesOnDatabase),

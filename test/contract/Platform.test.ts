@@ -3,9 +3,9 @@ import { Chunk, Effect, Option, Stream } from "effect"
 import { valueOf } from "../../src/model/Attribute.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { Publication } from "../../src/platform/Publication.ts"
+import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
 import { platformEngines } from "../platform/PlatformEngines.ts"
 import { PlatformShops } from "../platform/PlatformShops.ts"
-import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../platform/Publications.ts"
 
 const pull = (store: PlatformStore) =>
   Effect.gen(function* () {

@@ -27,7 +27,7 @@ import { WebhookWorker } from "../../src/webhooks/WebhookWorker.ts"
 import { makeDocumentHost } from "../oauth/DocumentHost.ts"
 import { advance, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { type Arrival, isVerified, layerReceiver, outOfOrder, Receiver } from "../support/Receiver.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -37,7 +37,7 @@ type Needed = Accounts | ApiKeys | CatalogChanges | ChangeFeed | Stores | Webhoo
 
 const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; readonly layer: Layer.Layer<Needed> }> = [
   { name: "memory", absent: false, layer: TestServices },
-  ...engines.map(({ absent, layer, name }) => ({
+  ...featureEngines.map(({ absent, layer, name }) => ({
     name,
     absent,
     layer: Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layer), Layer.orDie)

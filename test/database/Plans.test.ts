@@ -4,11 +4,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Context, Effect, Layer, Logger, Option, Redacted } from "effect"
+import { Array as Arr, Context, Deferred, Effect, Layer, Logger, Option, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
+import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
@@ -24,12 +25,12 @@ import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { allAccounts, readsAll } from "../../src/database/PlannerHints.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
 import { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import type { FeedChange } from "../../src/feed/FeedChange.ts"
@@ -59,7 +60,9 @@ import {
   WebhookId
 } from "../../src/model/Ids.ts"
 import { fromMillis, plusMicros, type Timestamp } from "../../src/model/Timestamp.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { PlatformRegistry } from "../../src/platform/PlatformRegistry.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
@@ -101,7 +104,7 @@ const callable = new Set<string>()
 const Watched = Layer.map(RepositoriesOnDatabase, (repositories) => {
   const watched = [...repositories.unsafeMap].map(([key, repository]): [string, unknown] => {
     // Platforms are somebody else's, and the shops of the demo, which stand for one, are as large as the demo.
-    if (key === DemoShops.key || key === PlatformClient.key) return [key, repository]
+    if (key === DemoShops.key || key === PlatformClient.key || key === PlatformRegistry.key) return [key, repository]
     for (const name of Object.keys(repository)) callable.add(`${key}.${name}`)
     const get = (target: object, name: string) => {
       called.add(`${key}.${name}`)
@@ -311,7 +314,7 @@ const access = (round: number) =>
     const life = { idleSeconds: 43_200, wholeSeconds: 2_592_000 }
 
     const newcomer = yield* mintId(UserId)
-    assert.isTrue(yield* users.add(accountId, { id: newcomer, email: `new-${round}@example.com` }))
+    assert.isTrue(yield* users.add(accountId, { id: newcomer, email: `new-${round}@example.com`, role: "view" }))
     assert.isTrue(Option.isSome(yield* users.findByEmail(email)))
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
@@ -327,7 +330,32 @@ const access = (round: number) =>
       maxDevices: 20
     })
     assert.isTrue(Option.isSome(yield* users.setPassword(secret("link", round), "kept")))
-    assert.isTrue(yield* users.disable(accountId, `new-${round}@example.com`))
+    const ownSession = secret("session", round)
+    const change = { before: "kept", after: "changed", sessionHash: ownSession }
+    assert.isTrue(yield* users.changePassword(accountId, userId, change))
+    yield* users.setProfile(accountId, userId, { language: "de", timeZone: null })
+    yield* users.endOtherSessions(accountId, userId, ownSession)
+    assert.isEmpty(yield* users.sessionsOf(accountId, userId, life))
+    const factors = yield* SecondFactorsRepo
+    const user = { accountId, id: userId }
+    const sealed = Uint8Array.of(1, 2, 3)
+    assert.isTrue(yield* factors.begin(user, sealed))
+    assert.isTrue(Option.isSome(yield* factors.find(user)))
+    assert.isTrue(yield* factors.confirm(user, 1, [secret("recovery", round)]))
+    assert.isTrue(yield* factors.useStep(user, 2))
+    assert.isTrue(yield* factors.useRecoveryCode(user, secret("recovery", round)))
+    assert.isTrue(yield* factors.replaceSecret(user, sealed, Uint8Array.of(4)))
+    assert.isNotEmpty(yield* factors.list(accountId))
+    yield* factors.addSignIn(user, secret("step", round), 60)
+    assert.isTrue(Option.isSome(yield* factors.findSignIn(secret("step", round))))
+    assert.isTrue(yield* factors.endSignIn(user, secret("step", round)))
+    yield* factors.remove(user)
+    const newEmail = `new-${round}@example.com`
+    assert.isNotEmpty(yield* users.lockAdministrators(accountId))
+    assert.isTrue(yield* users.setRole(accountId, newEmail, "edit"))
+    assert.isTrue(yield* users.disable(accountId, newEmail))
+    assert.isTrue(yield* users.enable(accountId, newEmail))
+    assert.isTrue(yield* users.remove(accountId, newEmail))
     assert.strictEqual(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 1, windowSeconds: 900 }), 1)
     yield* users.uncountAttempt("sign-in", hashes.attempt)
@@ -678,6 +706,7 @@ const health = (round: number) =>
         yield* repo.lastRun(few.accountId, dimension, storeId)
       }
     assert.isEmpty(yield* repo.unfinished(few.accountId))
+    assert.isNotEmpty(yield* repo.days(few.accountId))
     yield* repo.tidy(few.accountId)
     assert.isAtLeast((yield* repo.forgetStore(few.accountId, few.storeId)).length, 1)
     yield* sql`
@@ -782,6 +811,17 @@ const webhooking = Effect.gen(function* () {
   assert.isTrue(yield* repo.delete(accountId, id))
 })
 
+const watching = Effect.gen(function* () {
+  const { listen, read } = yield* AccountEventsRepo
+  assert.isDefined(yield* read(accountId))
+  assert(listen !== undefined)
+  const listens = yield* Deferred.make<void>()
+  yield* Effect.raceFirst(
+    listen("plans", () => undefined, Deferred.succeed(listens, undefined)),
+    Deferred.await(listens)
+  )
+})
+
 /** Tables of more rows than may be scanned, with their rows. */
 const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -838,6 +878,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* jobs
             yield* exporting
             yield* webhooking
+            yield* watching
             yield* Migrations.pending
           }
           assert.deepStrictEqual(

@@ -3,6 +3,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Ref } from "effect"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
+import { insertAll } from "../../src/database/Inserts.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { NotFound, Unavailable } from "../../src/model/Errors.ts"
@@ -119,6 +120,25 @@ for (const engine of TestDatabase.engines) {
           )
           assert.deepStrictEqual(yield* texts, ["attempt 3"])
         })
+      )
+
+      it.effect(
+        "repeats a transaction whose INSERT did not find the row that it selects from, and gives up as unavailable",
+        () =>
+          Effect.gen(function* () {
+            const { run } = yield* Transaction
+            const sql = yield* SqlClient.SqlClient
+            const copyOfFirst = insertAll(sql`INSERT INTO note SELECT 2, text FROM note WHERE id = 1`, 1)
+            const attempts = yield* Ref.make(0)
+            yield* run(
+              Effect.gen(function* () {
+                if ((yield* Ref.updateAndGet(attempts, (count) => count + 1)) === 2) yield* write(1, "moved")
+                yield* copyOfFirst
+              })
+            )
+            assert.deepStrictEqual(yield* texts, ["moved", "moved"])
+            assert.instanceOf(defectOf(yield* Effect.exit(run(copyOfFirst))), Unavailable)
+          })
       )
 
       it.effect("fails with Unavailable after three repeats", () =>

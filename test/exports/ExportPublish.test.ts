@@ -8,7 +8,7 @@ import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const quiet = () => Effect.void
 
@@ -51,7 +51,7 @@ const stateOf = (kind: "media" | "product" | "variant", id: EntityId) =>
 const published = ["published" as const, false]
 const never = ["never_published" as const, true]
 
-for (const { absent, layer: database, name } of engines)
+for (const { absent, layer: database, name } of featureEngines)
   describe.skipIf(absent)(`an export as the publish of a store without a platform, ${name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(database)), { excludeTestServices: true })((it) => {
       it.effect("counts what was exported as published; what was changed since stays unpublished", () =>

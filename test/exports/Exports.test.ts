@@ -7,7 +7,7 @@ import { CurrentActor } from "../../src/model/Actor.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
-import { engines, layerServer, serverAnswers } from "../support/TestDatabase.ts"
+import { featureEngines, layerServer, serverAnswers } from "../support/TestDatabase.ts"
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -65,7 +65,7 @@ const aWorld = Effect.gen(function* () {
   return { accountId, actor, first, second }
 }).pipe(Effect.orDie)
 
-for (const { absent, layer: database, name } of engines)
+for (const { absent, layer: database, name } of featureEngines)
   describe.skipIf(absent)(`an export as JSON lines, ${name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(database)), { excludeTestServices: true })((it) => {
       it.effect("has every entity with its values, versions and relationships", () =>

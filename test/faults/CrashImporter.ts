@@ -10,8 +10,6 @@ import { Config, Context, Effect, Layer, Option } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { LeaseHolder } from "../../src/database/LeaseHolder.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { layerDemoPlatforms } from "../../src/demo/DemoPlatform.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
@@ -23,6 +21,8 @@ import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { layerOfflinePlatforms } from "../../src/platform/Platforms.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 import { MirrorRepo } from "../../src/storedata/MirrorRepo.ts"
@@ -98,7 +98,7 @@ const Importing = Imports.layer.pipe(
   Layer.provide(SecretBox.layer),
   Layer.provide(
     Layer.mergeAll(
-      layerDemoPlatforms.pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
+      layerOfflinePlatforms.pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
       DraftsRepo.layer,
       HistoryRepo.layer,
       ImportLockRepo.layer,

@@ -7,14 +7,14 @@
 import { Config, Duration, Effect, Layer, Option, Schema } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { layerDemoPlatforms } from "../../src/demo/DemoPlatform.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId, EntityId, StoreId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { layerOfflinePlatforms } from "../../src/platform/Platforms.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
@@ -62,11 +62,11 @@ const Careless = Layer.effect(
     ...platform,
     publish: (store, publication) => platform.publish(store, { ...publication, key: crypto.randomUUID() })
   }))
-).pipe(Layer.provide(layerDemoPlatforms))
+).pipe(Layer.provideMerge(layerOfflinePlatforms))
 
 const Platform = Layer.unwrapEffect(
   Effect.map(Config.withDefault(Config.boolean("PUBLISH_CARELESS"), false), (careless) =>
-    careless ? Careless : layerDemoPlatforms
+    careless ? Careless : layerOfflinePlatforms
   )
 )
 

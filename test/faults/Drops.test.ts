@@ -3,10 +3,10 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Layer, Redacted, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import { demoPlatformId } from "../../src/demo/DemoRecords.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { DropId, EntityId } from "../../src/model/Ids.ts"
 import { plusMicros, Timestamp } from "../../src/model/Timestamp.ts"
+import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
@@ -204,7 +204,7 @@ const TestLayer = Services.pipe(
 
 describe.skipIf(!serverAnswers)("drops over three processes, of which one is killed", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    const drops = amount(1_000, 3_000)
+    const drops = amount(400, 3_000)
     const longest = amount(3_000_000, 3_600_000)
 
     it.effect(

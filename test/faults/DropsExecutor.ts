@@ -9,8 +9,6 @@ import { Config, Context, Effect, Layer, Logger } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { makeDemoPlatform } from "../../src/demo/DemoPlatform.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
@@ -19,7 +17,8 @@ import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
-import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { layerOfflinePlatforms } from "../../src/platform/Platforms.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
@@ -95,7 +94,7 @@ const Repositories = Layer.mergeAll(
   DefinitionsRepo.layer,
   PublicationsRepo.layer,
   StoresRepo.layer,
-  Layer.effect(PlatformClient, makeDemoPlatform).pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
+  layerOfflinePlatforms.pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
   Transaction.layer
 )
 

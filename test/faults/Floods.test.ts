@@ -1,4 +1,7 @@
+import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Agent, request } from "undici"
@@ -31,6 +34,19 @@ const usageOf = (pid: number | undefined) => {
   return { cpuMillis: ((user ?? 0) + (system ?? 0)) * 10, peakMegabytes: Math.round(Number(peak) / 1_024) }
 }
 
+/** Starts `probe.mjs`. The result ends it and returns what it saw. */
+const startProbe = async (url: string, headers: Readonly<Record<string, string>> = {}) => {
+  const probe = spawn(process.execPath, [join(import.meta.dirname, "probe.mjs"), url, JSON.stringify(headers)], {
+    stdio: ["pipe", "pipe", "inherit"]
+  })
+  const lines = createInterface({ input: probe.stdout })[Symbol.asyncIterator]()
+  await lines.next()
+  return async (): Promise<ReadonlyArray<Seen>> => {
+    probe.stdin.end()
+    return JSON.parse((await lines.next()).value)
+  }
+}
+
 /** A process of the service, a token of each of two accounts, and what may be done to it. */
 const aProcess = (settings: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
@@ -56,11 +72,9 @@ const aProcess = (settings: Readonly<Record<string, string>>) =>
       Effect.sync(() => new Agent({ connections: 256 })),
       (open) => Effect.promise(() => open.destroy())
     )
-    const timed = async (target: string, headers: Readonly<Record<string, string>>): Promise<Seen> => {
-      const began = performance.now()
-      const { body, statusCode } = await request(`${base}${target}`, { dispatcher: agent, headers })
+    const get = async (target: string, headers: Readonly<Record<string, string>>) => {
+      const { body } = await request(`${base}${target}`, { dispatcher: agent, headers })
       await body.dump()
-      return { status: statusCode, millis: performance.now() - began }
     }
     const { headers } = message("legacy", "ping")
     const post = async (body: string | Buffer) => {
@@ -82,29 +96,21 @@ const aProcess = (settings: Readonly<Record<string, string>>) =>
         return { status: 0, text: String(error) }
       }
     }
-    /** Sends bodies all at once, and asks meanwhile, one after another, for what other tenants would. */
+    /** Sends bodies all at once, while two processes ask what other tenants would. */
     const flood = (bodies: ReadonlyArray<Buffer>) =>
       Effect.promise(async () => {
-        let isOver = false
-        const beside = async (target: string, headers: Readonly<Record<string, string>>) => {
-          const seen: Array<Seen> = []
-          while (!isOver || seen.length === 0)
-            seen.push(await timed(target, headers).catch(() => ({ status: 0, millis: 0 })))
-          return seen
-        }
-        const others = [
-          beside("/healthz", {}),
-          beside("/api/v1/products", { authorization: `Bearer ${two.token}` })
-        ] as const
+        const endProbes = await Promise.all([
+          startProbe(`${base}/healthz`),
+          startProbe(`${base}/api/v1/products`, { authorization: `Bearer ${two.token}` })
+        ])
         const before = usageOf(server.pid)
         const answers = await Promise.all(bodies.map(post))
-        isOver = true
-        const [health, tenant] = await Promise.all(others)
+        const [health, tenant] = await Promise.all(endProbes.map((end) => end()))
         const after = usageOf(server.pid)
         return {
           answers,
-          health,
-          tenant,
+          health: health ?? [],
+          tenant: tenant ?? [],
           cpuMillis: after.cpuMillis - before.cpuMillis,
           peakGrownMegabytes: after.peakMegabytes - before.peakMegabytes
         }
@@ -112,8 +118,8 @@ const aProcess = (settings: Readonly<Record<string, string>>) =>
     // What is compiled at its first use is not the flood's.
     for (let turn = 0; turn < 20; turn++)
       yield* Effect.promise(async () => {
-        await timed("/healthz", {})
-        await timed("/api/v1/products", { authorization: `Bearer ${two.token}` })
+        await get("/healthz", {})
+        await get("/api/v1/products", { authorization: `Bearer ${two.token}` })
         await post(message("legacy", "ping").body)
       })
     return { flood, server }

@@ -22,7 +22,8 @@ const globalUniques: Readonly<Record<string, string>> = {
   "password_link (hash)": "looked up before the account is known",
   "session (hash)": "looked up before the account is known",
   "shopify_shop (domain)": "a Shopify store is one account's alone; who has no token of it is not told whose",
-  "sign_in_device (hash)": "looked up before the account is known"
+  "sign_in_device (hash)": "looked up before the account is known",
+  "sign_in_step (hash)": "looked up before the account is known"
 }
 
 const Table = Schema.Struct({ name: Schema.String, owned: Schema.Boolean })

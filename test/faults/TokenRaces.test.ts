@@ -68,6 +68,7 @@ const withoutLock = (oauth: OAuthRepo["Type"]): OAuthRepo["Type"] => ({
         clientId,
         grantId,
         tier: "pim:read" as const,
+        role: "admin" as const,
         resource: audience,
         dead: false,
         usedAgoSeconds: null,

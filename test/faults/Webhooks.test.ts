@@ -138,21 +138,31 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
         "a position that is saved before the deliveries loses changes, and is caught",
         () =>
           Effect.gen(function* () {
-            const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/planted")
             const dice = new Dice("planted webhooks")
-            receiver.behaviour.answer = async () => {
-              await new Promise((resolve) => setTimeout(resolve, 20 + dice.below(40)))
-              return 204
-            }
-            yield* Effect.all([Effect.ensuring(killing(dice, amount(8, 40), true), Ref.set(stopped, true)), writing], {
-              concurrency: "unbounded"
+            /** Returns how many changes were lost. */
+            const lose = Effect.gen(function* () {
+              const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/planted")
+              // A slow receiver, so that a kill comes during a delivery.
+              receiver.behaviour.answer = async () => {
+                await new Promise((resolve) => setTimeout(resolve, 20 + dice.below(40)))
+                return 204
+              }
+              yield* Effect.all(
+                [Effect.ensuring(killing(dice, amount(8, 40), true), Ref.set(stopped, true)), writing],
+                {
+                  concurrency: "unbounded"
+                }
+              )
+              yield* drained(id, true).pipe(actingAs(actor))
+              const expected = yield* changesAfter(accountId, entities)
+              const accepted = firstAccepted(receiver.arrivals)
+              report("planted webhooks", { changes: expected.length, accepted: accepted.length })
+              assert.isAbove(expected.length, 200)
+              return expected.length - accepted.length
             })
-            yield* drained(id, true).pipe(actingAs(actor))
-            const expected = yield* changesAfter(accountId, entities)
-            const accepted = firstAccepted(receiver.arrivals)
-            report("planted webhooks", { changes: expected.length, accepted: accepted.length })
-            assert.isAbove(expected.length, 200)
-            assert.isBelow(accepted.length, expected.length)
+            // All kills of a round may come between two deliveries.
+            const lost = yield* Effect.repeat(lose, { until: (lost) => lost > 0, times: 9 })
+            assert.isAbove(lost, 0)
           }),
         240_000
       )

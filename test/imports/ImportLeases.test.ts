@@ -10,15 +10,15 @@ import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { UserId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "import-leases-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -74,7 +74,7 @@ const anImport = Effect.gen(function* () {
   }
 })
 
-for (const engine of engines)
+for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`leases of imports on ${engine.name}`, () => {
     const TestLayer = Imports.layer.pipe(
       Layer.provide(Holding),
@@ -115,7 +115,7 @@ for (const engine of engines)
           const sql = yield* SqlClient.SqlClient
           const userId = UserId.make("0b7c1c62-8a51-4c2b-9d0e-6f1f4a1f9b12")
           const email = "owner@shop.example"
-          yield* sql`INSERT INTO app_user (account_id, id, email) VALUES (${actor.accountId}, ${userId}, ${email})`
+          yield* sql`INSERT INTO app_user (account_id, id, email, role) VALUES (${actor.accountId}, ${userId}, ${email}, 'admin')`
           const { id } = yield* csv
           const user = { _tag: "User", accountId: actor.accountId, userId } as const
           const { fiber } = yield* heldAt("written", imports.accept(id, quiet).pipe(actingAs(user)))

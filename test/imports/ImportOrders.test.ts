@@ -8,7 +8,7 @@ import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { actingAs, anAccount, Catalog, Programs } from "../../src/testing/index.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "import-orders-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ const turned = file("turned.csv", ["L", "S", "M"], ["c", "a", "b"])
 
 const quiet = () => Effect.void
 
-for (const engine of engines) {
+for (const engine of featureEngines) {
   describe.skipIf(engine.absent)(`orders of imports on ${engine.name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
       `orders of imports on ${engine.name}`,

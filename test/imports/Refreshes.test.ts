@@ -6,18 +6,18 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import type { ImportPhase } from "../../src/imports/Import.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import type { Attributes, EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { actingAs, anAccount, anEntity, CatalogChanges, Programs, Publishing, Stores } from "../../src/testing/index.ts"
 import { aProductOf, from, held } from "../support/ShopRecords.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "refreshes-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -119,7 +119,7 @@ const version = (id: EntityId, storeId: StoreId) =>
 
 const nothing = { created: 0, updated: 0, unchanged: 0 }
 
-for (const engine of engines)
+for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`refreshes on ${engine.name}`, () => {
     const TestLayer = Imports.layer.pipe(
       Layer.provide(Disturbing),

@@ -7,12 +7,12 @@ import { Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { EntityId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { actingAs, anAccount, Publishing, Stores } from "../../src/testing/index.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
-import { engines } from "../support/TestDatabase.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "store-answers-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -69,7 +69,7 @@ const aShop = Effect.gen(function* () {
   }
 })
 
-for (const engine of engines)
+for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`exports for stores with a platform on ${engine.name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
       (it) => {

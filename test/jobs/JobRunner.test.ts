@@ -78,7 +78,7 @@ it.effect("a step that always fails ends the job, which keeps what is done and c
       done: 1,
       problem: {
         why: "One step was begun 5 times and never finished. The service's log names the cause.",
-        next: "Remove the cause, then resume the job: it goes on after its last finished step."
+        next: "Remove the cause, then resume the job: it continues after its last finished step."
       }
     })
     isBroken = false

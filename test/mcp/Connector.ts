@@ -70,7 +70,8 @@ export const aConnectionTo = (
     const resource = `${base}/mcp`
     const [userId, clientId, connectionId] = yield* Effect.all([mintId(UserId), mintId(ClientId), mintId(ConnectionId)])
     const token = yield* mintSecret(kind)
-    yield* sql`INSERT INTO app_user (account_id, id, email) VALUES (${accountId}, ${userId}, ${`${userId}@user.example`})`
+    yield* sql`INSERT INTO app_user (account_id, id, email, role)
+      VALUES (${accountId}, ${userId}, ${`${userId}@user.example`}, 'admin')`
     yield* sql`
       INSERT INTO oauth_client (id, name, redirect_uris)
       VALUES (${clientId}, 'Test agent', ARRAY['https://agent.example/callback'])`

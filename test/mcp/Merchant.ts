@@ -11,7 +11,7 @@ const cookieOf = ({ headers }: { readonly headers: Headers }) => headers.get("se
 export const signedIn = (accountId: AccountId, email: string) =>
   Effect.gen(function* () {
     const password = "tern over tarn 1"
-    const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
+    const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email, { role: "admin" }))
     yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
     const { hidden } = sectionsOf((yield* ask("/sign-in")).text, "/sign-in")
     const answer = yield* ask("/sign-in", { form: { ...hidden, email, password } })

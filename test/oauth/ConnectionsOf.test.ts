@@ -60,6 +60,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
         userId,
         clientName: "Desk Agent",
         tier: "pim:write",
+        role: "admin",
         stores: null,
         confirmPublish: false,
         accountVersion: 42,

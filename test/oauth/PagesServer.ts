@@ -4,12 +4,16 @@ import { SqlClient } from "@effect/sql"
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Option, Redacted } from "effect"
 import { ServicesOnDatabase, surfaceOf } from "../../src/App.ts"
+import type { MailSettings } from "../../src/access/Mailer.ts"
+import { PasswordCost } from "../../src/access/Passwords.ts"
 import { Sessions } from "../../src/access/Sessions.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import type { Tier } from "../../src/connections/Tier.ts"
 import type * as Database from "../../src/database/Database.ts"
+import type { EventTimes } from "../../src/events/AccountEvents.ts"
+import { defaultEventBounds, type EventBounds } from "../../src/events/EventBounds.ts"
 import { BaseUrl, listeningOn } from "../../src/http/BaseUrl.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
@@ -21,15 +25,23 @@ import { sectionsOf } from "./Html.ts"
 export interface Settings {
   readonly registrationsPerHour?: number
   readonly clientMetadataHosts?: ReadonlyArray<string>
+  readonly eventBounds?: EventBounds
+  readonly eventTimes?: EventTimes
+  readonly patience?: Http.Patience
   readonly signInFailuresPerAddress?: number
   readonly trustedProxies?: number
   readonly baseUrl?: string
+  readonly mail?: MailSettings
 }
 
 /** A node of the service as it is run, on a free port, without its database and services. */
 export const nodeOf = ({
   baseUrl,
   clientMetadataHosts = [],
+  eventBounds = defaultEventBounds,
+  eventTimes,
+  patience,
+  mail,
   registrationsPerHour = 100_000,
   signInFailuresPerAddress = 100_000,
   trustedProxies = 0
@@ -40,11 +52,14 @@ export const nodeOf = ({
         allowedOrigins: [],
         baseUrl: Option.fromNullable(baseUrl),
         clientMetadataHosts,
+        eventBounds,
+        ...(eventTimes && { eventTimes }),
+        mail: Option.fromNullable(mail),
         registrationsPerHour,
         signInFailuresPerAddress,
         trustedProxies
       }),
-      (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface })
+      (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface, ...(patience && { patience }) })
     )
   ).pipe(
     Layer.provide(Readiness.layer(Effect.void)),
@@ -61,6 +76,7 @@ export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Datab
     Layer.provideMerge(ServicesOnDatabase),
     Layer.provideMerge(database),
     Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
+    Layer.provideMerge(Layer.succeed(PasswordCost, 2 ** 10)),
     Layer.orDie
   )
 
@@ -135,9 +151,13 @@ export const aUser = (name = "Tarn & Tern") =>
   })
 
 /** A browser of a user of the account, who is added if need be. */
-export const aBrowser = (accountId: Parameters<Users["Type"]["invite"]>[0], email: string) =>
+export const aBrowser = (
+  accountId: Parameters<Users["Type"]["invite"]>[0],
+  email: string,
+  role: Parameters<Users["Type"]["inviteNew"]>[2] = "admin"
+) =>
   Effect.gen(function* () {
-    yield* Effect.orDie((yield* Users).invite(accountId, email))
+    yield* Effect.orDie((yield* Users).invite(accountId, email, { role }))
     const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
     const token = yield* (yield* Sessions).start(user)
     return { userId: user.id, cookie: `catalog_session=${Redacted.value(token)}` }

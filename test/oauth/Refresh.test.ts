@@ -7,6 +7,7 @@ import { Authorization } from "../../src/connections/Authorization.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import {
+  aBrowser,
   aClient,
   aConnection,
   ask,
@@ -169,6 +170,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const { access, clientId, ...tokens } = yield* aConnection(cookie)
+      yield* aBrowser(accountId, `colleague-of-${email}`)
       yield* Effect.orDie((yield* Users).disable(accountId, email))
       assert.isFalse(yield* opens(access))
       assertRefused(yield* refresh(clientId, tokens.refresh), 400, "invalid_grant")

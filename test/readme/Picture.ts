@@ -19,6 +19,7 @@ const labels: Readonly<Record<string, string>> = {
   database: "engine, migrations, transactions",
   catalog: "reads: lists, search, cursors",
   drafts: "the one write path, history",
+  events: "tells open pages what changed",
   feed: "the changes of an account, in order",
   jobs: "work in the background, in steps",
   platform: "what a store is asked; Shopify",

@@ -11,7 +11,7 @@ import { aMarket } from "../support/Mirrors.ts"
 const accountId = AccountId.make("3f2a9c1b-7d4e-4b6a-9c2d-0a1b2c3d4e5f")
 const importId = ImportId.make("5c1a2f0e-8d34-4f6b-8a77-1e90c3b45d21")
 const storeId = StoreId.make("0b9f5d52-6f0e-4a7c-9b35-2f1f6f3d7a10")
-const store = { accountId, storeId, domain: "a.example", platform: "shopify", token: null } as const
+const store = { accountId, storeId, domain: "a.example", platform: "shopify", credentials: {} } as const
 
 /** A platform with so many markets, which counts what was asked of it; after so many it fails. */
 const staging = (count: number, failsAfter: number) =>

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type {
   PlatformMetafieldDefinition,
@@ -9,6 +8,7 @@ import type {
 import { type AccountId, ImportId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import type { PlatformMarket } from "../../src/platform/Market.ts"
 import type { PlatformTranslations } from "../../src/platform/Translation.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -50,7 +50,7 @@ export const putSections = (
         `translations/${kind}`,
         translations.filter((each) => each.kind === kind)
       )
-    return { accountId, storeId, domain, platform: "demo", token: null } as const
+    return { accountId, storeId, domain, platform: "demo", credentials: {} } as const
   })
 
 /** A refresh of what a store has beside its catalog; the summary, and whether anything was written. */

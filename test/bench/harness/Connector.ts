@@ -12,7 +12,7 @@ export const connectionOf = ({ accountId, url }: BenchCatalog, server: string): 
     const token = `pim_at_${randomBytes(32).toString("base64url")}`
     const [userId, clientId, grantId] = [randomUUID(), randomUUID(), randomUUID()]
     const hash = createHash("sha256").update(token).digest()
-    await client.query("INSERT INTO app_user (account_id, id, email) VALUES ($1, $2, $3)", [
+    await client.query("INSERT INTO app_user (account_id, id, email, role) VALUES ($1, $2, $3, 'admin')", [
       accountId,
       userId,
       `${userId}@bench.example`

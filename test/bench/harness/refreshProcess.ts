@@ -27,7 +27,8 @@ const Shopify = Layer.scoped(
 const Access = Layer.effect(
   StoreAccess,
   Effect.map(Config.all([Config.redacted("REFRESH_TOKEN"), Config.string("REFRESH_STORE")]), ([token, domain]) => ({
-    open: (accountId, storeId) => Effect.succeed({ accountId, storeId, domain, platform: "shopify" as const, token })
+    open: (accountId, storeId) =>
+      Effect.succeed({ accountId, storeId, domain, platform: "shopify", credentials: { token } })
   }))
 )
 
