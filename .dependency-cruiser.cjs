@@ -10,6 +10,7 @@ const core = [
   "catalog",
   "drafts",
   "feed",
+  "events",
   "jobs",
   "platform",
   "stores",
@@ -84,11 +85,39 @@ module.exports = {
       to: { path: folder("demo") }
     },
     {
+      name: "adapters-only-by-the-table",
+      severity: "error",
+      from: {
+        path: "^src/",
+        // The demo account fills and breaks the shops of its own platform.
+        pathNot: [
+          "^src/platform/[^/]+/",
+          "^src/platform/Platforms\\.ts$",
+          "^src/demo/",
+          "^src/App\\.ts$",
+          "^src/testing/"
+        ]
+      },
+      to: { path: "^src/platform/[^/]+/" }
+    },
+    {
+      name: "adapters-do-not-import-each-other",
+      severity: "error",
+      from: { path: "^src/platform/([^/]+)/" },
+      to: { path: "^src/platform/[^/]+/", pathNot: "^src/platform/$1/" }
+    },
+    {
+      name: "only-the-layers-import-the-table-of-adapters",
+      severity: "error",
+      from: { path: "^src/", pathNot: ["^src/App\\.ts$", "^src/testing/"] },
+      to: { path: "^src/platform/Platforms\\.ts$" }
+    },
+    {
       name: "sql-in-repositories-only",
       severity: "error",
       from: {
         path: core.map(folder),
-        pathNot: ["^src/database/", "(Repo|Writes|Scans|\\.sql)\\.ts$", "^src/demo/DemoShops\\.ts$"]
+        pathNot: ["^src/database/", "(Repo|Writes|Scans|\\.sql)\\.ts$", "^src/platform/demo/DemoShops\\.ts$"]
       },
       to: { path: "node_modules/@effect/sql" }
     },

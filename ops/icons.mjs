@@ -6,7 +6,9 @@ const names = [
   ..."list-checks search menu sun moon monitor log-out circle-question-mark lock x chevron-right chevron-left".split(
     " "
   ),
-  ..."chevron-down check triangle-alert refresh-cw send plus bookmark command git-merge circle-check".split(" ")
+  ..."chevron-down check triangle-alert refresh-cw send plus bookmark command git-merge circle-check users circle-user".split(
+    " "
+  )
 ]
 
 export const shapeOf = (name) => {

@@ -15,7 +15,17 @@ const packages = Object.entries(JSON.parse(read("package-lock.json")).packages)
   .map(([place, given]) => ({ ...given, name: given.name ?? place.slice(place.lastIndexOf("node_modules/") + 13) }))
 const production = packages.filter(({ dev }) => dev !== true)
 
-const allowed = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0", "ISC", "MIT", "Unlicense"]
+const allowed = [
+  "0BSD",
+  "Apache-2.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "BlueOak-1.0.0",
+  "ISC",
+  "MIT",
+  "MIT-0",
+  "Unlicense"
+]
 
 /** The lock file does not know the licence of a build for another system. It is that of the package which it is a part of. */
 const licenceOf = ({ license, name }) =>

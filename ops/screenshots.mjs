@@ -24,8 +24,11 @@ const pages = {
   "drops-new": "/drops/new",
   jobs: "/jobs",
   stores: "/stores",
+  team: "/settings/team",
+  profile: "/settings/profile",
   agents: "/settings/connections",
   "api-keys": "/settings/keys",
+  "forgot-password": "/forgot-password",
   "not-found": "/nowhere"
 }
 
