@@ -20,13 +20,26 @@ WHERE ordinal < 1000000000;
 
 CREATE INDEX import_item_list ON import_item (account_id, run_id, list, ordinal);
 
--- Tells listening processes that work of an account has changed, when the transaction commits: NOTIFY catalog_events with
--- '<account> <kind> <id>'. PostgreSQL folds equal messages of a transaction into one. A cluster has no triggers; processes
--- look for changes there (src/events).
+-- Accounts with open pages. Processes renew the rows of their accounts. Rows of processes that have ended expire. A crash of the
+-- server may empty the table: processes write the rows again.
+CREATE UNLOGGED TABLE watched_account (
+  account_id    uuid PRIMARY KEY,
+  watched_until timestamptz NOT NULL
+);
+
+-- Tells listening processes that work of a watched account has changed, when the transaction commits: NOTIFY catalog_events with
+-- '<account> <kind> <id>'. PostgreSQL folds equal messages of a transaction into one. Other accounts are not announced, because
+-- transactions that notify commit one after the other on the whole server. A cluster has no triggers; processes look for changes
+-- there (src/events).
 CREATE FUNCTION announce_work() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   id uuid;
 BEGIN
+  IF NOT EXISTS (
+    SELECT FROM watched_account w WHERE w.account_id = NEW.account_id AND w.watched_until > app_now()
+  ) THEN
+    RETURN NULL;
+  END IF;
   CASE TG_TABLE_NAME
     WHEN 'publication' THEN id := NEW.entity_id;
     WHEN 'import_conflict' THEN id := NEW.run_id;

@@ -77,6 +77,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   shopify_shop: "local",
   sign_in_device: "local",
   sign_in_step: "local",
+  watched_account: "local",
   work_hint: "local"
 }
 

@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { isDistributed } from "../database/Distribution.ts"
 import { type Listen, Notifications } from "../database/Notifications.ts"
+import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import type { WorkKind } from "./WorkEvent.ts"
 
@@ -19,6 +20,13 @@ export class AccountEventsRepo extends Context.Tag("catalog/AccountEventsRepo")<
     readonly listen: Listen | undefined
     /** Reads the state of an account's work. Undefined: there is no such account. */
     readonly read: (accountId: AccountId) => Effect.Effect<WorkState | undefined>
+    /**
+     * Makes triggers announce the changes of these accounts for a minute at least. Writes only the rows that have less left, so
+     * an account costs about one write a minute, however many pages and processes watch it. Deletes expired rows of others.
+     */
+    readonly watch: (accountIds: ReadonlyArray<AccountId>) => Effect.Effect<void>
+    /** The number of the oldest transaction that is under way, and the number that the next one to begin has at least. */
+    readonly transactions: Effect.Effect<{ readonly oldest: bigint; readonly next: bigint }>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -61,7 +69,32 @@ export class AccountEventsRepo extends Context.Tag("catalog/AccountEventsRepo")<
           FROM account_state a WHERE a.account_id = ${accountId}`
       })
 
+      const watch = (accountIds: ReadonlyArray<AccountId>) => sql`
+        WITH expired AS (
+          DELETE FROM watched_account w WHERE w.account_id IN (
+            SELECT o.account_id FROM watched_account o
+            WHERE o.watched_until < app_now() AND o.account_id <> ALL(${accountIds}::uuid[])
+            FOR UPDATE SKIP LOCKED
+          )
+        )
+        INSERT INTO watched_account AS w (account_id, watched_until)
+        SELECT a.id, app_now() + interval '2 minutes' FROM unnest(${accountIds}::uuid[]) AS a (id)
+        WHERE NOT EXISTS (
+          SELECT FROM watched_account o WHERE o.account_id = a.id AND o.watched_until > app_now() + interval '1 minute'
+        )
+        ORDER BY a.id
+        ON CONFLICT (account_id) DO UPDATE SET watched_until = greatest(w.watched_until, excluded.watched_until)`
+
+      const transactions = SqlSchema.single({
+        Request: Schema.Void,
+        Result: Schema.Struct({ oldest: Schema.BigInt, next: Schema.BigInt }),
+        execute: () => sql`
+          SELECT pg_snapshot_xmin(s)::text AS oldest, pg_snapshot_xmax(s)::text AS next FROM pg_current_snapshot() s`
+      })
+
       return {
+        watch: (accountIds) => orDie(Effect.asVoid(watch(accountIds))),
+        transactions: Effect.orDie(transactions()),
         listen: (yield* isDistributed) ? undefined : listen,
         read: (accountId) => Effect.map(Effect.orDie(states(accountId)), ([state]) => state)
       }

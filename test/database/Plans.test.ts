@@ -812,8 +812,11 @@ const webhooking = Effect.gen(function* () {
 })
 
 const watching = Effect.gen(function* () {
-  const { listen, read } = yield* AccountEventsRepo
+  const { listen, read, transactions, watch } = yield* AccountEventsRepo
   assert.isDefined(yield* read(accountId))
+  yield* watch([accountId])
+  const { next, oldest } = yield* transactions
+  assert.isTrue(oldest <= next)
   assert(listen !== undefined)
   const listens = yield* Deferred.make<void>()
   yield* Effect.raceFirst(

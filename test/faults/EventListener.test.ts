@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Redacted, Schedule } from "effect"
+import pg from "pg"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import * as Database from "../../src/database/Database.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
 import { AccountEvents, defaultEventTimes, type EventTimes } from "../../src/events/AccountEvents.ts"
+import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
 import { defaultEventBounds } from "../../src/events/EventBounds.ts"
 import type { WorkChanges } from "../../src/events/WorkEvent.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
@@ -146,6 +149,157 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that hears cha
         yield* beginJob(other)
         yield* untilHeard("their job", () => others.length > 0)
         assert.lengthOf(messages, 1)
+      }).pipe(Effect.provide(process))
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+})
+
+/** Everything that is announced on the database, to whatever process. */
+const announcements = Effect.gen(function* () {
+  const url = Redacted.value(yield* TestDatabaseUrl)
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() => new pg.Client({ connectionString: url })),
+    (client) => Effect.promise(() => client.end())
+  )
+  const heard: Array<string> = []
+  client.on("notification", ({ payload = "" }) => heard.push(payload))
+  // The database is dropped before the client is closed.
+  client.on("error", () => {})
+  yield* Effect.promise(() => client.connect())
+  yield* Effect.promise(() => client.query("LISTEN catalog_events"))
+  let ends = 0
+  /** Returns and forgets what was announced so far. Announcements arrive in the order of their commits. */
+  const announced = Effect.gen(function* () {
+    const end = `end ${ends++}`
+    yield* onDatabase(`NOTIFY catalog_events, '${end}'`)
+    yield* untilHeard(end, () => heard.at(-1) === end)
+    return heard.splice(0).slice(0, -1)
+  })
+  return { announced }
+})
+
+const rowsOfWatched = (accountId: AccountId) =>
+  onDatabase(
+    `SELECT xmin::text, watched_until > app_now() + interval '1 minute' AS lasts
+     FROM watched_account WHERE account_id = '${accountId}'`
+  )
+
+/** Nothing is renewed, so only the look that belongs to the opening of a page can find a change. */
+const onlyOpened: EventTimes = { ...defaultEventTimes, collect: "20 millis", look: "50 millis", renew: "1 day" }
+
+/** Opens a page while a transaction is under way that has changed work of the account, which nobody watched until then. */
+const openDuringChange = (catchesUp: boolean) =>
+  Effect.gen(function* () {
+    const { accountId: other } = yield* anAccount({ name: "Watched before" })
+    yield* follow(other)
+    yield* untilListening(1)
+    const { accountId } = yield* anAccount({ name: "Opened during a change" })
+    const { announced } = yield* announcements
+    const changed = yield* Deferred.make<string>()
+    const mayEnd = yield* Deferred.make<void>()
+    const changing = yield* Effect.fork(
+      (yield* Transaction).run(
+        beginJob(accountId).pipe(
+          Effect.tap(({ id }) => Deferred.succeed(changed, id)),
+          Effect.zipRight(Deferred.await(mayEnd))
+        )
+      )
+    )
+    const id = yield* Deferred.await(changed)
+    const messages = yield* follow(accountId)
+    yield* Effect.repeat(rowsOfWatched(accountId), { until: (rows) => rows.length === 1 })
+    yield* Deferred.succeed(mayEnd, undefined)
+    yield* Fiber.join(changing)
+    assert.deepEqual(yield* announced, [], "the trigger did not see the page")
+    if (catchesUp) yield* untilHeard("the change", () => messages.some(tellsOf(id)))
+    const { id: later } = yield* beginJob(accountId)
+    yield* untilHeard("the later change", () => messages.some(tellsOf(later)))
+    return { id, messages }
+  }).pipe((program) => Effect.flatMap(aProcess(onlyOpened, catchesUp), (process) => Effect.provide(program, process)))
+
+describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
+  it.scopedLive("are made for accounts with open pages only", () =>
+    Effect.gen(function* () {
+      const process = yield* aProcess(onlyHeard)
+      yield* Effect.gen(function* () {
+        const { accountId } = yield* anAccount({ name: "Open" })
+        const { accountId: other } = yield* anAccount({ name: "Closed" })
+        const { announced } = yield* announcements
+        yield* beginJob(accountId)
+        assert.deepEqual(yield* announced, [])
+        yield* follow(accountId)
+        yield* untilListening(1)
+        const { id } = yield* beginJob(accountId)
+        yield* beginJob(other)
+        assert.deepEqual(yield* announced, [`${accountId} job ${id}`])
+        // The row of a process that has ended expires.
+        yield* onDatabase("UPDATE watched_account SET watched_until = app_now()")
+        yield* beginJob(accountId)
+        assert.deepEqual(yield* announced, [])
+      }).pipe(Effect.provide(process))
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+
+  it.scopedLive("cost a write a minute for an account, and rows that have expired are deleted", () =>
+    Effect.gen(function* () {
+      const process = yield* aProcess(onlyHeard)
+      yield* Effect.gen(function* () {
+        const { watch } = yield* AccountEventsRepo
+        const { accountId } = yield* anAccount({ name: "Open" })
+        const { accountId: gone } = yield* anAccount({ name: "Gone" })
+        yield* watch([accountId, gone])
+        const written = yield* rowsOfWatched(accountId)
+        assert.isTrue(written[0]?.lasts)
+        yield* Effect.all(
+          Array.from({ length: 10 }, () => watch([gone, accountId])),
+          { concurrency: "unbounded" }
+        )
+        assert.deepEqual(yield* rowsOfWatched(accountId), written)
+        yield* onDatabase(
+          `UPDATE watched_account
+           SET watched_until = app_now() + CASE account_id WHEN '${gone}' THEN interval '-1 s' ELSE interval '59 s' END`
+        )
+        yield* Effect.all(
+          Array.from({ length: 10 }, () => watch([accountId])),
+          { concurrency: "unbounded" }
+        )
+        assert.isTrue((yield* rowsOfWatched(accountId))[0]?.lasts)
+        assert.lengthOf(yield* rowsOfWatched(gone), 0)
+      }).pipe(Effect.provide(process))
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+
+  it.scopedLive("that a transaction did not make, because a page was opened later, are replaced by a look", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* openDuringChange(true)
+      assert.deepEqual(messages[0], { job: null })
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+
+  it.scopedLive("that a transaction did not make are missed without the look (planted)", () =>
+    Effect.gen(function* () {
+      const { id, messages } = yield* openDuringChange(false)
+      assert.isFalse(messages.some(tellsOf(id)))
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+
+  it.scopedLive("that were not made, because the row had expired, are replaced by a look when it is renewed", () =>
+    Effect.gen(function* () {
+      const process = yield* aProcess({ ...onlyOpened, renew: "500 millis" })
+      yield* Effect.gen(function* () {
+        const { accountId } = yield* anAccount({ name: "Stalled" })
+        const messages = yield* follow(accountId)
+        yield* untilListening(1)
+        const { announced } = yield* announcements
+        const sql = `BEGIN; DELETE FROM watched_account; UPDATE job SET done = done + 1; COMMIT`
+        const { id } = yield* beginJob(accountId)
+        yield* untilHeard("the job", () => messages.some(tellsOf(id)))
+        messages.length = 0
+        yield* announced
+        yield* onDatabase(sql)
+        assert.deepEqual(yield* announced, [])
+        yield* untilHeard("the change", () => messages.some(tellsOf(id)))
+        yield* Effect.repeat(rowsOfWatched(accountId), { until: (rows) => rows.length === 1 })
       }).pipe(Effect.provide(process))
     }).pipe(Effect.provide(layerServerUrl))
   )

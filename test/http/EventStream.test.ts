@@ -165,6 +165,22 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
   )
 })
 
+layer(
+  pagesServer({ eventTimes: { ...eventTimes, lifetime: "500 millis" }, eventBounds: { perAccount: 1, perSession: 1 } }),
+  { excludeTestServices: true }
+)("the stream of events at the end of its lifetime", (it) => {
+  it.scoped("ends without a message, so that the browser opens another, and gives its place back", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const first = yield* open("/events", cookie)
+      yield* until("end", () => first.end() === "ended")
+      assert.notInclude(first.received(), "event: ended")
+      const second = yield* open("/events", cookie)
+      yield* until("end", () => second.end() === "ended")
+    })
+  )
+})
+
 describe("the stream of events of a service that stops", () => {
   it.live("ends at once, and a new one is refused", () =>
     Effect.gen(function* () {

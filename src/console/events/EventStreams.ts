@@ -1,8 +1,9 @@
 import { HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { type Duration, Effect, Option, Stream } from "effect"
+import { Duration, Effect, Option, Random, Stream } from "effect"
 import { Sessions } from "../../access/Sessions.ts"
-import { AccountEvents, type EventStream } from "../../events/AccountEvents.ts"
+import { AccountEvents } from "../../events/AccountEvents.ts"
+import type { EventStream } from "../../events/EventStream.ts"
 import type { WorkChanges } from "../../events/WorkEvent.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
 import { Readiness } from "../../http/Health.ts"
@@ -38,7 +39,8 @@ type Next = { readonly _tag: "Changed"; readonly changes: WorkChanges } | { read
 
 /**
  * The text of a stream. It ends when the session has ended, when the service stops, or when the stream is closed. A comment at
- * each heartbeat keeps proxies from closing a silent stream.
+ * each heartbeat keeps proxies from closing a silent stream. At the end of its lifetime it ends without a message, and the
+ * browser opens another one: so a browser whose network vanished does not keep its place until TCP gives up.
  */
 const textOf = (
   stream: EventStream,
@@ -104,11 +106,16 @@ export const eventStreams: Surface<AccountEvents | BaseUrl | Readiness | Session
           const isSessionOpen = Effect.catchAllCause(Effect.map(sessions.find(token, false), Option.isSome), () =>
             Effect.succeed(true)
           )
+          // The random part spreads the pages that opened their streams after the same restart.
+          const lifetime = Duration.times(events.lifetime, yield* Random.nextRange(0.8, 1.2))
           return HttpServerResponse.stream(
             Stream.encodeText(
               Stream.concat(
                 Stream.make(`retry: ${reconnectMillis}\n\n`),
-                textOf(stream, { heartbeat: events.heartbeat, closed: readiness.closed, isSessionOpen })
+                Stream.interruptAfter(
+                  textOf(stream, { heartbeat: events.heartbeat, closed: readiness.closed, isSessionOpen }),
+                  lifetime
+                )
               )
             ),
             // Proxies must not collect the messages.
