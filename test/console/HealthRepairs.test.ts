@@ -233,6 +233,40 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
+  it.effect("a page whose issues were all repaired by others says so, and lists them until the next scan", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a] })
+        const stove = yield* anEntity("product", { title: "Stove", ...whole }, { on: [a] })
+        yield* scan("completeness")
+        const { hidden } = sectionsOf((yield* one.open(vendors)).text, fill)
+        yield* set(tent, { vendor: "Fell" })
+        const late = {
+          [`value-${rowOf(hidden, tent, "vendor")}`]: "Late",
+          [`where-${rowOf(hidden, tent, "vendor")}`]: "catalog"
+        }
+        const answer = yield* ask(fill, { cookie: one.cookie, form: { ...hidden, ...late } })
+        assertPage(answer, 400)
+        assert.include(answer.text, "<strong>Repaired 0 of 1.</strong>")
+        // The refused row is gone, and the other can still be filled.
+        assert.include(answer.text, 'aria-label="Vendor of Stove"')
+        assert.notInclude(answer.text, "Nothing on this page")
+        yield* set(stove, { vendor: "Fell" })
+        const page = yield* one.open(vendors)
+        assertPage(page)
+        assert.include(
+          mainOf(page),
+          "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was removed, or its field cannot be edited."
+        )
+        assert.include(mainOf(page), ">Tent<")
+        assert.notInclude(page.text, `action="${fill}"`)
+        yield* scan("completeness")
+        assert.include((yield* one.open(vendors)).text, "There are no issues")
+      }).pipe(actingAs(actor))
+    })
+  )
+
   it.effect("what somebody else changed meanwhile is refused and named, and never overwritten", () =>
     Effect.gen(function* () {
       const { a, actor, b, one, other } = yield* aShop

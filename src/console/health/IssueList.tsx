@@ -54,9 +54,6 @@ interface Sent {
   readonly isOnlyKept?: boolean
 }
 
-const isKept = ({ entity_id }: HealthIssue, kept: ReadonlyArray<Kept>) =>
-  kept.some(({ target }) => target.entityId === entity_id)
-
 /** `repaired=12-14`: 12 of 14 rows. */
 const outcomeIn = (given: Parameters): Outcome | undefined => {
   const [, repaired] = /^(\d{1,6})$/.exec(given.get("repaired") ?? "") ?? []
@@ -102,20 +99,22 @@ const makeShowIssues = Effect.gen(function* () {
     { isOnlyKept = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
-      const chosen = isOnlyKept ? issues.filter((issue) => isKept(issue, kept)) : issues
-      const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) =>
-        isOnlyKept ? rows.filter(({ refusal }) => refusal !== undefined) : rows
+      // A refused row is gone if somebody else repaired it. If all are, the other rows of the page are shown.
+      const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
+        const refused = rows.filter(({ refusal }) => refusal !== undefined)
+        return isOnlyKept && refused.length > 0 ? refused : rows
+      }
       if (section === "sync-failed") return { _tag: "Retry" } as const
       if (isFillable(section)) {
-        const rows = only(fillRowsOf(chosen, sheets, kept))
-        return rows.length === 0 ? ({ _tag: "Repaired" } as const) : ({ _tag: "Fill", rows } as const)
+        const rows = only(fillRowsOf(issues, sheets, kept))
+        return rows.length === 0 ? ({ _tag: "Nothing" } as const) : ({ _tag: "Fill", rows } as const)
       }
       if (section !== "divergence") return { _tag: "None" } as const
       const linked = yield* stores.list
       const { divergence } = yield* dataHealth.rules
       const comparison = { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
-      const rows = only(equalRowsOf(chosen, sheets, comparison, kept))
-      return rows.length === 0 ? ({ _tag: "Repaired" } as const) : ({ _tag: "Equal", rows } as const)
+      const rows = only(equalRowsOf(issues, sheets, comparison, kept))
+      return rows.length === 0 ? ({ _tag: "Nothing" } as const) : ({ _tag: "Equal", rows } as const)
     })
 
   return (visitor: Visitor, query: Query, sent: Sent = {}) =>

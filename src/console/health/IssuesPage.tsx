@@ -233,7 +233,7 @@ const Listed = ({ content, last }: { readonly content: IssuesContent; readonly l
 
 /** The issues of a page, as a form where they can be repaired. */
 const Issues = ({ content, last }: { readonly content: IssuesContent; readonly last: number }) => {
-  const { page, repair } = content
+  const { repair } = content
   const listed = <Listed content={content} last={last} />
   switch (repair._tag) {
     case "Fill":
@@ -254,23 +254,26 @@ const Issues = ({ content, last }: { readonly content: IssuesContent; readonly l
           <RetryTable content={content} />
         </Allowed>
       )
-    case "Repaired":
+    case "Nothing":
       return (
-        <p>
-          {page.data.length === 1 ? "The issue" : `All ${page.data.length} issues`} of this page{" "}
-          {page.data.length === 1 ? "was" : "were"} repaired since the scan. <a href={paths.health}>Scan again</a>
-        </p>
+        <>
+          <p>
+            Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was
+            removed, or its field cannot be edited. <a href={paths.health}>Scan again</a>
+          </p>
+          {listed}
+        </>
       )
     case "None":
       return listed
   }
 }
 
-/** How the rows of a page are repaired. `Repaired`: none of them is an issue any more. */
+/** How the rows of a page are repaired. `Nothing`: none of them can be repaired any more. */
 export type Repair =
   | { readonly _tag: "Fill"; readonly rows: ReadonlyArray<FillRow> }
   | { readonly _tag: "Equal"; readonly rows: ReadonlyArray<EqualRow> }
-  | { readonly _tag: "Retry" | "Repaired" | "None" }
+  | { readonly _tag: "Retry" | "Nothing" | "None" }
 
 /** `outcome`: of the last form; `refusal`: why it was not understood; `locales`: choices in translation sections. */
 export interface IssuesContent extends RepairContent {
