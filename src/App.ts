@@ -61,6 +61,7 @@ import { Exports } from "./exports/Exports.ts"
 import { ExportsRepo } from "./exports/ExportsRepo.ts"
 import { ChangeFeed } from "./feed/ChangeFeed.ts"
 import { FeedRepo } from "./feed/FeedRepo.ts"
+import { AutomaticScans } from "./health/AutomaticScans.ts"
 import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
@@ -152,8 +153,8 @@ const CoreServices = Layer.mergeAll(
   Operations.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer.pipe(
-    Layer.provideMerge(Jobs.layer),
     Layer.provide(layerScanAfterUnlink),
+    Layer.provideMerge(Jobs.layer),
     Layer.provide(FaultInjector.layer)
   )
 )
@@ -224,6 +225,7 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, previousSecretKey, secretKey 
 export const servicesOf = (config: AppConfig) =>
   ServicesOnDatabase.pipe(
     Layer.provide(Layer.succeed(PrivateReceivers, config.webhookPrivateHosts)),
+    Layer.provide(Layer.succeed(AutomaticScans, config.automaticScans)),
     Layer.provide(secretKeyOf(config))
   )
 

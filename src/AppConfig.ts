@@ -12,6 +12,7 @@ import {
 } from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
 import { defaultEventBounds, type EventBounds } from "./events/EventBounds.ts"
+import type { AutomaticScanSettings } from "./health/AutomaticScans.ts"
 import { listeningOn } from "./http/BaseUrl.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
@@ -110,6 +111,8 @@ export interface AppConfig {
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
   readonly trustedProxies: number
+  /** HEALTH_SCANS, HEALTH_SCAN_HOUR: the scans of data health that nobody asks for. Default: all, at 3 o'clock UTC. */
+  readonly automaticScans: AutomaticScanSettings
 }
 
 /** The URL at which the service listens by the settings HOST and PORT. */
@@ -419,6 +422,16 @@ const settings: Config.Config<AppConfig> = Config.all({
     50,
     "must be a whole number of failures, 1 to 999999999",
     (value) => value >= 1
+  ),
+  automaticScans: Config.all({
+    scans: oneOf("HEALTH_SCANS", ["all", "nightly", "imports", "off"], "all"),
+    hour: wholeNumber("HEALTH_SCAN_HOUR", 3, "must be an hour, 0 to 23", (value) => value <= 23)
+  }).pipe(
+    Config.map(({ hour, scans }) => ({
+      nightly: scans === "all" || scans === "nightly",
+      afterImports: scans === "all" || scans === "imports",
+      hour
+    }))
   ),
   trustedProxies: wholeNumber("TRUST_PROXY", 0, "must be a number of proxies, 0 to 10", (value) => value <= 10)
 })

@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { isOpen, type Job, jobKinds } from "../jobs/Job.ts"
+import { authorName, isOpen, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { argument } from "./Flags.ts"
 import { account, answer, hint, json, Refused, seconds } from "./Output.ts"
@@ -25,7 +25,7 @@ const progressOf = ({ done, kind, state, total }: Job) =>
 /** The lines that describe a job: progress, result, refused items and the next command. */
 export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   `${job.title} (${job.id}): ${job.state}, ${progressOf(job)}`,
-  `  begun ${seconds(job.created_at)} by ${job.author.name ?? job.author.kind}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
+  `  begun ${seconds(job.created_at)} by ${authorName(job)}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
   ...(job.waiting_for === null ? [] : [`  waits for ${job.waiting_for}`]),
   ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${number(count)}`),
   ...job.errors.map(({ item, message }) => `  ${item}: ${message}`),

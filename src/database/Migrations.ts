@@ -40,7 +40,8 @@ export const names: ReadonlyArray<string> = [
   "0025_team",
   "0026_events",
   "0027_health_days",
-  "0028_platform_names"
+  "0028_platform_names",
+  "0029_scan_causes"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -27,11 +27,13 @@ import {
   type HealthSection,
   type HealthSnapshot,
   isPerStore,
+  type LastScan,
   type StructureRules
 } from "./Health.ts"
 import { HealthRepo, type IssueRows, type ScanProgress } from "./HealthRepo.ts"
 import { type DayScore, trendOf } from "./HealthTrend.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
+import { makeReadSchedule, type ScanSchedule } from "./ScanSchedule.ts"
 import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
 /** Concurrent scans in this process. Each occupies a connection during its steps. */
@@ -61,7 +63,7 @@ export interface CheckChanges {
 }
 
 /**
- * Reports problems of the caller's catalog. Scans run on request; all other methods read the result of the last scan.
+ * Reports problems of the caller's catalog. `scan` scans; all other methods read the result of the last scan.
  */
 export class DataHealth extends Context.Tag("catalog/DataHealth")<
   DataHealth,
@@ -90,6 +92,10 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     ) => Effect.Effect<number, NotFound, CurrentActor>
     /** The overall score at the end of each day on which a dimension was scanned, oldest first, for 400 days. */
     readonly trend: Effect.Effect<ReadonlyArray<DayScore>, never, CurrentActor>
+    /** The last finished scan. None: nothing was ever scanned. */
+    readonly lastScan: Effect.Effect<Option.Option<LastScan>, never, CurrentActor>
+    /** The scans that the service begins by itself. */
+    readonly schedule: Effect.Effect<ScanSchedule, never, CurrentActor>
     readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
     /**
      * Replaces the rules; the next scan uses them. ValidationFailed: a key is not an attribute of its kind, or is listed
@@ -119,6 +125,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       const drafts = yield* DraftsRepo
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
+      const readSchedule = yield* makeReadSchedule
       const scanSteps = yield* makeScanSteps
       const permits = yield* Effect.makeSemaphore(maxScans)
 
@@ -155,7 +162,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
         scan: Effect.fn("DataHealth.scan")(function* (dimension, storeId) {
           const accountId = yield* mustBeLinked(storeId)
           const scope = isPerStore(dimension) ? (storeId ?? null) : null
-          yield* scanned({ accountId, dimension, storeId: scope })
+          yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
           const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
           // The store was unlinked during the scan.
           if (snapshot === undefined) return yield* new NotFound()
@@ -182,6 +189,8 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           Effect.flatMap(CurrentActor, ({ accountId }) => repo.days(accountId)),
           trendOf
         ),
+        lastScan: Effect.flatMap(CurrentActor, ({ accountId }) => repo.lastScan(accountId)),
+        schedule: Effect.flatMap(CurrentActor, ({ accountId }) => readSchedule(accountId)),
         unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
         forget: repo.tidyAll,
         rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),

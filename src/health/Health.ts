@@ -212,6 +212,17 @@ const snapshotOf = <Dimension extends HealthDimension, A, I>(dimension: Dimensio
     as_of_version: count("The version of the account at the time of the scan.")
   })
 
+/**
+ * Why a scan was run. `import`: after an import or a refresh. `link`, `unlink`: after a store was linked again, or unlinked.
+ * `request`: somebody asked for it.
+ */
+export const ScanCause = Schema.Literal("nightly", "import", "link", "unlink", "request")
+export type ScanCause = typeof ScanCause.Type
+
+/** The last finished scan. `cause` null: a version of the service that did not save causes ran it. */
+export const LastScan = Schema.Struct({ at: Timestamp, cause: Schema.NullOr(ScanCause) })
+export type LastScan = typeof LastScan.Type
+
 /** The result of the last scan of a dimension, or that it was never scanned. */
 export const HealthSnapshot = Schema.Union(
   Schema.Struct({

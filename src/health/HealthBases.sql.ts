@@ -109,6 +109,18 @@ export const makeHealthBases = (sql: SqlClient) => {
       FROM change_note n WHERE n.account_id = ${accountId} AND n.version > ${version}`
   })
 
+  /** Whether there are notes with a change for scans after a version. */
+  const isNoted = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, version: Schema.Number }),
+    Result: Schema.Struct({ noted: Schema.Boolean }),
+    execute: ({ accountId, version }) => sql`
+      SELECT EXISTS (
+        SELECT FROM change_note n
+        WHERE n.account_id = ${accountId} AND n.version > ${version}
+          AND (n.entities <> '{}' OR n.skus <> '{}' OR n.moved <> '[]')
+      ) AS noted`
+  })
+
   const lists = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, base: Schema.Number }),
     Result: BlockedList,
@@ -138,7 +150,7 @@ export const makeHealthBases = (sql: SqlClient) => {
       sql`UPDATE health_base b SET starts = '{}' WHERE b.account_id = ${accountId} AND b.base = ${base}`
     )
 
-  return { newest, begin, save, endOf, changedSince, lists, saveLists, undivide }
+  return { newest, begin, save, endOf, changedSince, isNoted, lists, saveLists, undivide }
 }
 
 interface BegunBase {

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
@@ -9,7 +9,15 @@ import { KeyRules } from "../model/KeyRules.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { isOutdated } from "../platform/Translation.ts"
 import { noTranslations } from "../platform/Translations.memory.ts"
-import { defaultRules, dimensionOf, HealthDimension, type HealthIssue, type HealthRules, isPerStore } from "./Health.ts"
+import {
+  defaultRules,
+  dimensionOf,
+  HealthDimension,
+  type HealthIssue,
+  type HealthRules,
+  isPerStore,
+  type ScanCause
+} from "./Health.ts"
 import type { Finding, ScannedCatalog } from "./HealthFindings.memory.ts"
 import { HealthRepo, type IssueFilter } from "./HealthRepo.ts"
 import { type ScannedSnapshot, scan } from "./HealthScan.memory.ts"
@@ -20,6 +28,9 @@ export interface MemorySnapshot extends ScannedSnapshot {
   readonly run: number
   readonly asOfVersion: number
   readonly scannedAt: Timestamp
+  readonly cause: ScanCause
+  /** What was scanned. Each write replaces the parts that it changes. */
+  readonly seen: ReadonlyArray<unknown>
 }
 
 export interface MemoryHealth {
@@ -35,7 +46,40 @@ declare module "../database/MemoryStore.memory.ts" {
   }
 }
 
+const scannedParts = (account: MemoryAccount): ReadonlyArray<unknown> => [
+  account.definitions,
+  account.entities,
+  account.health.rules,
+  account.mirroredDefinitions,
+  account.mirroredTranslations,
+  account.stores
+]
+
 export const emptyHealth: Pick<MemorySlices, "health"> = { health: { rules: null, snapshots: [], days: [] } }
+
+const find = (account: MemoryAccount, dimension: HealthDimension, storeId: StoreId | null) =>
+  account.health.snapshots.find((snapshot) => snapshot.dimension === dimension && snapshot.storeId === storeId)
+
+const makeReads = (
+  accountOf: (accountId: AccountId) => Effect.Effect<MemoryAccount>
+): Pick<Context.Tag.Service<HealthRepo>, "days" | "isCurrent" | "lastScan"> => ({
+  days: (accountId) =>
+    Effect.map(accountOf(accountId), ({ health }) =>
+      [...health.days].sort((one, other) =>
+        `${one.day} ${one.dimension}` < `${other.day} ${other.dimension}` ? -1 : 1
+      )
+    ),
+  isCurrent: (accountId, dimension) =>
+    Effect.map(accountOf(accountId), (account) => {
+      const seen = find(account, dimension, null)?.seen
+      return seen !== undefined && scannedParts(account).every((part, index) => part === seen[index])
+    }),
+  lastScan: (accountId) =>
+    Effect.map(accountOf(accountId), ({ health }) => {
+      const [last] = [...health.snapshots].sort((one, other) => (one.scannedAt < other.scannedAt ? 1 : -1))
+      return Option.map(Option.fromNullable(last), ({ cause, scannedAt }) => ({ at: scannedAt, cause }))
+    })
+})
 
 /** In-memory repository. It passes the same contract suite as `layer`. */
 export const layerHealthRepoMemory = Layer.effect(
@@ -49,8 +93,6 @@ export const layerHealthRepoMemory = Layer.effect(
         const account = state.get(accountId)
         return account === undefined ? Effect.dieMessage(`no account ${accountId}`) : Effect.succeed(account)
       })
-    const find = (account: MemoryAccount, dimension: HealthDimension, storeId: StoreId | null) =>
-      account.health.snapshots.find((snapshot) => snapshot.dimension === dimension && snapshot.storeId === storeId)
     const findRows = (accountId: AccountId, { locale, section, storeId }: IssueFilter) =>
       Effect.map(accountOf(accountId), (account) => {
         const dimension = dimensionOf(section)
@@ -74,11 +116,12 @@ export const layerHealthRepoMemory = Layer.effect(
     ): Effect.Effect<void> =>
       updateAccount(store, accountId, (account) => ({ ...account, health: next(account.health) }))
     return {
+      ...makeReads(accountOf),
       ticket,
       tryLock: () => Effect.succeed(true),
       lastRun: (accountId, dimension, storeId) =>
         Effect.map(accountOf(accountId), (account) => find(account, dimension, storeId)?.run ?? 0),
-      scan: (accountId, dimension, storeId) =>
+      scan: (accountId, dimension, storeId, cause = "request") =>
         Effect.gen(function* () {
           const account = yield* accountOf(accountId)
           const run = yield* ticket
@@ -86,7 +129,14 @@ export const layerHealthRepoMemory = Layer.effect(
           const isLinked = storeId === null || account.stores.has(storeId)
           const written = isLinked
             ? scan(dimension, scannedCatalog(account), Option.fromNullable(storeId)).map(
-                (snapshot): MemorySnapshot => ({ ...snapshot, run, scannedAt, asOfVersion: account.version })
+                (snapshot): MemorySnapshot => ({
+                  ...snapshot,
+                  run,
+                  scannedAt,
+                  cause,
+                  asOfVersion: account.version,
+                  seen: scannedParts(account)
+                })
               )
             : []
           yield* change(accountId, (health) => ({
@@ -116,12 +166,6 @@ export const layerHealthRepoMemory = Layer.effect(
                 return snapshot === undefined ? [] : [[dimension, textOf(snapshot)]]
               })
             )
-        ),
-      days: (accountId) =>
-        Effect.map(accountOf(accountId), ({ health }) =>
-          [...health.days].sort((one, other) =>
-            `${one.day} ${one.dimension}` < `${other.day} ${other.dimension}` ? -1 : 1
-          )
         ),
       issues: (accountId, { fields, page, pageSize, ...filter }) =>
         Effect.map(

@@ -3,11 +3,11 @@ import { Context, Effect, Layer, type Option } from "effect"
 import { isDistributed } from "../database/Distribution.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
-import type { HealthDimension, HealthIssue, HealthRules, HealthSection } from "./Health.ts"
+import type { HealthDimension, HealthIssue, HealthRules, HealthSection, LastScan, ScanCause } from "./Health.ts"
 import { makeTidyScans, makeUnfinished } from "./HealthBases.sql.ts"
 import { makeHealthIssues } from "./HealthIssues.sql.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
-import { makeScan, type ScanSizes } from "./HealthScanWrites.ts"
+import { makeIsCurrent, makeScan, type ScanSizes } from "./HealthScanWrites.ts"
 import { makeForgetting, makeHealthDays, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
 import type { HealthDay } from "./HealthTrend.ts"
 
@@ -66,17 +66,25 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       storeId: StoreId | null
     ) => Effect.Effect<number>
     /**
+     * Whether a scan of the account would change nothing: the last one is complete, and since then no entity, rule or store
+     * has changed. The caller locks the dimension.
+     */
+    readonly isCurrent: (accountId: AccountId, dimension: HealthDimension) => Effect.Effect<boolean>
+    /** The last finished scan of any dimension, of the account or of a store. None: nothing was ever scanned. */
+    readonly lastScan: (accountId: AccountId) => Effect.Effect<Option.Option<LastScan>>
+    /**
      * Runs one step of a scan of the account or of one store. The caller opens the transaction, locks the dimension,
      * and repeats the step until it returns the scan's number. A full scan has many steps; any process can continue it.
      * An incremental scan has one step, which applies the changes since the last scan. The last step replaces the
      * snapshots, and the caller then raises the account's version, so rows and numbers show the state at that step. In
      * dimensions with snapshots per store, a scan of the account also writes those of its stores and deletes those of
-     * stores that are not linked.
+     * stores that are not linked. `cause` is saved with the snapshots; default: `request`.
      */
     readonly scan: (
       accountId: AccountId,
       dimension: HealthDimension,
-      storeId: StoreId | null
+      storeId: StoreId | null,
+      cause?: ScanCause
     ) => Effect.Effect<ScanStep>
     /** Full scans that are not finished. It is possible that no process works on them at the moment. */
     readonly unfinished: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ScanProgress>>
@@ -123,6 +131,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),
+        isCurrent: makeIsCurrent(sql),
         scan: makeScan(sql, onCluster, sizes),
         unfinished: makeUnfinished(sql),
         ...makeForgetting(sql)

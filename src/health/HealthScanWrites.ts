@@ -7,7 +7,7 @@ import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
 import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { builtInKeyRules, KeyRules } from "../model/KeyRules.ts"
 import { addBlocks, type DividedRows, fullestBlock, noBlocks } from "./BlockedLists.ts"
-import { type HealthDimension, type HealthRules, isPerStore, kindsWith } from "./Health.ts"
+import { type HealthDimension, type HealthRules, isPerStore, kindsWith, type ScanCause } from "./Health.ts"
 import { type HealthBase, makeHealthBases, maxChanged, type ScanOf } from "./HealthBases.sql.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
@@ -118,7 +118,7 @@ export const makeScan = (
     })
 
   /** Replaces the snapshots by those of a complete base. */
-  const show = (scan: ScanOf, run: number, base: HealthBase, rules: HealthRules) => {
+  const show = (scan: ScanOf & { readonly cause: ScanCause }, run: number, base: HealthBase, rules: HealthRules) => {
     const storeIds = base.stores.map(({ id }) => id)
     const results = scopesOf(scan.dimension, scan.storeId, storeIds).map((scope) => ({
       storeId: scope,
@@ -161,7 +161,7 @@ export const makeScan = (
       return next
     })
 
-  return (accountId, dimension, storeId) =>
+  return (accountId, dimension, storeId, cause = "request") =>
     Effect.gen(function* () {
       const scan: ScanOf = { accountId, dimension, storeId }
       // A step reads many rows, but must find everything except the changed entities by key. A plan that reads whole
@@ -186,8 +186,24 @@ export const makeScan = (
       )
       const progress = { scanned: next.scanned, entities: next.entities }
       if (next === base || next.reached !== null) return { run: null, ...progress }
-      yield* show(scan, run, next, plan.rules)
+      yield* show({ ...scan, cause }, run, next, plan.rules)
       return { run, ...progress }
+    }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
+}
+
+/** Compares the last base of the account with everything that a scan reads. */
+export const makeIsCurrent = (sql: SqlClient): Context.Tag.Service<HealthRepo>["isCurrent"] => {
+  const { readLinked, readPlan } = makeScanPlans(sql)
+  const { isNoted, newest } = makeHealthBases(sql)
+  return (accountId, dimension) =>
+    Effect.gen(function* () {
+      const scan: ScanOf = { accountId, dimension, storeId: null }
+      const base = Option.getOrUndefined(yield* newest(scan))
+      if (base === undefined || base.reached !== null) return false
+      if (base.fingerprint !== (yield* readPlan(scan)).fingerprint) return false
+      const linked = yield* readLinked(scan)
+      if (!keepsStores(dimension, base.stores, linked) || linked.length > base.stores.length) return false
+      return !(yield* isNoted({ accountId, version: base.version })).noted
     }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
 }
 

@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
-import { HealthDimension, type HealthResult } from "./Health.ts"
+import { HealthDimension, type HealthResult, LastScan, type ScanCause } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { type DayNumbers, HealthDay, keptDays } from "./HealthTrend.ts"
 
@@ -28,7 +28,9 @@ export const makeNextRun = (sql: SqlClient): Repo["ticket"] => {
 }
 
 /** Statements that read the snapshots of the last scans, and that lock a dimension. */
-export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "snapshots" | "ticket" | "tryLock"> => {
+export const makeHealthSnapshots = (
+  sql: SqlClient
+): Pick<Repo, "lastRun" | "lastScan" | "snapshots" | "ticket" | "tryLock"> => {
   const tryLock = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, dimension: HealthDimension }),
     Result: Schema.Struct({ locked: Schema.Boolean }),
@@ -46,6 +48,15 @@ export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "sna
       SELECT run FROM health_snapshot
       WHERE account_id = ${accountId} AND dimension = ${dimension}
         AND ${storeId === null ? sql`store_id IS NULL` : sql`store_id = ${storeId}`}`
+  })
+
+  const lastScan = SqlSchema.findOne({
+    Request: AccountId,
+    Result: LastScan,
+    execute: (accountId) => sql`
+      SELECT rfc3339(s.scanned_at) AS at, s.cause FROM health_snapshot s
+      WHERE s.account_id = ${accountId}
+      ORDER BY s.scanned_at DESC LIMIT 1`
   })
 
   const readSnapshots = SqlSchema.findAll({
@@ -70,6 +81,7 @@ export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "sna
         orDie(lastRun({ accountId, dimension, storeId })),
         Option.match({ onNone: () => 0, onSome: ({ run }) => run })
       ),
+    lastScan: (accountId) => orDie(lastScan(accountId)),
     snapshots: (accountId, storeId) =>
       Effect.map(
         orDie(readSnapshots({ accountId, storeId })),
@@ -97,6 +109,7 @@ export interface NewSnapshots {
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
   readonly run: number
+  readonly cause: ScanCause
   /** The base that contains the rows. */
   readonly base: number
   readonly asOfVersion: number
@@ -122,7 +135,7 @@ const makeKeepDay = (sql: SqlClient) => (accountId: AccountId, dimension: Health
 /** Replaces the snapshots of a dimension, all of them or those of one store. */
 export const makeReplaceSnapshots = (sql: SqlClient) => {
   const keepDay = makeKeepDay(sql)
-  return ({ accountId, asOfVersion, base, dimension, results, run, storeId }: NewSnapshots) =>
+  return ({ accountId, asOfVersion, base, cause, dimension, results, run, storeId }: NewSnapshots) =>
     Effect.gen(function* () {
       // As text, because its keys keep their order.
       const texts = results.map(({ result, storeId }) => ({ storeId, result: JSON.stringify(result) }))
@@ -131,8 +144,9 @@ export const makeReplaceSnapshots = (sql: SqlClient) => {
         WHERE account_id = ${accountId} AND dimension = ${dimension}
           AND ${storeId === null ? sql`true` : sql`store_id = ${storeId}`}`
       yield* sql`
-        INSERT INTO health_snapshot (account_id, dimension, store_id, run, base, as_of_version, scanned_at, result)
+        INSERT INTO health_snapshot (account_id, dimension, store_id, run, base, as_of_version, cause, scanned_at, result)
         SELECT a.account_id, ${dimension}, r."storeId", ${run}::bigint, ${base}::bigint, ${asOfVersion}::bigint,
+               ${cause},
                -- A subquery runs once: all snapshots of a scan have the same time.
                (SELECT app_now()), r.result::json
         FROM account_state a

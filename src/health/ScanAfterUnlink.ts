@@ -4,13 +4,18 @@ import type { AccountId } from "../model/Ids.ts"
 import { UnlinkHook } from "../stores/UnlinkHook.ts"
 import { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
+import { makeScanAfter } from "./ScanJobs.ts"
 import { makeScanSteps } from "./ScanSteps.ts"
 
-/** Deletes the snapshots that include an unlinked store, and scans those dimensions again. */
+/**
+ * Deletes the snapshots that include an unlinked store, and scans those dimensions again. After a store was linked again, begins a
+ * job that scans all dimensions.
+ */
 export const layerScanAfterUnlink = Layer.effect(
   UnlinkHook,
   Effect.gen(function* () {
     const health = yield* HealthRepo
+    const scanAfter = yield* makeScanAfter
     const scanSteps = yield* makeScanSteps
 
     /**
@@ -21,7 +26,7 @@ export const layerScanAfterUnlink = Layer.effect(
       Effect.forEach(
         HealthDimension.literals.filter((dimension) => dimensions.includes(dimension)),
         (dimension) =>
-          scanSteps({ accountId, dimension, storeId: null }, 0).pipe(
+          scanSteps({ accountId, dimension, storeId: null, cause: "unlink" }, 0).pipe(
             Effect.catchAllCause((cause) => Effect.logWarning(`The scan of ${dimension} failed`, cause))
           ),
         { discard: true }
@@ -30,7 +35,7 @@ export const layerScanAfterUnlink = Layer.effect(
     return {
       // Writes that ran beside the job noted all stores of an entity, also those that the job had not processed yet. A
       // full scan corrects this.
-      onLinkedAgain: health.forgetBases,
+      onLinkedAgain: (accountId) => Effect.zipRight(health.forgetBases(accountId), scanAfter(accountId, "link")),
       onUnlinked: (accountId, storeId) =>
         Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>
           afterCommit(scanAgain(accountId, dimensions))

@@ -3,7 +3,7 @@ import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
-import type { HealthDimension } from "./Health.ts"
+import type { HealthDimension, ScanCause } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
 import { measureScan } from "./ScanMetrics.ts"
 
@@ -11,6 +11,7 @@ export interface ScanWork {
   readonly accountId: AccountId
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
+  readonly cause: ScanCause
 }
 
 /** Milliseconds between log lines about a long scan. */
@@ -26,12 +27,12 @@ export const makeScanSteps = Effect.gen(function* () {
   const repo = yield* HealthRepo
   const transaction = yield* Transaction
 
-  const step = ({ accountId, dimension, storeId }: ScanWork, newest: number) =>
+  const step = ({ accountId, cause, dimension, storeId }: ScanWork, newest: number) =>
     Effect.gen(function* () {
       const isLocked = yield* repo.tryLock(accountId, dimension)
       const last = yield* repo.lastRun(accountId, dimension, storeId)
       if (!isLocked || last > newest) return { run: last, isFinished: false, scanned: 0, entities: 0 }
-      const done = yield* repo.scan(accountId, dimension, storeId)
+      const done = yield* repo.scan(accountId, dimension, storeId, cause)
       if (done.run !== null) yield* drafts.raise(accountId)
       return { ...done, isFinished: done.run !== null }
     }).pipe(transaction.run)

@@ -5,6 +5,7 @@ import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { actorOf } from "../drafts/History.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { makeScanAfter } from "../health/ScanJobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
@@ -32,6 +33,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
   Effect.gen(function* () {
     const changes = yield* CatalogChanges
     const drafts = yield* DraftsRepo
+    const scanAfter = yield* makeScanAfter
     const faults = yield* FaultInjector
     const importLock = yield* ImportLockRepo
     const mirror = yield* Mirror
@@ -66,6 +68,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
         yield* importLock.keep(accountId, null)
         // The time of the last import is visible, so an import without changes counts as a change too.
         yield* stores.recordImport(accountId, storeId)
+        yield* scanAfter(accountId, "import")
         yield* drafts.raise(accountId, undefined, { ...emptyNote, changes, entities })
         yield* faults.at("unlocked")
       })

@@ -16,7 +16,8 @@ export const JobKindName = Schema.Literal(
   "publish_waiting",
   "publish_selected",
   "account_deletion",
-  "export"
+  "export",
+  "health_scan"
 )
 export type JobKindName = typeof JobKindName.Type
 
@@ -41,8 +42,12 @@ export const jobKinds: Readonly<
     items: "rows",
     whyUncancellable: "the account's keys and users are deleted already. Let the job finish"
   },
-  export: { items: "products", whyUncancellable: null }
+  export: { items: "products", whyUncancellable: null },
+  health_scan: { items: "scans", whyUncancellable: null }
 }
+
+/** Kinds whose jobs the service begins by itself. Lists show such a job only while it runs or needs attention: see `isListed`. */
+export const automaticKinds: ReadonlyArray<JobKindName> = ["health_scan"]
 
 /** An item that a job refused, and why. */
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
@@ -78,6 +83,19 @@ export const Job = Schema.Struct({
   ended_at: Schema.NullOr(Timestamp)
 })
 export type Job = typeof Job.Type
+
+/** States in which lists leave out jobs of `automaticKinds`: they wait for their time, or ended well. */
+export const unlistedStates: ReadonlyArray<JobState> = ["queued", "done"]
+
+/** Whether lists show a job. */
+export const isListed = ({ kind, state }: Job): boolean =>
+  !(automaticKinds.includes(kind) && unlistedStates.includes(state))
+
+/** The author of a job in words for people. */
+export const authorName = ({ author, kind }: Job): string =>
+  automaticKinds.includes(kind)
+    ? "the service"
+    : (author.name ?? (author.kind === "cli" ? "the command line" : author.kind))
 
 const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
 

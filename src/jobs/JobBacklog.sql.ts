@@ -4,10 +4,11 @@ import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
+import { automaticKinds } from "./Job.ts"
 
 /**
  * Why an open job waits. `running`: it does not wait, a process works on it. `paused`: somebody paused it. `later`: for the time
- * of its next attempt, for example because an import locks the account. `worker`: all processes are busy.
+ * of its next attempt, for example because an import locks the account, or for the night. `worker`: all processes are busy.
  */
 const waits = ["running", "paused", "later", "worker"] as const
 
@@ -18,9 +19,10 @@ export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
     Result: BacklogRow,
     execute: () => sql`
       SELECT w.wait AS name, count(*) AS count,
-             extract(epoch FROM app_now() - min(w.due_at))::float8 AS age
+             -- Null: only scans wait. Nobody waits for them, and a night's scans may take hours.
+             extract(epoch FROM app_now() - min(w.due_at) FILTER (WHERE w.kind <> ALL(${automaticKinds}::text[])))::float8 AS age
       FROM (
-        SELECT j.due_at,
+        SELECT j.due_at, j.kind,
                CASE
                  WHEN j.state = 'paused' THEN 'paused'
                  WHEN j.due_at <= app_now() THEN 'worker'

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import type { WorkloadName } from "../database/Deadlines.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import type { JobError, JobKindName, JobStopped } from "./Job.ts"
@@ -40,6 +41,8 @@ export interface JobKind<Input, InputJson, Cursor, CursorJson> {
   readonly cursor: Schema.Schema<Cursor, CursorJson>
   /** Items of the first step, and the maximum. */
   readonly sizes: { readonly first: number; readonly max: number }
+  /** Deadlines of the statements of a step. Default: those of background work. */
+  readonly workload?: WorkloadName
   readonly step: (step: StepInput<Input, Cursor>) => Effect.Effect<StepResult<Cursor>, JobStopped, CurrentActor>
 }
 

@@ -8,7 +8,7 @@ import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { JobKindName, maxJobErrors } from "./Job.ts"
+import { automaticKinds, JobKindName, maxJobErrors } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
@@ -27,12 +27,14 @@ export const makeJobLeases = (
   // The row is checked again when it is taken. null: jobs of all accounts.
   const due = SqlSchema.findAll({
     Request: Schema.NullOr(AccountId),
-    Result: Schema.Struct({ ...Place.fields, dueAt: Timestamp }),
+    Result: Schema.Struct({ ...Place.fields, isAutomatic: Schema.Boolean, dueAt: Timestamp }),
     execute: (accountId) => sql`
-      SELECT j.account_id AS "accountId", j.id, rfc3339(j.due_at) AS "dueAt" FROM job j
+      SELECT j.account_id AS "accountId", j.id, j.kind = ANY(${automaticKinds}::text[]) AS "isAutomatic",
+             rfc3339(j.due_at) AS "dueAt"
+      FROM job j
       WHERE ${accountId === null ? sql.literal("true") : sql`j.account_id = ${accountId}`}
         AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
-      ORDER BY j.due_at, j.id
+      ORDER BY "isAutomatic", j.due_at, j.id
       LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
   })
   const candidates =
@@ -40,7 +42,7 @@ export const makeJobLeases = (
       ? due(null)
       : Effect.map(
           hints.look(due),
-          Arr.sortWith(({ dueAt }) => dueAt, Order.string)
+          Arr.sortWith(({ dueAt, isAutomatic }) => `${isAutomatic} ${dueAt}`, Order.string)
         )
 
   const take = SqlSchema.findOne({

@@ -6,7 +6,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
-import { Job } from "./Job.ts"
+import { automaticKinds, Job, unlistedStates } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
@@ -17,7 +17,7 @@ const encodeActor = Schema.encodeSync(ActorJson)
 export const makeJobRows = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
   const tell = (accountId: AccountId) => hints?.add(accountId) ?? Effect.void
 
   const columns = sql`
@@ -45,8 +45,22 @@ export const makeJobRows = (
     execute: ({ accountId, limit }) => sql`
       SELECT ${columns} FROM job j
       WHERE j.account_id = ${accountId}
+        AND NOT (j.kind = ANY(${automaticKinds}::text[]) AND j.state = ANY(${unlistedStates}::text[]))
       ORDER BY j.created_at DESC, j.id
       LIMIT ${limit}`
+  })
+
+  const nextAccounts = SqlSchema.findAll({
+    Request: Schema.Struct({ subject: Schema.String, after: AccountId, limit: Schema.Int }),
+    Result: Schema.Struct({ accountId: AccountId, isWithout: Schema.Boolean }),
+    execute: ({ after, limit, subject }) => sql`
+      SELECT a.account_id AS "accountId", j.id IS NULL AS "isWithout" FROM account_state a
+      JOIN account c ON c.id = a.account_id AND c.deleting_since IS NULL
+      LEFT JOIN job j
+        ON j.account_id = a.account_id AND j.subject = ${subject} AND j.state IN ('queued', 'running', 'paused')
+      WHERE a.account_id > ${after}
+      ORDER BY a.account_id
+      LIMIT ${limit} ${sql.literal(allAccounts)}`
   })
 
   const forgettable = SqlSchema.findAll({
@@ -70,6 +84,11 @@ export const makeJobRows = (
         Effect.zipLeft(tell(accountId)),
         orDie
       ),
+    accountsWithout: (subject, after, limit) =>
+      Effect.map(orDie(nextAccounts({ subject, after, limit })), (rows) => ({
+        accounts: rows.flatMap(({ accountId, isWithout }) => (isWithout ? [accountId] : [])),
+        last: rows.length < limit ? null : (rows.at(-1)?.accountId ?? null)
+      })),
     find: (accountId, id) => orDie(find({ accountId, id })),
     openOn: (accountId, subject) => orDie(openOn({ accountId, subject })),
     list: (accountId, limit) => orDie(list({ accountId, limit })),

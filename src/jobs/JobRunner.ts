@@ -1,5 +1,5 @@
 import { Cause, Chunk, Clock, Duration, Effect, Either, Option } from "effect"
-import { asBackground } from "../database/Deadlines.ts"
+import { asBackground, Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { Unavailable } from "../model/Errors.ts"
@@ -70,7 +70,11 @@ const makeSteps = Effect.gen(function* () {
           return result
         })
       )
-      .pipe(Effect.tap(() => faults.at("jobStepped")))
+      .pipe(
+        // The connection of a transaction has the deadlines that hold when it begins.
+        Effect.provideService(Workload, kind.workload ?? "background"),
+        Effect.tap(() => faults.at("jobStepped"))
+      )
 
   const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
     repo.release(job, { delaySeconds, waitingFor, isAttempt })

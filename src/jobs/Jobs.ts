@@ -5,7 +5,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
-import { type Job, type JobState, jobKinds } from "./Job.ts"
+import { automaticKinds, type Job, type JobState, jobKinds } from "./Job.ts"
 import { JobsRepo, type NewJob } from "./JobsRepo.ts"
 
 /** Maximum number of jobs in one list. */
@@ -37,7 +37,7 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
       job: Pick<NewJob, "kind" | "title" | "subject" | "input" | "total">
     ) => Effect.Effect<Job, ValidationFailed, CurrentActor>
     readonly get: (id: JobId) => Effect.Effect<Job, NotFound, CurrentActor>
-    /** The newest 100, newest first. */
+    /** The newest 100 that `isListed`, newest first. */
     readonly list: Effect.Effect<ReadonlyArray<Job>, never, CurrentActor>
     /** The open job that works on a subject. */
     readonly openOn: (subject: string) => Effect.Effect<Option.Option<Job>, never, CurrentActor>
@@ -92,7 +92,9 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
           return yield* ValidationFailed.at(
             "id",
             from.some((state) => state === after.state)
-              ? "another open job works on the same store: resume this one when that one has ended"
+              ? automaticKinds.includes(before.kind)
+                ? "the service has begun another job in its place, so it need not be resumed"
+                : "another open job works on the same store: resume this one when that one has ended"
               : `the job is ${after.state}: ${refusal}`
           )
         }),

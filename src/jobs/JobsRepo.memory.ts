@@ -5,7 +5,7 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { isOpen, type Job, maxJobErrors } from "./Job.ts"
+import { automaticKinds, isListed, isOpen, type Job, maxJobErrors } from "./Job.ts"
 import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
 
 export interface MemoryJob {
@@ -57,6 +57,8 @@ const makeAccess = (store: Ref.Ref<MemoryState>) => {
   return { jobsOf, found, put }
 }
 
+const isAutomatic = ({ job }: MemoryJob) => automaticKinds.includes(job.kind)
+
 const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
   const { found, put } = makeAccess(store)
 
@@ -89,7 +91,10 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | 
               dueAt <= millis &&
               (only === null || (only.accountId === account.id && only.id === job.id))
           )
-          .sort((left, right) => left.each.dueAt - right.each.dueAt)
+          .sort(
+            (left, right) =>
+              Number(isAutomatic(left.each)) - Number(isAutomatic(right.each)) || left.each.dueAt - right.each.dueAt
+          )
         const [first] = due
         return first === undefined
           ? Option.none()
@@ -141,7 +146,7 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | 
 
 const makeRows = (
   store: Ref.Ref<MemoryState>
-): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
   const { found, jobsOf, put } = makeAccess(store)
   return {
     insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
@@ -177,6 +182,19 @@ const makeRows = (
         })
         return true
       }),
+    accountsWithout: (subject, after, limit) =>
+      Effect.map(Ref.get(store), (state) => {
+        const next = [...state.values()]
+          .filter(({ deletingSince, id }) => deletingSince === null && id > after)
+          .sort((left, right) => (left.id < right.id ? -1 : 1))
+          .slice(0, limit)
+        const isWithout = ({ jobs }: MemoryAccount) =>
+          ![...jobs.values()].some(({ job, subject: own }) => own === subject && isOpen(job))
+        return {
+          accounts: next.filter(isWithout).map(({ id }) => id),
+          last: next.length < limit ? null : (next.at(-1)?.id ?? null)
+        }
+      }),
     find: (accountId, id) =>
       Effect.map(found(accountId, id), (each) => Option.map(Option.fromNullable(each), ({ job }) => job)),
     openOn: (accountId, subject) =>
@@ -190,6 +208,7 @@ const makeRows = (
       Effect.map(jobsOf(accountId), (all) =>
         all
           .map(({ job }) => job)
+          .filter(isListed)
           .sort((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0))
           .slice(0, limit)
       ),

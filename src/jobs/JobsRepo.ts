@@ -48,7 +48,16 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     readonly find: (accountId: AccountId, id: JobId) => Effect.Effect<Option.Option<Job>>
     /** The open job with this subject. */
     readonly openOn: (accountId: AccountId, subject: string) => Effect.Effect<Option.Option<Job>>
-    /** Newest first. */
+    /**
+     * Looks at the next `limit` accounts after an id, and returns those without an open job with this subject. `last`: the id after
+     * which to go on; null: there are no more. Accounts that are being deleted are left out.
+     */
+    readonly accountsWithout: (
+      subject: string,
+      after: AccountId,
+      limit: number
+    ) => Effect.Effect<{ readonly accounts: ReadonlyArray<AccountId>; readonly last: AccountId | null }>
+    /** Newest first. Only jobs that `isListed`. */
     readonly list: (accountId: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Job>>
     /**
      * Sets the state of a job that is in one of the states `from`, and ends its lease. The state `queued` also removes
@@ -62,8 +71,8 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
       to: "queued" | "paused" | "cancelled"
     ) => Effect.Effect<boolean>
     /**
-     * Claims a due job: the given one, or the one of all accounts that has been due longest. Jobs that another process
-     * is claiming are skipped.
+     * Claims a due job: the given one, or the one of all accounts that has been due longest. Jobs of `automaticKinds` come after
+     * all others, so that nobody waits for them. Jobs that another process is claiming are skipped.
      */
     readonly claim: (
       only: { readonly accountId: AccountId; readonly id: JobId } | null,

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, type Option, Schedule } from "effect"
 import { makeDeletionKinds } from "../access/AccountDeletion.ts"
 import { makeExportKinds } from "../exports/ExportJobs.ts"
+import { makeBeginNightly, makeScanJobKinds } from "../health/ScanJobs.ts"
 import type { Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -10,6 +11,8 @@ import { makeStoreJobKinds } from "../stores/StoreJobs.ts"
 
 /** Interval between looks for due jobs. */
 const pollInterval = "1 second"
+/** Interval between looks for accounts without a nightly scan. */
+const betweenNightly = "1 hour"
 /** Jobs that one process works on at the same time. */
 const maxAtOnce = 2
 
@@ -27,6 +30,8 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
       id: JobId,
       report: (job: Job) => Effect.Effect<void>
     ) => Effect.Effect<Option.Option<Job>, never, CurrentActor>
+    /** Begins the nightly scans of accounts that have none, if the setting wants them. Returns their number. */
+    readonly beginNightly: Effect.Effect<number>
     /** Repeats `runDue` until it is interrupted. */
     readonly work: Effect.Effect<never>
   }
@@ -38,9 +43,11 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
         ...(yield* makeStoreJobKinds),
         ...(yield* makePublishJobKinds),
         ...(yield* makeDeletionKinds),
-        ...(yield* makeExportKinds)
+        ...(yield* makeExportKinds),
+        ...(yield* makeScanJobKinds)
       ])
       return {
+        beginNightly: yield* makeBeginNightly,
         runDue: runner.runDue,
         settle: (id, report) => Effect.flatMap(CurrentActor, ({ accountId }) => runner.settle(accountId, id, report)),
         work: runner.runDue.pipe(
@@ -55,5 +62,13 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
 
 /** Starts the workers of a server in the background. */
 export const layerWorkers: Layer.Layer<never, never, JobWorker> = Layer.scopedDiscard(
-  Effect.flatMap(JobWorker, ({ work }) => Effect.replicateEffect(Effect.forkScoped(work), maxAtOnce))
+  Effect.gen(function* () {
+    const { beginNightly, work } = yield* JobWorker
+    yield* Effect.replicateEffect(Effect.forkScoped(work), maxAtOnce)
+    yield* beginNightly.pipe(
+      Effect.catchAllCause((cause) => Effect.logWarning("Beginning the nightly scans of new accounts failed", cause)),
+      Effect.repeat(Schedule.spaced(betweenNightly)),
+      Effect.forkScoped
+    )
+  })
 )

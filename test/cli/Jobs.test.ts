@@ -48,7 +48,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         assert.match(
           published,
           new RegExp(
-            `^Publish all changes to ${europe} \\([0-9a-f-]{36}\\): done, 3 entities\n {2}begun \\S+Z by cli, ended \\S+Z\n {2}refused: 0\n {2}requested: 3$`
+            `^Publish all changes to ${europe} \\([0-9a-f-]{36}\\): done, 3 entities\n {2}begun \\S+Z by the command line, ended \\S+Z\n {2}refused: 0\n {2}requested: 3$`
           )
         )
         const { jobs } = (yield* json("jobs", "list")) as unknown as { readonly jobs: ReadonlyArray<Json> }

@@ -58,7 +58,8 @@ describe("settings", () => {
         eventBounds: { perAccount: 100, perSession: 8 },
         mail: Option.none(),
         signInFailuresPerAddress: 50,
-        trustedProxies: 0
+        trustedProxies: 0,
+        automaticScans: { nightly: true, afterImports: true, hour: 3 }
       })
     })
   )
@@ -109,6 +110,19 @@ describe("settings", () => {
       assert.strictEqual((yield* read({ DRAIN_DELAY: "7" })).drainDelaySeconds, 7)
     })
   )
+
+  for (const [scans, nightly, afterImports] of [
+    ["all", true, true],
+    ["nightly", true, false],
+    ["imports", false, true],
+    ["off", false, false]
+  ] as const)
+    it.effect(`HEALTH_SCANS=${scans} chooses the scans that the service begins`, () =>
+      Effect.gen(function* () {
+        const { automaticScans } = yield* read({ HEALTH_SCANS: scans, HEALTH_SCAN_HOUR: "23" })
+        assert.deepStrictEqual(automaticScans, { nightly, afterImports, hour: 23 })
+      })
+    )
 
   it.effect("accept several origins, with or without blanks between them", () =>
     Effect.gen(function* () {
@@ -210,6 +224,8 @@ describe("settings", () => {
           "must be hosts such as hooks.internal or 10.0.0.7:8080, separated by commas"
         ] as const
     ),
+    ["HEALTH_SCANS", "weekly", "must be one of all, nightly, imports, off"],
+    ["HEALTH_SCAN_HOUR", "24", "must be an hour, 0 to 23"],
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
     ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"],
     ["MAX_BODY_BYTES", "1000", "must be a whole number of bytes, 5242880 to 999999999"],

@@ -1,7 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { AutomaticScans, nightlySubject } from "../../src/health/AutomaticScans.ts"
 import { HealthDimension, HealthSection } from "../../src/health/Health.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
@@ -49,7 +52,45 @@ const rowsOf = (html: string) =>
 const title = (of: Store, value: string) => (entityId: Parameters<typeof CatalogChange.SetOverrides>[0]["entityId"]) =>
   CatalogChange.SetOverrides({ entityId, storeId: of.id, values: { title: value } })
 
-layer(PagesServer, { excludeTestServices: true })("the pages of data health", (it) => {
+const WithNights = PagesServer.pipe(
+  Layer.provide(Layer.succeed(AutomaticScans, { nightly: true, afterImports: true, hour: 3 }))
+)
+
+layer(WithNights, { excludeTestServices: true })("the pages of data health", (it) => {
+  it.effect("the page says when the last scan ended and why, what the service scans now, and when it scans next", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, open, scan } = yield* aShop
+      const shown = Effect.map(Effect.tap(open("/data-health"), assertPage), (page) => mainOf(page))
+      const next =
+        /Next nightly scan: <time dateTime="[\d-]+T03:\d\d:[\d.]+Z">[^<]+<\/time>, if anything has changed by then\./i
+      assert.match(yield* shown, next)
+      assert.notInclude(yield* shown, "Last scan")
+      yield* scan({ dimension: "all" })
+      assert.match(yield* shown, /Last scan: <time [^>]+>[^<]+<\/time>, by hand\./)
+
+      const [jobs, repo] = [yield* Jobs, yield* JobsRepo]
+      const begin = (cause: string, subject: string | null, total: number | null) =>
+        jobs
+          .begin({ kind: "health_scan", title: `Scan: ${cause}`, subject, input: { cause }, total })
+          .pipe(actingAs(actor), Effect.orDie)
+      const { id } = yield* begin("import", null, 6)
+      const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+      yield* repo.save(claimed, { cursor: {}, done: 2, counts: {}, errors: [] }, 30)
+      assert.include(
+        yield* shown,
+        `The service is scanning now: <a href="/jobs/${id}">Scan: import</a>, 2 of 6 scans are done. A scan that you start shares its work`
+      )
+      yield* repo.save(claimed, { cursor: null, done: 4, counts: {}, errors: [] }, 30)
+      assert.notInclude(yield* shown, "The service is scanning now")
+
+      const nightly = yield* begin("nightly", nightlySubject, null)
+      assert.match(yield* shown, next)
+      yield* jobs.command("pause", nightly.id).pipe(actingAs(actor))
+      assert.include(yield* shown, `The nightly scans are <a href="/jobs/${nightly.id}">paused</a>.`)
+      assert.notMatch(yield* shown, next)
+    })
+  )
+
   it.effect("before the first scan there are no results, and opening the page does not scan", () =>
     Effect.gen(function* () {
       const { actor, open } = yield* aShop

@@ -72,4 +72,25 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       assert.strictEqual((yield* jobs.get(unlink.id).pipe(actingAs(actor))).state, "queued")
     })
   )
+
+  it.effect("list scans that the service began only while they run or need attention", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie } = yield* aMerchant
+      const repo = yield* JobsRepo
+      const { id } = yield* (yield* Jobs)
+        .begin({ kind: "health_scan", title: "Scan", subject: null, input: { cause: "import" }, total: 6 })
+        .pipe(actingAs(actor))
+      const listed = Effect.map(assertPage("/jobs", cookie), textOf)
+      assert.include(yield* listed, "There are no jobs.")
+      const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+      assert.match(yield* listed, /Scan Running 0 of 6 scans .* the service/)
+      yield* repo.fail(claimed, { why: "Why.", next: "Next." })
+      assert.match(yield* listed, /Scan Failed 0 of 6 scans .* the service/)
+      assert.include(textOf(yield* assertPage(`/jobs/${id}`, cookie)), "by the service")
+      yield* (yield* Jobs).command("resume", id).pipe(actingAs(actor))
+      const again = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+      yield* repo.save(again, { cursor: null, done: 6, counts: {}, errors: [] }, 30)
+      assert.include(yield* listed, "There are no jobs.")
+    })
+  )
 })

@@ -45,7 +45,7 @@ import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { EntityKind } from "../../src/model/Attribute.ts"
 import {
-  type AccountId,
+  AccountId,
   ClientId,
   ConnectionId,
   ConsentId,
@@ -707,6 +707,8 @@ const health = (round: number) =>
       }
     assert.isEmpty(yield* repo.unfinished(few.accountId))
     assert.isNotEmpty(yield* repo.days(few.accountId))
+    assert.isTrue(yield* repo.isCurrent(few.accountId, "sync"))
+    assert.isTrue(Option.isSome(yield* repo.lastScan(few.accountId)))
     yield* repo.tidy(few.accountId)
     assert.isAtLeast((yield* repo.forgetStore(few.accountId, few.storeId)).length, 1)
     yield* sql`
@@ -740,6 +742,7 @@ const jobs = Effect.gen(function* () {
   const { id } = yield* begin
   assert.isTrue(yield* repo.move(actor.accountId, id, ["queued"], "paused"))
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
+  yield* repo.accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
   yield* publications.pendingUntil(accountId, firstStore, null)
@@ -945,5 +948,36 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           assert.deepStrictEqual(yield* scans(use), [])
         })
       )
+
+    // The last, because the statistics of the tables stay.
+    it.effect(
+      "accounts without a nightly scan, and scans that are due, are found by indexes, a bounded number at once",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const tables = new Map(["account", "account_state", "job"].map((table) => [table, 2 * maxRowsScanned]))
+          const looked = yield* Effect.gen(function* () {
+            yield* sql`
+            INSERT INTO account (id, name)
+            SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Many'
+            FROM generate_series(1, ${2 * maxRowsScanned}::int) n`
+            yield* sql`
+            INSERT INTO account_state (account_id) SELECT a.id FROM account a WHERE a.name = 'Many' ON CONFLICT DO NOTHING`
+            yield* sql`
+            INSERT INTO job (account_id, id, kind, title, subject, input, actor, author, due_at)
+            SELECT a.id, a.id, 'health_scan', 'Scan', 'nightly-scan', '{}', '{}', '{}', app_now() + interval '1 day' FROM account a
+            WHERE a.name = 'Many' AND right(a.id::text, 1) <> '7'`
+            yield* sql.unsafe("ANALYZE account, account_state, job")
+            const before = recorded.length
+            const found = yield* (yield* JobsRepo).accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
+            assert.isTrue(Option.isNone(yield* (yield* JobsRepo).claim(null, 30)), "none is due")
+            return { ...found, findings: findings(recorded.slice(before), tables) }
+          }).pipe(Effect.flatMap(Effect.fail), sql.withTransaction, Effect.flip)
+          assert("accounts" in looked)
+          assert.lengthOf(looked.accounts, 10)
+          assert.strictEqual(looked.last, "00000000-0000-4000-8000-000000000100")
+          assert.deepStrictEqual(looked.findings, [])
+        })
+    )
   })
 })

@@ -19,6 +19,8 @@ import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
@@ -94,7 +96,9 @@ endWithParent()
 
 const Importing = Imports.layer.pipe(
   Layer.provide(Deadly),
-  Layer.provide(Layer.mergeAll(CatalogChanges.layer, MetafieldDefinitions.layer, Mirror.layer, StoreAccess.layer)),
+  Layer.provide(
+    Layer.mergeAll(CatalogChanges.layer, Jobs.layer, MetafieldDefinitions.layer, Mirror.layer, StoreAccess.layer)
+  ),
   Layer.provide(SecretBox.layer),
   Layer.provide(
     Layer.mergeAll(
@@ -102,6 +106,7 @@ const Importing = Imports.layer.pipe(
       DraftsRepo.layer,
       HistoryRepo.layer,
       ImportLockRepo.layer,
+      JobsRepo.layer,
       Marking,
       MirrorRepo.layer,
       DefinitionsRepo.layer,

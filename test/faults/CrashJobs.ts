@@ -7,6 +7,7 @@ import { Config, Effect, Layer, Option, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
 import * as Database from "../../src/database/Database.ts"
+import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
 import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
@@ -46,6 +47,7 @@ const DatabaseLive = Layer.unwrapEffect(
 
 const Working = Layer.fresh(JobWorker.layer).pipe(
   Layer.provide(Layer.mergeAll(layerScanAfterUnlink, Deadly, isPlanted ? SavesLater : Layer.empty)),
+  Layer.provide(Layer.succeed(AutomaticScans, { nightly: true, afterImports: true, hour: 3 })),
   Layer.provide(Services),
   Layer.provide(RepositoriesOnDatabase),
   Layer.provide(DatabaseLive)

@@ -6,7 +6,7 @@ import { Stores } from "../../src/stores/Stores.ts"
 
 /** `Stores` as in production: data health is scanned again after a store is unlinked. */
 export const layerStores = Stores.layer.pipe(
-  Layer.provideMerge(Jobs.layer),
   Layer.provide(layerScanAfterUnlink),
+  Layer.provideMerge(Jobs.layer),
   Layer.provide(FaultInjector.layer)
 )

@@ -60,6 +60,8 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
               snapshots={snapshots}
               scanned={scannedOf(query)}
               trend={yield* dataHealth.trend}
+              lastScan={yield* dataHealth.lastScan}
+              schedule={yield* dataHealth.schedule}
             />
           )
         })

@@ -1,11 +1,14 @@
+import type { Option } from "effect"
 import {
   type HealthDimension,
   type HealthResult,
   type HealthSection,
   type HealthSnapshot,
-  isPerStore
+  isPerStore,
+  type LastScan
 } from "../../health/Health.ts"
 import { type DayScore, overallScore } from "../../health/HealthTrend.ts"
+import type { ScanSchedule } from "../../health/ScanSchedule.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -17,6 +20,7 @@ import { Allowed } from "../Viewer.tsx"
 import { Key, StoreName } from "../Wording.tsx"
 import { Bar, Chart, grouped, type Line, type Tone, Trend } from "./Chart.tsx"
 import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
+import { ScanTimes } from "./ScanTimes.tsx"
 
 /** The form value that selects all dimensions. */
 export const everyDimension = "all"
@@ -237,7 +241,9 @@ const Overall = ({
 
 /** `storeId`: limit to this store (per-store dimensions only). */
 export const HealthPage = ({
+  lastScan,
   scanned,
+  schedule,
   snapshots,
   storeId,
   stores,
@@ -250,10 +256,13 @@ export const HealthPage = ({
   readonly snapshots: ReadonlyArray<HealthSnapshot>
   readonly scanned: Scanned | undefined
   readonly trend: ReadonlyArray<DayScore>
+  readonly lastScan: Option.Option<LastScan>
+  readonly schedule: ScanSchedule
 }) => (
   <Frame title="Data health" visitor={visitor} current={paths.health}>
     {scanned === everyDimension && <Note>Everything was scanned just now.</Note>}
     <p>Results of the last scan of each dimension.</p>
+    <ScanTimes lastScan={lastScan} schedule={schedule} />
     <div class="above">
       <form method="get" action={paths.health} class="line">
         <StoreChoice stores={stores} chosen={storeId} label="Stores to show" />

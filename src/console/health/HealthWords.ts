@@ -1,4 +1,4 @@
-import type { HealthDimension, HealthSection, IssueReason } from "../../health/Health.ts"
+import type { HealthDimension, HealthSection, IssueReason, ScanCause } from "../../health/Health.ts"
 import { relationships } from "../../model/FieldOrder.ts"
 
 export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: string; readonly meaning: string }>> = {
@@ -17,6 +17,15 @@ export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: s
     meaning: "Whether stores have the same texts in one language and the same prices in one currency."
   },
   translations: { name: "Translations", meaning: "Whether texts are translated and translations are up to date." }
+}
+
+/** Why a scan was run. */
+export const causeWords: Readonly<Record<ScanCause, string>> = {
+  nightly: "the scan of the night",
+  import: "after an import or a refresh",
+  link: "after a store was linked again",
+  unlink: "after a store was unlinked",
+  request: "by hand"
 }
 
 /** The sections of issues: the name of each section, and the problem of its issues. */

@@ -1,4 +1,4 @@
-import { isOpen, type Job, jobKinds } from "../../jobs/Job.ts"
+import { authorName, isOpen, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
@@ -81,7 +81,7 @@ export const JobPage = ({
           ])}
           <dt>Begun</dt>
           <dd>
-            <Time at={job.created_at} /> by <bdi>{job.author.name ?? "the command line"}</bdi>
+            <Time at={job.created_at} /> by <bdi>{authorName(job)}</bdi>
           </dd>
           {job.ended_at !== null && (
             <>

@@ -1,4 +1,4 @@
-import type { Job } from "../../jobs/Job.ts"
+import { authorName, type Job } from "../../jobs/Job.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
@@ -23,7 +23,7 @@ export const JobsPage = ({ jobs, visitor }: { readonly visitor: Visitor; readonl
               <JobStateOf state={job.state} />,
               <Progress job={job} />,
               <Time at={job.created_at} />,
-              <bdi>{job.author.name ?? "the command line"}</bdi>
+              <bdi>{authorName(job)}</bdi>
             ]
           }))}
         />

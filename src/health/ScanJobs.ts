@@ -1,0 +1,159 @@
+import { Clock, Effect, Schema } from "effect"
+import { afterCommit } from "../database/CommitHooks.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { Jobs } from "../jobs/Jobs.ts"
+import { JobsRepo } from "../jobs/JobsRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { AccountId, nilUuid } from "../model/Ids.ts"
+import { AutomaticScans, nextNight, nightlySubject } from "./AutomaticScans.ts"
+import { HealthDimension } from "./Health.ts"
+import { HealthRepo } from "./HealthRepo.ts"
+import { measureScan } from "./ScanMetrics.ts"
+
+/** Why the service begins scans, and the title of the job that runs them. */
+const titles = {
+  nightly: "Scan data health every night",
+  import: "Scan data health after an import",
+  link: "Scan data health after a store was linked again"
+}
+type Cause = keyof typeof titles
+
+const Input = Schema.Struct({ cause: Schema.Literal("nightly", "import", "link") })
+
+/**
+ * `place`: the dimension that is scanned next. `due`: when the scans begin, in milliseconds. `began`: when the scan of the dimension
+ * began; null: it has not.
+ */
+const Cursor = Schema.Struct({ place: Schema.Int, due: Schema.Number, began: Schema.NullOr(Schema.Number) })
+type Cursor = typeof Cursor.Type
+
+/** Number of accounts that one statement looks at. */
+const accountsAtOnce = 1_000
+/** Pause before another look at a dimension that somebody else scans. */
+const lookSeconds = 5
+
+/**
+ * The kind of job that scans all dimensions of an account, once or every night. A dimension in which nothing changed since its last
+ * scan is left out. A nightly job never ends: after its scans it waits for the next night. If the setting no longer wants its
+ * scans, a job ends without them.
+ */
+export const makeScanJobKinds = Effect.gen(function* () {
+  const { afterImports, hour, nightly } = yield* AutomaticScans
+  const drafts = yield* DraftsRepo
+  const health = yield* HealthRepo
+
+  const nextScans = (accountId: AccountId, after: number): StepResult<Cursor> => ({
+    _tag: "Progress",
+    cursor: { place: 0, due: nextNight(accountId, after, hour), began: null },
+    done: 0
+  })
+
+  /** Does one step of the scan of a dimension. */
+  const scan = (accountId: AccountId, dimension: HealthDimension, cause: Cause, earlier: number) =>
+    Effect.gen(function* () {
+      const { run } = yield* health.scan(accountId, dimension, null, cause)
+      if (run === null) return { isFinished: false }
+      yield* drafts.raise(accountId)
+      yield* afterCommit(Effect.asVoid(health.tidy(accountId)))
+      return { isFinished: true }
+    }).pipe((step) => measureScan(dimension, step, earlier))
+
+  return [
+    anyKind({
+      name: "health_scan",
+      input: Input,
+      cursor: Cursor,
+      sizes: { first: 1, max: 1 },
+      workload: "scan",
+      step: ({ accountId, cursor, input: { cause } }) =>
+        Effect.gen(function* (): Effect.fn.Return<StepResult<Cursor>> {
+          const isNightly = cause === "nightly"
+          const now = yield* Clock.currentTimeMillis
+          if (!(isNightly ? nightly : afterImports)) return { _tag: "Progress", cursor: null, done: 0 }
+          if (cursor === null && isNightly) return nextScans(accountId, now)
+          const { began, due, place } = cursor ?? { due: now, place: 0, began: null }
+          if (now < due) {
+            const why = `the next night (${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC)`
+            return { _tag: "Wait", why, seconds: Math.ceil((due - now) / 1_000) }
+          }
+          const dimension = HealthDimension.literals[place]
+          if (dimension === undefined)
+            // The clock of this process can be behind that of the one that began these scans.
+            return isNightly ? nextScans(accountId, Math.max(now, due)) : { _tag: "Progress", cursor: null, done: 0 }
+          if (!(yield* health.tryLock(accountId, dimension)))
+            return { _tag: "Wait", why: `the end of another scan of ${dimension}`, seconds: lookSeconds }
+          const next = { due, place: place + 1, began: null }
+          if (yield* health.isCurrent(accountId, dimension))
+            return { _tag: "Progress", cursor: next, done: 1, counts: { unchanged: 1 } }
+          const { isFinished } = yield* scan(accountId, dimension, cause, began === null ? 0 : now - began)
+          return isFinished
+            ? { _tag: "Progress", cursor: next, done: 1 }
+            : { _tag: "Progress", cursor: { due, place, began: began ?? now }, done: 0 }
+        })
+    })
+  ]
+})
+
+const asService = (accountId: AccountId) => Effect.provideService(CurrentActor, { _tag: "Cli" as const, accountId })
+
+/**
+ * Begins a job that scans all dimensions once, if the setting wants it. Is part of the last transaction of an import, or of the job
+ * that links a store again.
+ */
+export const makeScanAfter = Effect.gen(function* () {
+  const { afterImports } = yield* AutomaticScans
+  const jobs = yield* Jobs
+  return (accountId: AccountId, cause: Exclude<Cause, "nightly">): Effect.Effect<void> =>
+    afterImports
+      ? jobs
+          .begin({
+            kind: "health_scan",
+            title: titles[cause],
+            subject: null,
+            input: { cause },
+            total: HealthDimension.literals.length
+          })
+          .pipe(asService(accountId), Effect.orDie, Effect.asVoid)
+      : Effect.void
+})
+
+/**
+ * Begins the nightly job of each account that has none, if the setting wants it, and returns the number of begun jobs. Of several
+ * processes that do this at once, one begins the job of an account.
+ */
+export const makeBeginNightly = Effect.map(
+  Effect.all([AutomaticScans, Jobs, JobsRepo]),
+  ([{ nightly }, jobs, repo]) => {
+    /** Returns the number of begun jobs: 1 or 0. */
+    const begin = (accountId: AccountId): Effect.Effect<number> =>
+      jobs
+        .begin({
+          kind: "health_scan",
+          title: titles.nightly,
+          subject: nightlySubject,
+          input: { cause: "nightly" },
+          total: null
+        })
+        .pipe(
+          asService(accountId),
+          Effect.as(1),
+          // Another process was first.
+          Effect.catchTag("ValidationFailed", () => Effect.succeed(0))
+        )
+
+    return Effect.gen(function* () {
+      let begun = 0
+      for (let after: AccountId | null = nightly ? AccountId.make(nilUuid) : null; after !== null; ) {
+        const next: Effect.Effect.Success<ReturnType<typeof repo.accountsWithout>> = yield* repo.accountsWithout(
+          nightlySubject,
+          after,
+          accountsAtOnce
+        )
+        for (const accountId of next.accounts) begun += yield* begin(accountId)
+        after = next.last
+      }
+      return begun
+    })
+  }
+)
