@@ -104,8 +104,8 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
 
       const ownerOf = ({ accountId, id }: UserKey) => ({ accountId, userId: id })
 
-      /** The secret in base32. None: it cannot be decrypted, which the log explains. */
-      const opened = (user: UserKey, sealed: Uint8Array) =>
+      /** The secret in base32. None: it cannot be decrypted; the log has the reason. */
+      const decrypt = (user: UserKey, sealed: Uint8Array) =>
         box.open(sealed, ownerOf(user)).pipe(
           Effect.map((secret) => Option.some(Redacted.value(secret))),
           Effect.catchAll((error: SecretUnreadable) =>
@@ -116,7 +116,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
       /** The time step of a code that the user's secret has now. */
       const currentStep = (user: UserKey, sealed: Uint8Array, code: string) =>
         Effect.gen(function* () {
-          const secret = yield* opened(user, sealed)
+          const secret = yield* decrypt(user, sealed)
           const millis = yield* Clock.currentTimeMillis
           return Option.isNone(secret) ? undefined : stepOf(secret.value, plainCode(code), millis)
         })
@@ -158,7 +158,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
           Effect.gen(function* () {
             const stored = yield* repo.find(user)
             if (Option.isNone(stored) || stored.value.isConfirmed) return Option.none()
-            return Option.map(yield* opened(user, stored.value.secret), (secret) => ({
+            return Option.map(yield* decrypt(user, stored.value.secret), (secret) => ({
               secret,
               uri: totpOf(secret, email).toString()
             }))

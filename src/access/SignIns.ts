@@ -8,7 +8,7 @@ import { isOfKind } from "./OpaqueToken.ts"
 import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import type { Identity, SignedIn } from "./User.ts"
-import { type Invited, linkDays } from "./Users.ts"
+import { linkDays, type PasswordLink } from "./Users.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Maximum failed attempts per window, of one e-mail or in one remembered browser. */
@@ -102,14 +102,14 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       password: string
     ) => Effect.Effect<Identity, LinkUsedUp | SignInBusy | ValidationFailed>
     /**
-     * Counts a request for a new password. `makeLink` makes the link; None: no user with a password has this e-mail. It is separate
-     * so that the answer does not take longer for a user. SignInDelayed: three requests for the e-mail in 15 minutes,
-     * or too many from the IP address.
+     * Counts a request for a new password. The effect `makeLink` makes the link; None: no user with a password has this
+     * e-mail. The response does not wait for it, so that it takes equally long for every e-mail. SignInDelayed:
+     * three requests for the e-mail in 15 minutes, or too many from the IP address.
      */
     readonly requestLink: (
       email: string,
       address: string
-    ) => Effect.Effect<{ readonly makeLink: Effect.Effect<Option.Option<Invited>> }, SignInDelayed>
+    ) => Effect.Effect<{ readonly makeLink: Effect.Effect<Option.Option<PasswordLink>> }, SignInDelayed>
     /** Checks the user's own password, which confirms a change. SignInDelayed: five wrong ones in 15 minutes. */
     readonly checkPassword: (
       user: Pick<SignedIn, "userId" | "email">,
@@ -175,7 +175,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             yield* count("new-password", hashOf(email), maxRequests.email)
             const makeLink = Effect.gen(function* () {
               const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
-              // A user without a password has an invitation. Only an administrator replaces its link.
+              // A user without a password was invited. Only an administrator can replace the link of an invitation.
               if (Option.isNone(found) || found.value.disabled || found.value.password === null) return Option.none()
               const token = yield* mintSecret("passwordLink")
               yield* users.setLink(found.value.accountId, found.value.id, hashOf(token), linkDays.password * 86_400)

@@ -18,7 +18,7 @@ const daySeconds = 86_400
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
 /** A one-time link by which a user sets a password. `email` is in lower case. */
-export interface Invited {
+export interface PasswordLink {
   readonly email: string
   readonly token: Redacted.Redacted
 }
@@ -39,12 +39,16 @@ export class Users extends Context.Tag("catalog/Users")<
       accountId: AccountId,
       email: string,
       options?: { readonly role?: Role | undefined; readonly days?: number | undefined }
-    ) => Effect.Effect<Invited, ValidationFailed>
+    ) => Effect.Effect<PasswordLink, ValidationFailed>
     /**
-     * As `invite`, for a new user only. ValidationFailed: also an e-mail of a user of this account. The message for an e-mail of
-     * another account does not tell that it is one.
+     * As `invite`, for a new user only. ValidationFailed: also an e-mail of a user of this account. If the e-mail
+     * belongs to another account, the message does not reveal that.
      */
-    readonly inviteNew: (accountId: AccountId, email: string, role: Role) => Effect.Effect<Invited, ValidationFailed>
+    readonly inviteNew: (
+      accountId: AccountId,
+      email: string,
+      role: Role
+    ) => Effect.Effect<PasswordLink, ValidationFailed>
     /** The base URL with which the service was last started. Links begin with it. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
@@ -75,8 +79,8 @@ export class Users extends Context.Tag("catalog/Users")<
       profile: { readonly language: string; readonly timeZone: string }
     ) => Effect.Effect<void, ValidationFailed>
     /**
-     * Deletes a user who has never signed in. The link is refused from now on. NotFound: no such user. ValidationFailed: the user is
-     * the last administrator.
+     * Deletes a user who has never signed in, and the user's link. NotFound: no such user. ValidationFailed: the user
+     * is the last administrator.
      */
     readonly cancelInvitation: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound | ValidationFailed>
   }
@@ -160,9 +164,9 @@ export class Users extends Context.Tag("catalog/Users")<
         }),
         setProfile: Effect.fn("Users.setProfile")(function* ({ accountId, userId }, { language, timeZone }) {
           if (language !== "" && !languages.some(({ tag }) => tag === language))
-            return yield* ValidationFailed.at("language", "is not one of those offered")
+            return yield* ValidationFailed.at("language", "must be one of the languages in the list")
           if (timeZone !== "" && !timeZones.includes(timeZone))
-            return yield* ValidationFailed.at("time zone", "is not one of those offered")
+            return yield* ValidationFailed.at("time zone", "must be one of the time zones in the list")
           yield* users.setProfile(accountId, userId, {
             language: language === "" ? null : language,
             timeZone: timeZone === "" ? null : timeZone
@@ -178,9 +182,9 @@ export class Users extends Context.Tag("catalog/Users")<
 }
 
 /**
- * Runs a change by which a user stops to be an administrator. It first locks the rows of all administrators, so that two of them
- * who remove each other at the same time are processed one after the other. ValidationFailed: no other administrator would remain
- * who can sign in (or, if the user cannot sign in yet, no other at all).
+ * Runs a change after which a user is no administrator. First locks the rows of all administrators, so that two
+ * administrators who remove each other at the same time are processed one after the other. ValidationFailed: no other
+ * administrator who can sign in would remain. If the user cannot sign in yet, any other administrator is enough.
  */
 const makeKeepingAnAdministrator =
   (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>

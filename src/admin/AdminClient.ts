@@ -80,7 +80,9 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
       })
     )
 
-  /** Builds `inProcess`, which loads its code. DatabaseInUse, before that: another process holds `dataDirectory`. */
+  /**
+   * Builds `inProcess`, which loads its code. First fails with DatabaseInUse if another process holds `dataDirectory`.
+   */
   static readonly unlessHeld = <E>(dataDirectory: string, inProcess: Layer.Layer<AdminClient, E>) =>
     Layer.unwrapEffect(Effect.as(EmbeddedLock.vacant(dataDirectory), inProcess)).pipe(
       Layer.provide(NodeFileSystem.layer)

@@ -115,8 +115,9 @@ export const KeyRpcs = RpcGroup.make(
 )
 
 /**
- * A store that was linked or unlinked. `job`: derives its entities again; null: it has none. `isVerified`: its adapter verifies
- * stores. `options`: what `store link` needs to link it again, for example `--platform shopify --token-file FILE`.
+ * A store that was linked or unlinked. `job` computes the derived fields of its entities again; null: the store has no
+ * entities. `isVerified`: its adapter verifies stores. `options`: the options with which `store link` links it again,
+ * for example `--platform shopify --token-file FILE`.
  */
 const StoreChange = Schema.Struct({
   store: Store,
@@ -191,7 +192,7 @@ export const ImportRpcs = RpcGroup.make(
     success: Schema.Array(ImportConflict),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** Entities that the import removes from its store, starting after the first `after` of them. At most 500. */
+  /** Entities that the import removes from its store. Skips the first `after` of them. At most 500. */
   Rpc.make("listRemovals", {
     payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
     success: Schema.Array(PendingEntity),
@@ -373,8 +374,8 @@ export const PublishRpcs = RpcGroup.make(
     stream: true
   }),
   /**
-   * Begins a job for the store, or for each store that unpublished drafts wait for, and returns them. ValidationFailed: another
-   * job works on the store.
+   * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs.
+   * ValidationFailed: another job works on the store.
    */
   Rpc.make("publishAll", {
     payload: { account, store: onStore },
@@ -411,13 +412,13 @@ export const HealthRpcs = RpcGroup.make(
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Changes the fields to fill. An absent level keeps its fields. */
+  /** Changes the required and the recommended fields. A level that is left out keeps its fields. */
   Rpc.make("changeHealthRules", {
     payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Changes checks. An absent rule keeps its value. */
+  /** Changes checks. A rule that is left out keeps its value. */
   Rpc.make("changeHealthChecks", {
     payload: {
       account,

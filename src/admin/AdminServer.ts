@@ -9,7 +9,7 @@ import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
 /** The services that commands need. */
-export type Commanded = Layer.Layer.Context<typeof AdminHandlers>
+export type CommandServices = Layer.Layer.Context<typeof AdminHandlers>
 
 /** Maximum bytes of a socket path. Node silently truncates a path after 107 bytes (fewer on systems other than Linux). */
 const longestPathBytes = 100
@@ -70,7 +70,7 @@ const Announced = (dataDirectory: string) =>
  * Accepts commands on a Unix socket in `dataDirectory` (mode 0600) and names it in the lock file, which this process must
  * hold. If no socket can be created, the service runs without it and logs a warning.
  */
-export const layer = (dataDirectory: string): Layer.Layer<never, never, Commanded> =>
+export const layer = (dataDirectory: string): Layer.Layer<never, never, CommandServices> =>
   Announced(dataDirectory).pipe(
     Layer.provide(RpcServer.layer(AdminRpcs)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

@@ -5,7 +5,10 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { Refusal } from "./Refusal.ts"
 
-/** The account of a command: the named one, or the only one. Accounts that are being deleted only on request. */
+/**
+ * Chooses the account of a command: the named one or, without a name, the only one. `includesDeleted`: accounts that
+ * are being deleted can be chosen too.
+ */
 const makeChoose = (includesDeleted: boolean) =>
   Effect.map(
     Accounts,
@@ -57,5 +60,5 @@ const makeFor = (includesDeleted: boolean) =>
 /** Runs the work of a command for its account, with the command line as actor. */
 export const makeForAccount = makeFor(false)
 
-/** As `makeForAccount`, for an account that is being deleted too. */
+/** As `makeForAccount`, also for an account that is being deleted. */
 export const makeForAnyAccount = makeFor(true)

@@ -8,10 +8,10 @@ import { ValidationFailed } from "../model/Errors.ts"
 import { ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ConnectionRpcs, type UndoEvent } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
-import { type Report, reported } from "./Reported.ts"
+import { type Report, streamEvents } from "./EventStream.ts"
+import { parseId } from "./FindByName.ts"
 
-const connectionId = idOf(ConnectionId)
+const connectionId = parseId(ConnectionId)
 
 const maxChanges = 25
 /** Maximum entities per part of a dry run. */
@@ -76,7 +76,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
           return { connection, days, changes }
         }).pipe(forAccount(account)),
       undoConnection: ({ account, dryRun, id: typed, since: text }) =>
-        reported((report: Report<UndoEvent>) =>
+        streamEvents((report: Report<UndoEvent>) =>
           Effect.gen(function* () {
             const { id } = yield* connectionWith(typed)
             const until = yield* undo.now

@@ -4,15 +4,15 @@ import { DropId, nilUuid } from "../model/Ids.ts"
 import { Stores } from "../stores/Stores.ts"
 import { DropRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf, makeEntityNamed } from "./Named.ts"
+import { makeFindEntity, parseId } from "./FindByName.ts"
 
-const dropId = idOf(DropId)
+const dropId = parseId(DropId)
 
 export const DropHandlers = DropRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const drops = yield* Drops
-    const entityNamed = yield* makeEntityNamed
+    const findEntity = yield* makeFindEntity
     const stores = yield* Stores
 
     return {
@@ -25,7 +25,7 @@ export const DropHandlers = DropRpcs.toLayer(
           // The text of an unknown entity is passed on, so that `create` reports its path in the drop.
           const named = yield* Effect.forEach(typed, (text) =>
             Effect.map(
-              Effect.catchTag(entityNamed(text), "NotFound", () => Effect.succeed(text)),
+              Effect.catchTag(findEntity(text), "NotFound", () => Effect.succeed(text)),
               (id) => [text, id] as const
             )
           )

@@ -4,7 +4,7 @@ import { Exports } from "../exports/Exports.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { makeChooseAccount, makeForAccount } from "./ChosenAccount.ts"
 import { ExportRpcs } from "./ExportRpcs.ts"
-import { makeStoreNamed } from "./Named.ts"
+import { makeFindStore } from "./FindByName.ts"
 
 export const ExportHandlers = ExportRpcs.toLayer(
   Effect.gen(function* () {
@@ -12,7 +12,7 @@ export const ExportHandlers = ExportRpcs.toLayer(
     const exportJobs = yield* ExportJobs
     const exports = yield* Exports
     const forAccount = yield* makeForAccount
-    const storeNamed = yield* makeStoreNamed
+    const findStore = yield* makeFindStore
 
     const streamFor =
       (account: Option.Option<string>) =>
@@ -26,9 +26,9 @@ export const ExportHandlers = ExportRpcs.toLayer(
     return {
       exportJsonl: ({ account }) => streamFor(account)(exports.jsonl),
       exportCsv: ({ account, forPublish, store }) =>
-        streamFor(account)(Stream.unwrap(Effect.map(storeNamed(store), ({ id }) => exports.csv(id, forPublish)))),
+        streamFor(account)(Stream.unwrap(Effect.map(findStore(store), ({ id }) => exports.csv(id, forPublish)))),
       publishExport: ({ account, exportId, store }) =>
-        forAccount(account)(Effect.flatMap(storeNamed(store), ({ id }) => exportJobs.publish(id, exportId)))
+        forAccount(account)(Effect.flatMap(findStore(store), ({ id }) => exportJobs.publish(id, exportId)))
     }
   })
 )

@@ -6,7 +6,7 @@ import { NotFound } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { HealthRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { makeStoreNamed, unknownStore } from "./Named.ts"
+import { makeFindStore, unknownStore } from "./FindByName.ts"
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
@@ -15,10 +15,10 @@ export const HealthHandlers = HealthRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const health = yield* DataHealth
-    const storeNamed = yield* makeStoreNamed
+    const findStore = yield* makeFindStore
 
     const storeId = (named: Option.Option<string>) =>
-      Effect.map(Effect.transposeMapOption(named, storeNamed), (store) => Option.getOrUndefined(store)?.id)
+      Effect.map(Effect.transposeMapOption(named, findStore), (store) => Option.getOrUndefined(store)?.id)
 
     /** Runs a request for the typed store, if any. NotFound becomes a refusal, because the store was unlinked after the look-up. */
     const aboutStore = <A, E>(

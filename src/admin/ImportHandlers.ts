@@ -5,22 +5,22 @@ import { Imports } from "../imports/Imports.ts"
 import { ImportId } from "../model/Ids.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf, makeDomainNamed } from "./Named.ts"
-import { type Report, reported } from "./Reported.ts"
+import { type Report, streamEvents } from "./EventStream.ts"
+import { makeFindDomain, parseId } from "./FindByName.ts"
 
 /** Makes a progress reporter for an import. Its id is null while it is not known yet. */
 type ReportOf = (id: ImportId | null) => ReportProgress
 
 /** Streams progress events, then the import at its end. */
 const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
-  reported((report: Report<ImportEvent>) =>
+  streamEvents((report: Report<ImportEvent>) =>
     Effect.map(
       work((import_id) => (progress) => report({ _tag: "Progress", ...progress, import_id })),
       (run): ImportEvent => ({ _tag: "Done", run })
     )
   )
 
-const importId = idOf(ImportId)
+const importId = parseId(ImportId)
 
 interface Choices {
   readonly rest: ConflictDecision | null
@@ -32,7 +32,7 @@ const acceptanceOf = ({ remove, rest }: Choices): Acceptance => ({ rest: rest ??
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
-    const domainNamed = yield* makeDomainNamed
+    const findDomain = yield* makeFindDomain
     const imports = yield* Imports
     /** Reports the id before the work, so that a client that is interrupted later knows which import continues. */
     const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
@@ -43,7 +43,7 @@ export const ImportHandlers = ImportRpcs.toLayer(
     return {
       importCsv: ({ accept: isAccepted, account, path, store, ...choices }) =>
         importing((reportOf) =>
-          domainNamed(store).pipe(
+          findDomain(store).pipe(
             Effect.flatMap((domain) => imports.csv(path, domain, reportOf(null))),
             Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
@@ -51,7 +51,7 @@ export const ImportHandlers = ImportRpcs.toLayer(
         ),
       refreshStore: ({ accept: isAccepted, account, store, ...choices }) =>
         importing((reportOf) =>
-          domainNamed(store).pipe(
+          findDomain(store).pipe(
             Effect.flatMap((domain) => imports.refresh(domain.trim().toLowerCase(), reportOf(null))),
             Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)

@@ -6,11 +6,11 @@ import { JobId } from "../model/Ids.ts"
 import { JobWorker } from "../programs/JobWorker.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { makeForAnyAccount } from "./ChosenAccount.ts"
+import { type Report, streamEvents } from "./EventStream.ts"
+import { parseId } from "./FindByName.ts"
 import { JobRpcs } from "./JobRpcs.ts"
-import { idOf } from "./Named.ts"
-import { type Report, reported } from "./Reported.ts"
 
-const jobId = idOf(JobId)
+const jobId = parseId(JobId)
 
 export const JobHandlers = JobRpcs.toLayer(
   Effect.gen(function* () {
@@ -25,7 +25,7 @@ export const JobHandlers = JobRpcs.toLayer(
       commandJob: ({ account, command, id }) =>
         forAccount(account)(Effect.flatMap(jobId(id), (id) => jobs.command(command, id))),
       followJob: ({ account, id }) =>
-        reported((report: Report<Job>) =>
+        streamEvents((report: Report<Job>) =>
           Effect.gen(function* () {
             const before = yield* jobs.get(yield* jobId(id))
             if (!isOpen(before)) return before

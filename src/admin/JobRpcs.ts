@@ -18,8 +18,8 @@ export const JobRpcs = RpcGroup.make(
     error: Schema.Union(Refusal, NotFound, ValidationFailed)
   }),
   /**
-   * Runs the job in this process, next to any workers, until it has ended or is paused. Streams the job about twice a
-   * second.
+   * Runs the job in this process until it has ended or is paused. Other workers may run at the same time. Streams the
+   * job about twice a second.
    */
   Rpc.make("followJob", {
     payload: aboutJob,

@@ -5,7 +5,7 @@ import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { makeDomainNamed, makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { makeFindDomain, makeFindEntity, makeFindStore } from "./FindByName.ts"
 import { PlatformRpcs } from "./PlatformRpcs.ts"
 import { Refusal } from "./Refusal.ts"
 
@@ -15,9 +15,9 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
     const edits = yield* DemoEdits
     const failures = yield* DemoFailures
     const records = yield* StoreRecords
-    const domainNamed = yield* makeDomainNamed
-    const entityNamed = yield* makeEntityNamed
-    const storeNamed = yield* makeStoreNamed
+    const findDomain = yield* makeFindDomain
+    const findEntity = yield* makeFindEntity
+    const findStore = yield* makeFindStore
     const { all } = yield* PlatformRegistry
     return {
       listPlatforms: () =>
@@ -33,8 +33,8 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
         ),
       showPlatform: ({ account, entity, store: named }) =>
         Effect.gen(function* () {
-          const entityId = yield* entityNamed(entity)
-          const store = yield* storeNamed(named)
+          const entityId = yield* findEntity(entity)
+          const store = yield* findStore(named)
           if (store.platform === "none")
             return yield* new Refusal({
               message: `${store.domain} has no platform: its data comes only from imported files, so it cannot be read.`
@@ -42,16 +42,16 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
           return { entityId, store, record: Option.getOrNull(yield* records.find(entityId, store.id)) }
         }).pipe(forAccount(account)),
       editPlatform: ({ account, entity, key, store, value }) =>
-        entityNamed(entity).pipe(
-          Effect.zip(domainNamed(store)),
+        findEntity(entity).pipe(
+          Effect.zip(findDomain(store)),
           Effect.flatMap(([entityId, domain]) =>
             Effect.map(edits.edit(domain, entityId, key, value), ({ old }) => ({ entityId, old, new: value }))
           ),
           forAccount(account)
         ),
       failPlatform: ({ account, store, ...failure }) =>
-        forAccount(account)(Effect.flatMap(domainNamed(store), (domain) => failures.fail(domain, failure))),
-      mendPlatform: ({ account, store }) => forAccount(account)(Effect.flatMap(domainNamed(store), failures.mend))
+        forAccount(account)(Effect.flatMap(findDomain(store), (domain) => failures.fail(domain, failure))),
+      repairPlatform: ({ account, store }) => forAccount(account)(Effect.flatMap(findDomain(store), failures.repair))
     }
   })
 )

@@ -7,7 +7,10 @@ import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { account, Refusal } from "./Refusal.ts"
 
-/** A platform of the process. `options`: what `store link` needs, for example `--platform shopify --token-file FILE`. */
+/**
+ * A platform of the process. `options`: the options of `store link` for it, for example `--platform shopify
+ * --token-file FILE`.
+ */
 const Platform = Schema.Struct({
   name: Schema.String,
   label: Schema.String,
@@ -46,7 +49,7 @@ export const PlatformRpcs = RpcGroup.make(
     },
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  Rpc.make("mendPlatform", {
+  Rpc.make("repairPlatform", {
     payload: { account, store: Schema.String },
     error: Schema.Union(Refusal, ValidationFailed)
   })

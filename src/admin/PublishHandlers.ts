@@ -7,9 +7,9 @@ import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { type Report, streamEvents } from "./EventStream.ts"
+import { makeFindEntity, makeFindStore } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
-import { type Report, reported } from "./Reported.ts"
 
 const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResult => ({
   store_id: store.id,
@@ -27,14 +27,14 @@ export const PublishHandlers = PublishRpcs.toLayer(
     const publishJobs = yield* PublishJobs
     const drafts = yield* Drafts
     const publishing = yield* Publishing
-    const entityNamed = yield* makeEntityNamed
-    const storeNamed = yield* makeStoreNamed
+    const findEntity = yield* makeFindEntity
+    const findStore = yield* makeFindStore
     const stores = yield* Stores
 
     /** The typed store or, without one, all stores that have the entity. */
     const targets = (id: EntityId, named: Option.Option<string>) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* storeNamed(named.value)]
+        if (named._tag === "Some") return [yield* findStore(named.value)]
         yield* drafts.get(id, null)
         const on = yield* Effect.filter(yield* stores.list, (store) => Effect.isSuccess(drafts.get(id, store.id)))
         if (on.length === 0)
@@ -44,10 +44,10 @@ export const PublishHandlers = PublishRpcs.toLayer(
         return on
       })
 
-    /** The named store, or all that publishable drafts wait for. */
+    /** The named store or, without a name, all stores with drafts that can be published. */
     const waitingStores = (named: Option.Option<string>) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* storeNamed(named.value)]
+        if (named._tag === "Some") return [yield* findStore(named.value)]
         const counts = yield* stores.publishCounts
         return (yield* stores.list).filter(
           ({ id, platform }) => platform !== "none" && (counts.get(id)?.pendingPublish ?? 0) > 0
@@ -60,9 +60,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
           Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id)))
         ),
       publish: ({ account, again, entity, store: named }) =>
-        reported((report: Report<PublishEvent>) =>
+        streamEvents((report: Report<PublishEvent>) =>
           Effect.gen(function* () {
-            const id = yield* entityNamed(entity)
+            const id = yield* findEntity(entity)
             const all = yield* targets(id, named)
             const isOnly = all.length === 1
             const asked = yield* Effect.forEach(all, (store) =>

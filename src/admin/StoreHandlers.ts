@@ -4,12 +4,12 @@ import { linkOptions } from "../stores/StoreCredentials.ts"
 import { type BegunChange, Stores } from "../stores/Stores.ts"
 import { StoreRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { makeDomainNamed } from "./Named.ts"
+import { makeFindDomain } from "./FindByName.ts"
 
 export const StoreHandlers = StoreRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
-    const domainNamed = yield* makeDomainNamed
+    const findDomain = yield* makeFindDomain
     const platforms = yield* PlatformRegistry
     const stores = yield* Stores
 
@@ -22,7 +22,7 @@ export const StoreHandlers = StoreRpcs.toLayer(
     return {
       linkStore: ({ account, ...store }) => forAccount(account)(Effect.map(stores.beginLink(store), described)),
       unlinkStore: ({ account, domain }) =>
-        forAccount(account)(Effect.map(Effect.flatMap(domainNamed(domain), stores.beginUnlink), described)),
+        forAccount(account)(Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), described)),
       listStores: ({ account }) => forAccount(account)(stores.list)
     }
   })

@@ -3,10 +3,10 @@ import { WebhookId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Webhooks } from "../webhooks/Webhooks.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
+import { parseId } from "./FindByName.ts"
 import { WebhookRpcs } from "./WebhookRpcs.ts"
 
-const webhookId = idOf(WebhookId)
+const webhookId = parseId(WebhookId)
 
 export const WebhookHandlers = WebhookRpcs.toLayer(
   Effect.gen(function* () {

@@ -19,7 +19,7 @@ export const WebhookRpcs = RpcGroup.make(
   }),
   /** Oldest first. */
   Rpc.make("listWebhooks", { payload: { account }, success: Schema.Array(Webhook), error: Refusal }),
-  /** With the first 100 changes that were set aside. */
+  /** A webhook and the first 100 of its changes that wait or are parked. */
   Rpc.make("showWebhook", {
     payload: aboutWebhook,
     success: Schema.Struct({ webhook: Webhook, setAside: Schema.Array(SetAside) }),

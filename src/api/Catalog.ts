@@ -94,9 +94,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         hints: readOnly,
         description: {
           does: "Products by last change, oldest first: a page of short rows with name, draft_revision, publish state and channels.",
-          rather:
-            "Use it to find products by search, channel, state, waiting drafts or collection; use list_masters_v1 for every kind at once, get_master_v1 for one in full.",
-          ids: "It gives master_id; list_collections_v1 gives collection_id, the instructions name channel_id.",
+          usage:
+            "Use it to find products by search, channel, state, unpublished drafts or collection; use list_masters_v1 for every kind at once, get_master_v1 for one in full.",
+          ids: "Rows have master_id; list_collections_v1 gives collection_id, the server instructions name channel_id.",
           never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1", collection_id: "list_collections_v1" },
@@ -126,9 +126,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         hints: readOnly,
         description: {
           does: "Variants with SKU and product, by last change, oldest first: a page of short rows.",
-          rather:
-            "Use it to find a variant by SKU, barcode or title; use get_master_related_v1 for those of one product, get_master_v1 for its values.",
-          ids: "It gives master_id, and product_id, which is the master_id of the product.",
+          usage:
+            "Use it to find a variant by SKU, barcode or title; use get_master_related_v1 for the variants of one product, get_master_v1 for a variant's values.",
+          ids: "Rows have master_id, and product_id, which is the master_id of the product.",
           never:
             "It never changes anything and never gives prices or other attribute values. Channels are linked stores."
         },
@@ -159,9 +159,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         hints: readOnly,
         description: {
           does: "Collections with their handle, by last change, oldest first: a page of short rows.",
-          rather:
+          usage:
             "Use it to find a collection by name or handle; use list_products_v1 with collection_id for its products, get_master_v1 for its values.",
-          ids: "It gives master_id, which list_products_v1 takes as collection_id.",
+          ids: "Rows have master_id, which list_products_v1 takes as collection_id.",
           never: "It never changes anything and never lists members. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },

@@ -22,7 +22,7 @@ export class ChangesGroup extends HttpApiGroup.make("changes")
       .annotate(OpenApi.Summary, "List changes")
       .annotate(
         OpenApi.Description,
-        "Changes of the account in the order in which they became visible, oldest first: values, store versions, relationships, stores, definitions, translations. Follow `next_cursor`; a page with fewer rows than `limit` is the last for now, and asking again with its cursor gives 304 or an empty page until something changes. Nothing is left out, whatever is written meanwhile. Read changed entities with `ids`. Changes are kept for 30 days."
+        "Changes of the account in the order in which they became visible, oldest first: values, store versions, relationships, stores, definitions, translations. Follow `next_cursor`; a page with fewer rows than `limit` is the last for now. A request with its cursor returns 304 or an empty page until something changes. The feed includes every change, even those committed during the paging. Read changed entities with `ids`. Changes are kept for 30 days."
       )
   )
   .addError(ForbiddenWire)

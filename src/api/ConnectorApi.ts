@@ -127,9 +127,9 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Masters of every kind (product, variant, collection, media file) in one list, by last change, oldest first: a page of short rows.",
-          rather:
-            "Use it for media files, or several kinds at once, and to follow all changes or waiting drafts; use list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
-          ids: "It gives master_id for every other tool, and channel_ids; the instructions name the channels.",
+          usage:
+            "Use it for media files, or several kinds at once, and to follow all changes or unpublished drafts; use list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
+          ids: "Rows have master_id for every other tool, and channel_ids; the server instructions name the channels.",
           never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
@@ -144,7 +144,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       hints: readOnly,
       description: {
         does: `One ${kinds} in full: canonical attributes, draft_revision, ids of related masters, publish state on each channel.`,
-        rather:
+        usage:
           "Use it for the values that channels inherit; use get_projection_v1 for one channel's draft and live values, get_master_with_projections_v1 for both.",
         ids: masterIds,
         never:
@@ -171,7 +171,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: `Canonical record and projections of one ${kinds} together: what get_master_v1 and list_projections_v1 give.`,
-          rather:
+          usage:
             "Use it to compare channels with each other or with the canonical values; use get_master_v1 for the canonical values alone, list_projections_v1 for the projections alone.",
           ids: masterIds,
           never:
@@ -200,7 +200,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Rows of the variants, media, collections and products related to a master; for a media file, those that use it.",
-          rather: "Use it for names and states of related masters at once; use get_master_v1 for their ids alone.",
+          usage: "Use it for names and states of related masters at once; use get_master_v1 for their ids alone.",
           ids: masterIds,
           never:
             "It never changes anything and never gives attribute values. The lists are paged as one, in this order: pass next_cursor for the rest. channel_ids name linked stores."
@@ -224,7 +224,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Projections of one master: for each of its channels the draft values, `live` where the store has another value, pending_keys and the last publish with its error.",
-          rather:
+          usage:
             "Use it for several channels at once; use get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
           ids: masterIds,
           never:
@@ -244,10 +244,10 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "One master on one channel: draft values (canonical with the channel's overrides on top), `live` where the store has another value, pending_keys, the last publish and why it failed.",
-          rather:
+          usage:
             "Use it for a single channel; use list_projections_v1 for all of them, get_master_v1 for the canonical values.",
           ids: `${masterIds} ${channelIds}`,
-          never: "It never changes anything and never asks the store itself. Channels are linked stores."
+          never: "It never changes anything and never calls the store. Channels are linked stores."
         },
         idsFrom: fromBoth,
         answer: { kind: "record", fields: "attributes" }
@@ -264,7 +264,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: draftWrite,
         description: {
           does: "Writes canonical attributes of one master as a draft (null empties one) and returns the new draft_revision and what is pending on each channel.",
-          rather:
+          usage:
             "Use it for a value that every channel should inherit; use update_projection_attributes_v1 for one channel alone.",
           ids: `${masterIds} get_master_v1 gives draft_revision: only the current one is accepted.`,
           never:
@@ -285,8 +285,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: draftWrite,
         description: {
           does: 'Writes attributes of one master for one channel alone, as a draft (null removes the override, "" is deliberately empty), and returns the new draft_revision.',
-          rather:
-            "Use it for a value that differs on this channel, or with add_to_channel to bring a master to it; use update_master_attributes_v1 for every channel.",
+          usage:
+            "Use it for a value that differs on this channel, or with add_to_channel to add a master to it; use update_master_attributes_v1 for every channel.",
           ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
           never:
             "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. Channels are linked stores."
@@ -305,12 +305,12 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:publish",
         hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
         description: {
-          does: "Requests the publish of drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each outcome is pending, nothing_to_publish, or a refusal with its reason. With dry_run it publishes nothing and returns each change as live -> new.",
-          rather:
-            "Use it to bring drafts to stores; use update_master_attributes_v1 or update_projection_attributes_v1 to write them.",
+          does: "Requests to publish drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each outcome is pending, nothing_to_publish, or a refusal with its reason. With dry_run it publishes nothing and returns each change as live -> new.",
+          usage:
+            "Use it to send drafts to stores; use update_master_attributes_v1 or update_projection_attributes_v1 to write them.",
           ids: "get_master_v1 gives channel_id and draft_revision; every write returns the new draft_revision.",
           never:
-            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except a product's first variants and media: `waiting` lists related masters that must be published separately. Channels are linked stores."
+            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except variants and media with the first publish of their product: `waiting` lists related masters that must be published separately. Channels are linked stores."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
         answer: { kind: "record" },
@@ -328,7 +328,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Translations of one product or collection by locale and channel, then its translatable fields with their sources.",
-          rather:
+          usage:
             "Use it for other languages than a channel's main one; use list_projections_v1 for the values in the main one.",
           ids: "list_products_v1 and list_collections_v1 give master_id.",
           never:
@@ -348,7 +348,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: liveRead,
         description: {
           does: "Whether one product, variant or collection is sold on each sales channel of one store, read from its platform on each call.",
-          rather: "Use it for one master; use list_store_sales_channels_v1 for the places where a store sells at all.",
+          usage: "Use it for one master; use list_store_sales_channels_v1 for all places where a store sells.",
           ids: `${masterIds} ${channelIds}`,
           never:
             "It never publishes anything and never uses stored data: it fails if the platform fails. A channel is a linked store, a sales channel a place where it sells."
@@ -365,7 +365,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       hints: readOnly,
       description: {
         does: "Drops that change one product, variant or collection, ordered by start time; each lists only its changes of this master.",
-        rather: "Use it before editing a master, to see scheduled changes; use list_drops_v1 for the whole account.",
+        usage: "Use it before editing a master, to see scheduled changes; use list_drops_v1 for the whole account.",
         ids: masterIds,
         never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
       },

@@ -104,8 +104,8 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         hints: readOnly,
         description: {
           does: "Data health in numbers: for each of six dimensions (sync, completeness, media, structure, divergence, translations) the last scan's result.",
-          rather:
-            "Use it for an overview; use list_data_health_issues_v1 for the masters behind a number, run_data_health_scan_v1 for fresh numbers.",
+          usage:
+            "Use it for an overview; use list_data_health_issues_v1 for the masters that a number counts, run_data_health_scan_v1 for fresh numbers.",
           ids: "get_master_v1 gives channel_id, which is optional.",
           never:
             "It never scans: a dimension that was never scanned has `scanned: false`. It never changes anything. Channels are linked stores."
@@ -125,7 +125,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Scan a dimension")
       .annotate(
         OpenApi.Description,
-        "Scans one dimension, saves its numbers and issues, and returns the snapshot. It does not change the catalog. Requests that arrive while a scan runs share the next one. An unknown `store_id` is 404."
+        "Scans one dimension, saves its numbers and issues, and returns the snapshot. It does not change the catalog. Requests that arrive while a scan runs share the next scan. An unknown `store_id` is 404."
       )
       .annotate(Tool, {
         name: "run_data_health_scan_v1",
@@ -134,7 +134,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         hints: remedy,
         description: {
           does: "Scans one dimension of data health, saves its numbers and issues, and returns the new snapshot.",
-          rather:
+          usage:
             "Use it after changes, or for a dimension that was never scanned; use get_data_health_v1 to read the last result, which is quicker.",
           ids: "get_master_v1 gives channel_id, which is optional and narrows sync, completeness and translations.",
           never:
@@ -163,8 +163,8 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         hints: readOnly,
         description: {
           does: "Issues of one section of data health, by page: the masters and channels concerned and the names of their fields.",
-          rather:
-            "Use it for the issues behind the numbers of get_data_health_v1; use run_data_health_scan_v1 first if nothing was scanned.",
+          usage:
+            "Use it for the issues that get_data_health_v1 counts; use run_data_health_scan_v1 first if nothing was scanned.",
           ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
           never:
             "It never scans. Only divergence rows have values, cut at 60 characters; get_projection_v1 returns whole values. A row lists at most 40 fields; `field` selects one. Channels are linked stores."
@@ -193,7 +193,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         hints: remedy,
         description: {
           does: "Fills empty fields of up to 500 masters, as drafts, and returns one result per operation. Without channel_id it fills the master, from which all channels inherit.",
-          rather:
+          usage:
             "Use it for gaps that list_data_health_issues_v1 lists; use update_projection_attributes_v1 to overwrite a value.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
           never:
@@ -224,7 +224,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         hints: { ...remedy, destructiveHint: true },
         description: {
           does: "Makes fields of up to 500 masters equal across channels, as drafts: channels that disagree get one channel's value or a given value, texts within one language, prices within one currency.",
-          rather:
+          usage:
             "Use it for the issues of section divergence in list_data_health_issues_v1; use update_master_attributes_v1 to change the value that channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of these channels.",
           never:

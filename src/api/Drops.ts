@@ -41,9 +41,9 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         hints: readOnly,
         description: {
           does: "Drops of the account (field changes that are scheduled, under way or over), ordered by start time, each with its changes.",
-          rather:
+          usage:
             "Use it for scheduled changes, past and future; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
-          ids: "It gives drop_id (as id) and master_id.",
+          ids: "Rows have drop_id (as id) and master_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
@@ -62,7 +62,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         hints: readOnly,
         description: {
           does: "One drop: its times, its status and the outcome of each change. Long lists of changes are paged.",
-          rather: "Use it for all changes of a drop whose id is known; use list_drops_v1 for every drop.",
+          usage: "Use it for all changes of a drop whose id is known; use list_drops_v1 for every drop.",
           ids: "list_drops_v1 gives drop_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },

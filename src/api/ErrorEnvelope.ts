@@ -38,7 +38,7 @@ export const envelopeOf = (error: ApiError, requestId: string) => {
 const fields = <Tag extends ErrorTag>(tag: Tag) => ({
   code: Schema.Literal(errorCodes[tag].code as (typeof errorCodes)[Tag]["code"]),
   message: Schema.String.annotations({ description: "For people; its wording may change." }),
-  request_id: Schema.String.annotations({ description: "Names this request, as X-Request-Id does." })
+  request_id: Schema.String.annotations({ description: "Id of this request, equal to X-Request-Id." })
 })
 
 const onTheWire = <A>(tag: ErrorTag, description: string) =>
@@ -70,7 +70,7 @@ export const NotFoundWire = decoded(
   Schema.typeSchema(NotFound),
   () => new NotFound(),
   "NotFound",
-  "Unknown id: absent, of another account, of another kind, or malformed. All read the same."
+  "Unknown id: absent, of another account, of another kind, or malformed. The error is the same for all."
 )
 
 export const CursorExpiredWire = decoded(

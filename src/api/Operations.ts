@@ -47,10 +47,10 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Markets of all channels with their regions, web presences and attached price catalogs, by handle, as last refreshed.",
-          rather:
-            "Use it to find a market or see which channels have it; use get_market_v1 for one that did not fit here.",
-          ids: "It gives market_id (as id) and channel_id; it takes neither.",
-          never: "It never asks the stores and never changes a market. Channels are linked stores."
+          usage:
+            "Use it to find a market or the channels that have it; use get_market_v1 for a market that does not fit here.",
+          ids: "Rows have market_id (as id) and channel_id.",
+          never: "It never calls the stores and never changes a market. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -68,10 +68,10 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "One market: on each channel its regions, currency and web presences, and the price catalogs attached to it there.",
-          rather: "Use it for one market whose id is known; use list_markets_v1 for all of them.",
+          usage: "Use it for one market whose id is known; use list_markets_v1 for all of them.",
           ids: "list_markets_v1 gives market_id.",
           never:
-            "It never asks the stores and never changes a market. Channels are linked stores. Long values are shortened and named in truncated_keys."
+            "It never calls the stores and never changes a market. Channels are linked stores. Long values are shortened and named in truncated_keys."
         },
         idsFrom: { market_id: "list_markets_v1" },
         answer: { kind: "record" }
@@ -93,10 +93,10 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Metafield definitions: namespace, key, value type and validations, and the channels that define them.",
-          rather:
-            "Use it to learn which attributes named namespace.key can be written and their types; use list_metaobject_definitions_v1 for metaobjects.",
+          usage:
+            "Use it for the metafields (namespace.key) that can be written and their types; use list_metaobject_definitions_v1 for metaobjects.",
           ids: "It needs no ids; owner_type narrows it.",
-          never: "It never gives values: get_master_v1 does. It never asks the stores. Channels are linked stores."
+          never: "It never gives values: get_master_v1 does. It never calls the stores. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -116,9 +116,9 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
-          rather: "Use it to find records other than products; use list_metaobject_entries_v1 for the entries of one.",
-          ids: "It gives definition_id (as id); it takes none.",
-          never: "It never gives entries and never asks the stores. Channels are linked stores."
+          usage: "Use it to find records other than products; use list_metaobject_entries_v1 for the entries of one.",
+          ids: "Rows have definition_id (as id).",
+          never: "It never gives entries and never calls the stores. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -139,11 +139,11 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Entries of one metaobject definition with the values of their fields, by handle, each with its channel.",
-          rather:
+          usage:
             "Use it to read entries; use list_metaobject_definitions_v1 for the fields that a definition declares.",
           ids: "list_metaobject_definitions_v1 gives definition_id.",
           never:
-            "It never changes an entry and never asks the stores. Channels are linked stores. It gives at most the first 10,000 per store."
+            "It never changes an entry and never calls the stores. Channels are linked stores. It gives at most the first 10,000 per store."
         },
         idsFrom: { definition_id: "list_metaobject_definitions_v1" },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }

@@ -17,7 +17,7 @@ export const entityPage = <A, I, B, J>(row: Schema.Schema<A, I>, included: Schem
     remaining_ids: Schema.optionalWith(
       Schema.Array(EntityId).annotations({
         description:
-          "Only after `ids`, if the page would be too long: the entities that are not on it. Ask for these next."
+          "Only with `ids`, if the page would be too long: ids of the entities that it leaves out. Request these next."
       }),
       { exact: true }
     )

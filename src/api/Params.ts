@@ -172,7 +172,10 @@ const splitValues = (text: string): ReadonlyArray<string> => [
 const joinValues = (values: ReadonlyArray<string>) =>
   values.map((value) => value.replaceAll(/[\\,]/g, "\\$&")).join(",")
 
-/** Several values in one parameter, separated by commas. `rule`: for values that do not fit. Tools do not have it. */
+/**
+ * Several values in one parameter, separated by commas. `rule`: the error message for an invalid value. Tools do not
+ * have such parameters.
+ */
 const severalParam = <A extends string, I extends string>(
   value: Schema.Schema<A, I>,
   rule: string,
@@ -212,7 +215,7 @@ const IncludeParam = severalParam(
 const IdsParam = severalParam(
   Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, EntityId)),
   "must be ids (UUIDs), separated by commas",
-  "Only these entities, all on one page whatever `limit` is; unknown ids are left out. Cannot be combined with `cursor`. A page that would be over 4 MiB names the ids of the other entities in `remaining_ids`.",
+  "Only these entities, all on one page whatever `limit` is; unknown ids are left out. Cannot be combined with `cursor`. If the page would exceed 4 MiB, `remaining_ids` has the ids of the entities that it leaves out.",
   uuidFormat
 )
 
@@ -220,7 +223,7 @@ const textParam = (description: string) =>
   severalParam(
     Schema.String.pipe(Schema.filter((text) => !text.includes("\u0000"))),
     "must not contain U+0000",
-    `${description} Exact. Write a comma in a value as \`\\,\` and a backslash as \`\\\\\`.`,
+    `${description} Exact match. Write a comma in a value as \`\\,\` and a backslash as \`\\\\\`.`,
     { type: "string" }
   )
 
@@ -229,9 +232,7 @@ export const mirrorParams = {
   include: IncludeParam,
   ids: IdsParam,
   pending_publish: optional(
-    TrueOrFalse.annotations(described("Another name of `pending`.", { type: "boolean" })).pipe(
-      inConnector({ omit: true })
-    )
+    TrueOrFalse.annotations(described("Alias of `pending`.", { type: "boolean" })).pipe(inConnector({ omit: true }))
   )
 }
 

@@ -4,7 +4,7 @@ import { StoreId } from "../model/Ids.ts"
 import { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, LiveReadFailedWire, NotFoundWire } from "./ErrorEnvelope.ts"
-import { Live } from "./Live.ts"
+import { LiveRead } from "./LiveRead.ts"
 import { bounded } from "./Page.ts"
 import { EntityIdInPath, StoreIdInPath, StoreIdParam, uuidArgument } from "./Params.ts"
 import { inConnector, liveRead, Tool } from "./Tool.ts"
@@ -44,7 +44,7 @@ export class SalesChannelsGroup extends HttpApiGroup.make("salesChannels")
         hints: liveRead,
         description: {
           does: "Sales channels of one store (online store, marketplaces, points of sale), read from its platform on each call.",
-          rather:
+          usage:
             "Use it for the places where a store sells; use get_master_sales_channels_v1 for whether one master is sold there.",
           ids: "get_master_v1 and list_products_v1 give channel_id: a channel is a linked store, a sales channel is a place where it sells.",
           never: "It never publishes or changes anything, and never uses stored data: it fails if the platform fails."
@@ -61,6 +61,6 @@ export class SalesChannelsGroup extends HttpApiGroup.make("salesChannels")
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
-  .annotateEndpoints(Live, true)
+  .annotateEndpoints(LiveRead, true)
   .annotate(OpenApi.Title, "Sales channels")
   .annotate(OpenApi.Description, "Where stores sell, read from their platforms on each request.") {}

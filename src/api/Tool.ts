@@ -86,7 +86,7 @@ export interface ToolDefinition {
     /** What the tool returns or changes. */
     readonly does: string
     /** When to use the tool, and which similar tool to use otherwise. */
-    readonly rather: string
+    readonly usage: string
     /** The tools that return the ids for this tool's arguments. */
     readonly ids: string
     /** What the tool never does. If the description mentions channels, also says that a channel is a store. */

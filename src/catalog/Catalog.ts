@@ -24,7 +24,7 @@ export interface ListQuery {
   readonly pending?: boolean | undefined
   /** All terms, split on white space, must match. Blank text filters nothing. */
   readonly search?: string | undefined
-  /** Another name of `pending`. */
+  /** Alias of `pending`. */
   readonly pending_publish?: boolean | undefined
   /** Only members of this collection. Only for products. An unknown collection has no members. */
   readonly collection_id?: EntityId | undefined

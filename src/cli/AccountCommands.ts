@@ -3,12 +3,12 @@ import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { followToTheEnd } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { answer, byFlag, json, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
-import { withAdmin } from "./Running.ts"
 
 const create = Command.make(
   "create",

@@ -6,11 +6,11 @@ import type { ActivityDay, ConnectionChange } from "../connections/ActivityRecor
 import type { Connection } from "../connections/Connection.ts"
 import type { FieldUndo, LeftReason } from "../connections/UndoRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { actions } from "./HistoryCommand.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const connectionId = argument("CONNECTION_ID", "Id of the connection, from `connection list`.")
 

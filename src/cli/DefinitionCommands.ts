@@ -4,10 +4,10 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type MetafieldDefinition, OwnerType } from "../model/Definition.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, choiceArgument } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const owner = choiceArgument(
   "OWNER",

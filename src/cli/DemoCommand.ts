@@ -1,9 +1,9 @@
 import { Command } from "@effect/cli"
 import { Effect, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { answer, json } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
-import { withAdmin } from "./Running.ts"
 
 export const demoCommand = Command.make("demo", { json }, ({ json }) =>
   Effect.gen(function* () {

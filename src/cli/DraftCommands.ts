@@ -5,10 +5,10 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { DraftState } from "../drafts/DraftWrite.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, integerOption, textOption } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byPlace, hint, json, quoted, Refused } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 export const entity = argument(
   "ENTITY",
@@ -50,7 +50,7 @@ export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
 )
 
 const unset = Options.repeated(
-  textOption("unset", "KEY", "Key to clear; on a store, key whose override to remove. Can be repeated.")
+  textOption("unset", "KEY", "Key to clear or, with --store, key of the override to remove. Can be repeated.")
 )
 
 const from = Options.optional(

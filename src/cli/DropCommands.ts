@@ -4,10 +4,10 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { type Drop, NewDrop } from "../drops/Drop.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
 import { argument, textOption } from "./Flags.ts"
 import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const dropId = argument("DROP_ID", "Id of the drop, from `drop list`.")
 

@@ -2,12 +2,12 @@ import { resolve } from "node:path"
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { receiveExport } from "./ExportFile.ts"
 import { textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { followJob } from "./JobCommands.ts"
 import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const out = Options.optional(
   textOption("out", "FILE", "The file to write. It is created only when the export is complete. Default: stdout.")
@@ -69,7 +69,7 @@ const csv = Command.make(
       const tell = (value: Readonly<Record<string, unknown>>, lines: ReadonlyArray<string>) =>
         Option.isSome(path)
           ? answer(json, { file: path.value, products: done, bytes, notes, ...value }, [...wrote, ...lines])
-          : // stdout has the file.
+          : // The export itself goes to stdout.
             Console.error([...wrote, ...lines].join("\n"))
       if (exportId === null) return yield* tell({ job: null }, ["This export does not count as a publish."])
       const begun = yield* client.publishExport({ account, store, exportId })

@@ -16,9 +16,9 @@ import {
   StructureRules
 } from "../health/Health.ts"
 import { EntityKind } from "../model/Attribute.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { choiceArgument, integerOption, textOption } from "./Flags.ts"
 import { account, answer, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Limit to this store, by domain or id (per-store dimensions only).")

@@ -36,8 +36,8 @@ const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Exclude<HelpDoc.HelpDoc, H
 const paragraphsOf = (doc: HelpDoc.HelpDoc) =>
   partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value).trim()] : []))
 
-/** Texts that the library adds to descriptions. They are removed, because the usage shows the same. */
-const saidAlready =
+/** Texts that the library adds to descriptions. They are removed, because the usage says the same. */
+const repeatedTexts =
   /^(?:A user-defined piece of text\.|An integer\.|A true or false value\.|One of the following: .*|This (?:option|argument) (?:may|must) be repeated .*|This setting is optional\.\s*)/
 
 type Entry = readonly [name: string, about: string]
@@ -49,7 +49,7 @@ const entriesOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> =>
       ([name, about]): Entry => [
         textOf(name).trim(),
         paragraphsOf(about)
-          .map((paragraph) => paragraph.replace(saidAlready, ""))
+          .map((paragraph) => paragraph.replace(repeatedTexts, ""))
           .filter((paragraph) => paragraph !== "")
           .join(" ")
       ]

@@ -2,10 +2,10 @@ import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { HistoryEntry, ValueChange } from "../drafts/History.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { integerOption } from "./Flags.ts"
 import { account, answer, json, quoted, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const actorOf = ({ actor, drop, import_id, undo_of }: HistoryEntry) => {
   const name = actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`

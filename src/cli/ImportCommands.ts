@@ -4,6 +4,7 @@ import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun } from "../imports/Import.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import {
   conflictLines,
@@ -17,7 +18,6 @@ import {
   toImportJson
 } from "./ImportOutput.ts"
 import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const importId = argument("IMPORT_ID", "Id of the import, from `import list`.")
 
@@ -202,7 +202,7 @@ const decide = Command.make(
       })
     ),
     all: Options.boolean("all").pipe(
-      Options.withDescription("Decide every conflict, also those already decided; give no numbers then.")
+      Options.withDescription("Decide every conflict, including those already decided. Omit the numbers.")
     ),
     account,
     json

@@ -3,10 +3,10 @@ import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { authorName, isOpen, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument } from "./Flags.ts"
 import { account, answer, hint, json, Refused, seconds } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
-import { withAdmin } from "./Running.ts"
 
 const jobId = argument("JOB_ID", "Id of the job, from `jobs list`.")
 
@@ -43,7 +43,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { jobs },
       jobs.length === 0
-        ? ["There are no jobs. Unlinking a store, publishing all changes and deleting an account begin one."]
+        ? ["There are no jobs. Unlinking a store, publishing all changes and deleting an account each begin a job."]
         : jobs.map((job) => `${job.id}  ${job.state.padEnd(9)}  ${job.title}  ${progressOf(job)}`)
     )
   }).pipe(withAdmin)
@@ -80,7 +80,7 @@ const commandOf = (command: "pause" | "resume" | "cancel", description: string) 
   ).pipe(Command.withDescription(description))
 
 export const jobsCommand = Command.make("jobs").pipe(
-  Command.withDescription("Work that is done in the background, in steps."),
+  Command.withDescription("Background work that runs in steps."),
   Command.withSubcommands([
     list,
     show,

@@ -4,9 +4,9 @@ import type { ApiKey } from "../access/ApiKey.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../model/Timestamp.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const scopes = Options.withDefault(
   textOption("scopes", "SCOPES", "Scopes to grant, separated by commas: pim:read, pim:write."),

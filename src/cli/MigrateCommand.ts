@@ -1,8 +1,8 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { withAdmin, withDatabase } from "./CommandRuntime.ts"
 import { answer, json, Refused } from "./Output.ts"
-import { settled, withAdmin } from "./Running.ts"
 
 /** Imported only when needed: few commands use the SQL client. */
 const loaded = Effect.promise(() => import("../database/Migrations.ts"))
@@ -25,7 +25,7 @@ const migratedByHolder = Effect.gen(function* () {
 /** Distributes the tables. Refused on the embedded engine, which has no nodes. */
 const distributed = Effect.flatMap(
   Effect.promise(() => import("../database/Distribution.ts")),
-  ({ distribute }) => settled(() => distribute)
+  ({ distribute }) => withDatabase(() => distribute)
 ).pipe(
   Effect.catchTags({
     DatabaseInUse: () => new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." }),
@@ -40,7 +40,7 @@ const distribute = Options.boolean("distribute").pipe(
 export const migrateCommand = Command.make("migrate", { json, distribute }, ({ distribute, json }) =>
   Effect.gen(function* () {
     const { run } = yield* loaded
-    const applied = yield* settled(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
+    const applied = yield* withDatabase(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
     const placed = distribute ? yield* distributed : undefined
     yield* answer(json, placed === undefined ? { applied } : { applied, distributed: placed }, [
       ...(applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)),

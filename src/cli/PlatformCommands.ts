@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { listed } from "../model/Attribute.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { argument, integerOption, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const store = textOption("store", "DOMAIN", "Domain or id of the store.")
 
@@ -71,14 +71,14 @@ const fail = Command.make(
       yield* (yield* AdminClient).failPlatform({ account, store, kind, percent, delayMillis })
       yield* answer(json, { store, kind, percent }, [
         `The platform of ${store} now fails (${kind}, ${percent} %).`,
-        `Next: ${hint(`platform mend --store ${store}`, account)}`
+        `Next: ${hint(`platform repair --store ${store}`, account)}`
       ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Make the platform of a demo store fail."))
 
-const mend = Command.make("mend", { store, account, json }, ({ account, json, store }) =>
+const repair = Command.make("repair", { store, account, json }, ({ account, json, store }) =>
   Effect.gen(function* () {
-    yield* (yield* AdminClient).mendPlatform({ account, store })
+    yield* (yield* AdminClient).repairPlatform({ account, store })
     yield* answer(json, { store }, [`The platform of ${store} works again.`])
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Make the platform of a demo store work again."))
@@ -130,10 +130,10 @@ const list = Command.make("list", { json }, ({ json }) =>
     )
   }).pipe(withAdmin)
 ).pipe(
-  Command.withDescription("List the platforms that stores can be linked on, and the fields that linking asks for.")
+  Command.withDescription("List the platforms on which stores can be linked, and the fields that linking requires.")
 )
 
 export const platformCommand = Command.make("platform").pipe(
   Command.withDescription("The commerce platforms behind stores."),
-  Command.withSubcommands([list, show, fail, mend, edit])
+  Command.withSubcommands([list, show, fail, repair, edit])
 )

@@ -2,13 +2,13 @@ import { Args, Command, Options } from "@effect/cli"
 import { Array as Arr, Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { textOption } from "./Flags.ts"
 import { followJob, linesOfJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, Refused, reasonOf } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
-import { withAdmin } from "./Running.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
@@ -57,7 +57,7 @@ const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
     ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]
     : []
 
-/** Begins a job for each store that changes wait for, and waits until all have ended. */
+/** Begins a job for each store with unpublished changes, and waits until all jobs have ended. */
 const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
   Effect.gen(function* () {
     const begun = yield* (yield* AdminClient).publishAll({ account, store })

@@ -1,8 +1,8 @@
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { answer, byPlace, json, Refused } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const secrets = (count: number) => `${count} ${count === 1 ? "secret" : "secrets"}`
 
@@ -23,7 +23,7 @@ const rotate = Command.make("rotate", { json }, (options) =>
         .map(({ accountId, kind, name }) => `the ${kind} ${name} (account ${accountId})`)
         .join(", ")
       return yield* new Refused({
-        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of ${places}: link the store again with its token, rotate the secret of the webhook, reset the second factor of the user, or repeat this with the key that it was encrypted with as SECRET_KEY_PREVIOUS.`,
+        message: `${done} Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of ${places}: link the store again with its token, rotate the secret of the webhook, reset the second factor of the user, or set SECRET_KEY_PREVIOUS to the key that encrypted it and repeat.`,
         members
       })
     }
@@ -37,7 +37,7 @@ const rotate = Command.make("rotate", { json }, (options) =>
   )
 ).pipe(
   Command.withDescription(
-    "Encrypt the tokens of stores and the secrets of webhooks and of second factors with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that they were encrypted with."
+    "Encrypt the tokens of stores and the secrets of webhooks and of second factors with SECRET_KEY. SECRET_KEY_PREVIOUS is the key that encrypted them before."
   )
 )
 

@@ -21,8 +21,8 @@ import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { layerTelemetry } from "../telemetry/Telemetry.ts"
 import { layerWorker as webhooksWorker } from "../webhooks/WebhookWorker.ts"
+import { withDatabase } from "./CommandRuntime.ts"
 import { Refused, reasonOf } from "./Output.ts"
-import { settled } from "./Running.ts"
 
 /** Creates the demo if the embedded database is empty. With DATABASE_URL, only the command `catalog demo` creates one. */
 const firstStart = (config: AppConfig, accounts: number) =>
@@ -133,7 +133,7 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
-/** Maximum time between a failed watch and the exit of the process, in case finalizers hang. */
+/** Maximum time from the failure of the watch to the exit of the process, in case finalizers hang. */
 const endsAtLatest = Duration.seconds(20)
 
 const watching = (config: AppConfig) =>
@@ -152,7 +152,7 @@ const serve = (config: AppConfig) =>
   Layer.build(
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
-      // Stopped after the server: readiness goes red first.
+      // Stopped after the server, so that readiness fails first.
       Layer.provide(Layer.mergeAll(layerWatch, Sweeper.layer, layerWorkers, dropsWorker, jobWorkers, webhooksWorker))
     )
   ).pipe(
@@ -168,4 +168,4 @@ const serve = (config: AppConfig) =>
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )
 
-export const run = Effect.zipRight(Effect.flatMap(readAppConfig, tryAddress), settled(serve))
+export const run = Effect.zipRight(Effect.flatMap(readAppConfig, tryAddress), withDatabase(serve))

@@ -1,12 +1,12 @@
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
+import { withDatabase } from "./CommandRuntime.ts"
 import { answer, json } from "./Output.ts"
-import { settled } from "./Running.ts"
 
-/** The embedded database has no nodes, so this command need not ask the process that holds it. */
+/** If another process holds the database, it is the embedded one, which has no nodes. */
 const nodes = Effect.flatMap(
   Effect.promise(() => import("../database/ClusterNodesRepo.ts")),
-  ({ readNodes }) => settled(() => readNodes)
+  ({ readNodes }) => withDatabase(() => readNodes)
 ).pipe(Effect.catchTag("DatabaseInUse", () => Effect.succeed([])))
 
 export const statusCommand = Command.make("status", { json }, ({ json }) =>

@@ -4,12 +4,12 @@ import { Command, Options } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { Job } from "../jobs/Job.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { followJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byPlace, hint, json, Refused } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const domain = argument("DOMAIN", "Host name of the store, for example shop.example.com.")
 
@@ -110,7 +110,7 @@ const link = Command.make(
       )
     ),
     field: Options.repeated(
-      textOption("field", "NAME=VALUE", "A field that the platform asks for. Repeat for several.")
+      textOption("field", "NAME=VALUE", "A field that the platform requires. Repeat for several.")
     ),
     secretFile: Options.repeated(
       textOption(

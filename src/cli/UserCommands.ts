@@ -4,10 +4,10 @@ import { userState } from "../access/User.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Role } from "../model/Role.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
-import { withAdmin } from "./Running.ts"
 
 const email = textOption("email", "EMAIL", "E-mail of the user.")
 const role = Options.choice("role", Role.literals)
@@ -18,7 +18,7 @@ const invite = Command.make(
     account,
     email,
     role: role.pipe(
-      Options.withDescription("What the user may do. Default: admin for the first user, view for any other new one."),
+      Options.withDescription("What the user may do. Default: admin for the first user, view for other new users."),
       Options.optional
     ),
     json

@@ -3,9 +3,9 @@ import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { nextSteps, type SetAside, type Webhook } from "../webhooks/Webhook.ts"
+import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
-import { withAdmin } from "./Running.ts"
 
 const webhookId = argument("WEBHOOK_ID", "Id of the webhook, from `webhook list`.")
 
@@ -154,6 +154,6 @@ const remove = Command.make("delete", { id: webhookId, account, json }, ({ accou
 ).pipe(Command.withDescription("Delete a webhook."))
 
 export const webhookCommand = Command.make("webhook").pipe(
-  Command.withDescription("Messages to other programs about every change, signed as Standard Webhooks says."),
+  Command.withDescription("Signed messages to other programs about every change (Standard Webhooks)."),
   Command.withSubcommands([create, list, show, test, replay, rotate, remove])
 )

@@ -28,7 +28,7 @@ import { team } from "./team/Team.tsx"
 import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
 import { webhookList } from "./webhooks/WebhookList.tsx"
 
-/** The files that browsers load, and the switch of colours. */
+/** The files that browsers load, and the form that sets the colours. */
 const common: Surface<Visits> = {
   refuseAddress,
   ...surfaceOf(

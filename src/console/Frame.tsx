@@ -110,17 +110,17 @@ const shortcuts = [
   { keys: ["/"], does: "Search products" },
   { keys: ["Ctrl", "K"], does: "Go to a page or search (⌘ K on a Mac)" },
   { keys: ["?"], does: "Show this help" },
-  { keys: ["Esc"], does: "Close what is open" },
+  { keys: ["Esc"], does: "Close the open menu, dialog or form" },
   { keys: ["Enter"], does: "Edit the value that has the focus (also F2); arrows move between values" },
   { keys: ["Tab"], does: "Save a changed value and edit the next (Alt ↓: its other actions)" }
 ]
 
 const meanings = [
-  { tone: "good", name: "Live", means: "The store has what the catalog has." },
-  { tone: "wait", name: "Changed", means: "There is a draft that the store does not have yet." },
+  { tone: "good", name: "Live", means: "The store has the values of the catalog." },
+  { tone: "wait", name: "Changed", means: "The catalog has changes that are not published to the store yet." },
   { tone: "busy", name: "Publishing", means: "The draft is on its way to the store." },
-  { tone: "bad", name: "Failed", means: "The store did not take the last publish." },
-  { tone: "idle", name: "Not published", means: "The store has never had it." },
+  { tone: "bad", name: "Failed", means: "The last publish to the store failed." },
+  { tone: "idle", name: "Not published", means: "It was never published to the store." },
   { tone: "idle", name: "Not on this store", means: "It was not added to the store." }
 ]
 
@@ -183,7 +183,7 @@ const Top = () => (
   </header>
 )
 
-/** Says that an import locks the account, on every page but the import's own. */
+/** The banner that an import locks the account. The page of that import does not show it. */
 const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) => (
   <div class="banner" role="status">
     <Icon name="lock" />

@@ -2,9 +2,9 @@ import type { ComponentChildren } from "preact"
 import type { WorkKind } from "../events/WorkEvent.ts"
 
 /**
- * A part of a page (of `asWatcher`) that the browser updates when work changes: it fetches the page again and takes this part of
- * it. `id`: stays the same. `on`: the kinds of work that it shows, or `kind:id` for one import, job, drop or published
- * entity. `says`: one short sentence; when it changes, screen readers read it out.
+ * A part of a page (of `asWatcher`) that updates itself: when work changes, the browser fetches the page again and
+ * replaces this part. `id`: must stay the same. `on`: the kinds of work that the part shows, or `kind:id` for one
+ * import, job, drop or published entity. `says`: one short sentence; when it changes, screen readers read it out.
  */
 export const Live = ({
   children,

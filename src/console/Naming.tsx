@@ -59,7 +59,7 @@ export const actorName = ({ kind, name }: HistoryActor): string => {
   }
 }
 
-/** The states of an entity on a store, or of its worst store, in merchants' words. */
+/** Merchants' words for the publish states: of an entity on one store, or the worst state on its stores. */
 export const publishStates = {
   live: { name: "Live", tone: "good" },
   changed: { name: "Changed", tone: "wait" },

@@ -78,7 +78,7 @@ export interface Section {
   readonly name: string
   readonly path: string
   readonly icon: IconName
-  /** The role of those who see it. Default: everybody. */
+  /** The role that a visitor needs to see the section. Default: any role. */
   readonly needs?: Role
 }
 
@@ -116,13 +116,13 @@ export const webhookPath = (id: string): string => `${paths.webhooks}/${id}`
 /** The page of a connection: what it changed, and the form that undoes it. */
 export const connectionPath = (id: string): string => `${paths.connections}/${id}`
 
-/** The page of a connection with changes older than this place. */
+/** The page of a connection with the changes that are older than the given one. */
 export const olderChangesPath = (
   id: string,
   { at, entityId, sequence }: { readonly at: string; readonly sequence: number; readonly entityId: string }
 ): string => `${connectionPath(id)}?${new URLSearchParams({ at, sequence: String(sequence), entityId })}`
 
-/** The page that shows what an undo would change, starting behind the entity `after`. */
+/** The page that shows what an undo would change, starting after the entity `after`. */
 export const undoReviewPath = (
   id: string,
   { since, until }: { readonly since: string; readonly until: string },

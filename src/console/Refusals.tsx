@@ -8,7 +8,10 @@ import { ErrorPage } from "./ErrorPage.tsx"
 import { html } from "./Html.ts"
 import { paths } from "./Paths.ts"
 
-/** A refusal knows no visitor, so the cookies tell whether to show the navigation, and in which colours. */
+/**
+ * The frame of an error page. The visitor is unknown, so the cookies tell whether to show the navigation, and in which
+ * colours.
+ */
 const frameFor = (request: HttpServerRequest.HttpServerRequest) => ({
   withSections: mayBeSignedIn(request),
   theme: themeIn(request)
@@ -36,7 +39,7 @@ const messageOf = (error: ApiError): string => {
     case "PimLocked":
       return "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again."
     case "UnsupportedMediaType":
-      return "This page takes forms only."
+      return "This page accepts only forms."
     case "PayloadTooLarge":
       return "The form is too long and was not saved. Go back, shorten it and send it again."
     case "Unavailable":

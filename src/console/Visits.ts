@@ -45,7 +45,7 @@ export const noteOf = (notes: Readonly<Record<string, string>>, name: string | u
 export const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0
 
-/** Values that a form sends by itself: ids, digests and numbers. */
+/** Values that nobody typed, because the form itself contains them: ids, digests and numbers. */
 const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
 
 /** What the visitor typed into a form, without passwords. */
@@ -96,7 +96,7 @@ export const decoded = <A, I>(
     return value === undefined ? [] : [[name, value] as const]
   })
   return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
-    // Only the first problem of each field: the others concern alternatives of a union that the visitor did not mean.
+    // Only the first problem of each field: the others concern alternatives of a union that the visitor did not use.
     const problems = new Map<string, string>()
     for (const { message, path } of ParseResult.ArrayFormatter.formatErrorSync(error)) {
       const field = path.join(".")

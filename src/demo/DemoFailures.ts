@@ -12,7 +12,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
     /** Sets a failure of the store's shop. ValidationFailed: there is no such store, or it is not on the demo platform. */
     readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
     /** Ends all simulated failures of the store's shop. ValidationFailed: as for `fail`. */
-    readonly mend: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
+    readonly repair: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -31,8 +31,8 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
             return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
           yield* shops.fail(yield* shopOf(domain), failure)
         }),
-        mend: Effect.fn("DemoFailures.mend")(function* (domain) {
-          yield* shops.mend(yield* shopOf(domain))
+        repair: Effect.fn("DemoFailures.repair")(function* (domain) {
+          yield* shops.repair(yield* shopOf(domain))
         })
       }
     })

@@ -3,7 +3,7 @@ import { Context, Option, type Schema } from "effect"
 import type { AnyScope } from "../access/ApiKeyToken.ts"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
 import { BodyLimit } from "../api/BodyLimit.ts"
-import { Live } from "../api/Live.ts"
+import { LiveRead } from "../api/LiveRead.ts"
 import { misfitsIn } from "../api/Misfits.ts"
 import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import type { Issue, NotFound } from "../model/Errors.ts"
@@ -62,7 +62,7 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
           payloads.size === 0
             ? undefined
             : Option.getOrElse(Context.getOption(mergedAnnotations, BodyLimit), () => bodyLimitBytes),
-        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live)),
+        isLive: Option.isSome(Context.getOption(mergedAnnotations, LiveRead)),
         bound: Option.getOrUndefined(Context.getOption(mergedAnnotations, TimeBound)),
         misfits: Option.getOrUndefined(
           Option.map(

@@ -30,7 +30,7 @@ export const jobKinds: Readonly<
 > = {
   store_unlink: {
     items: "entities",
-    whyUncancellable: "the store is unlinked already. Let the job finish, then link the store again to have it back"
+    whyUncancellable: "the store is unlinked already. Let the job finish, then link the store again to restore it"
   },
   store_link: {
     items: "entities",

@@ -7,8 +7,9 @@ import { metrics } from "../telemetry/Metrics.ts"
 import { automaticKinds } from "./Job.ts"
 
 /**
- * Why an open job waits. `running`: it does not wait, a process works on it. `paused`: somebody paused it. `later`: for the time
- * of its next attempt, for example because an import locks the account, or for the night. `worker`: all processes are busy.
+ * Why an open job waits. `running`: it does not wait, because a process works on it. `paused`: somebody paused it. `later`: it
+ * waits for the time of its next attempt, for example because an import locks the account, or for the night. `worker`: it waits
+ * for a free process.
  */
 const waits = ["running", "paused", "later", "worker"] as const
 

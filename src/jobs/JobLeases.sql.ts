@@ -24,7 +24,7 @@ export const makeJobLeases = (
   holder: string,
   hints: WorkHints | undefined
 ): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
-  // The row is checked again when it is taken. null: jobs of all accounts.
+  // Reads without a lock; the claim checks each row again. null: jobs of all accounts.
   const due = SqlSchema.findAll({
     Request: Schema.NullOr(AccountId),
     Result: Schema.Struct({ ...Place.fields, isAutomatic: Schema.Boolean, dueAt: Timestamp }),

@@ -145,7 +145,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
       )
 
     return {
-      /** Runs all due jobs of all accounts, next to any other workers. Returns the number of turns. */
+      /** Runs all due jobs of all accounts. Other workers may run at the same time. Returns the number of turns. */
       runDue: Effect.gen(function* () {
         for (let turns = 0; ; turns++) {
           const job = yield* repo.claim(null, leaseSeconds)
@@ -154,8 +154,8 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         }
       }).pipe(asBackground),
       /**
-       * Runs one job in this process, next to any other workers, until it has ended or is paused. `report` is called
-       * with each state of the job that is read. None: the job deleted its own row.
+       * Runs one job in this process until it has ended or is paused. Other workers may run at the same time. `report`
+       * is called with each state of the job that is read. None: the job deleted its own row.
        */
       settle: (
         accountId: AccountId,

@@ -71,7 +71,7 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
       to: "queued" | "paused" | "cancelled"
     ) => Effect.Effect<boolean>
     /**
-     * Claims a due job: the given one, or the one of all accounts that has been due longest. Jobs of `automaticKinds` come after
+     * Claims the given job if it is due, or the job of any account that has been due longest. Jobs of `automaticKinds` come after
      * all others, so that nobody waits for them. Jobs that another process is claiming are skipped.
      */
     readonly claim: (

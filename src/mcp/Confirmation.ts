@@ -14,7 +14,7 @@ import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import type { Called, Refused } from "./Calls.ts"
 import { type Pages, pagesOf } from "./Pages.ts"
 import { type DryRun, publishText } from "./PublishText.ts"
-import { isObject, shown } from "./Vocabulary.ts"
+import { isObject, toSafeText } from "./Vocabulary.ts"
 
 /** The key of the question in `inputRequests` and `inputResponses`. */
 const question = "publish"
@@ -29,7 +29,7 @@ const refused = (text: string): Refused => ({ _tag: "Refused", text, code: error
 
 /** The page where a person publishes this entity, or the list of entities if the call names several. */
 const publishPage = ({ entities, entity }: Pages, args: unknown) =>
-  isObject(args) && typeof args.master_id === "string" ? entity(shown(args.master_id)) : entities
+  isObject(args) && typeof args.master_id === "string" ? entity(toSafeText(args.master_id)) : entities
 
 /** The merchant requires a confirmation of each publish, but the client cannot ask its user. */
 const cannotAsk = (pages: Pages, args: unknown) =>

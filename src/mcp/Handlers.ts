@@ -18,7 +18,7 @@ import { pagesOf } from "./Pages.ts"
 import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
 import { completeResource, makeResources } from "./Resources.ts"
 import { isPublish } from "./Tools.ts"
-import { shown } from "./Vocabulary.ts"
+import { toSafeText } from "./Vocabulary.ts"
 
 const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 
@@ -66,7 +66,7 @@ export const makeHandlers = Effect.gen(function* () {
     ): Effect.Effect<Called | Asks, ProtocolError, CurrentActor> => {
       const tool = toolsByName.get(params.name)
       if (tool === undefined)
-        return Effect.fail(invalidParams(`Unknown tool: ${shown(params.name)}. tools/list names all.`))
+        return Effect.fail(invalidParams(`Unknown tool: ${toSafeText(params.name)}. tools/list names all.`))
       return isPublish(tool)
         ? withProgress(
             publishConfirmed(args, context, (given) => call(tool, given, requestId)),
@@ -81,7 +81,7 @@ export const makeHandlers = Effect.gen(function* () {
     readResource: ({ params: { uri } }: ReadResourceRequest) => {
       const read = resources.read(uri)
       return read === undefined
-        ? Effect.fail(invalidParams(`Unknown resource: ${shown(uri, 200)}. resources/list names all.`))
+        ? Effect.fail(invalidParams(`Unknown resource: ${toSafeText(uri, 200)}. resources/list names all.`))
         : Effect.map(read, (text) => ({ contents: [{ uri, mimeType: "application/json", text }] }))
     },
     complete: ({ params: { argument, ref } }: CompleteRequest) =>

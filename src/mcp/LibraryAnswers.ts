@@ -1,7 +1,7 @@
 import { Option, Record, Schema } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { rpc } from "./GateAnswers.ts"
-import { isObject, pathOf, shown } from "./Vocabulary.ts"
+import { isObject, pathOf, toSafeText } from "./Vocabulary.ts"
 
 const codeOfStatus = (status: number, rpcCode: number) => {
   const known = Object.values(errorCodes).find((row) => row.status === status)
@@ -13,7 +13,7 @@ const errorTextLimit = 1_000
 
 /** Makes every text in a value safe to repeat in an answer (see `shown`). */
 const shownIn = (part: unknown): unknown => {
-  if (typeof part === "string") return shown(part, errorTextLimit)
+  if (typeof part === "string") return toSafeText(part, errorTextLimit)
   if (Array.isArray(part)) return part.map(shownIn)
   return isObject(part) ? Record.map(part, shownIn) : part
 }

@@ -4,7 +4,7 @@ import { pageOf, pagePaths } from "../http/PagePaths.ts"
 import { holderOf, type ImportRun } from "../imports/Import.ts"
 import { Imports } from "../imports/Imports.ts"
 import { type ConnectionBounds, CurrentBounds, includes } from "../model/ConnectionBounds.ts"
-import { shown } from "./Vocabulary.ts"
+import { toSafeText } from "./Vocabulary.ts"
 
 /** URLs of the pages on which a person does what an agent cannot. */
 export const pagesOf = (baseUrl: string) => ({
@@ -16,7 +16,8 @@ export const pagesOf = (baseUrl: string) => ({
 })
 export type Pages = ReturnType<typeof pagesOf>
 
-const nameOf = ({ kind, name }: HistoryActor) => (kind === "cli" ? "The command line" : shown(name ?? `A ${kind}`, 200))
+const nameOf = ({ kind, name }: HistoryActor) =>
+  kind === "cli" ? "The command line" : toSafeText(name ?? `A ${kind}`, 200)
 
 const lockOf = (
   pages: Pages,

@@ -1,7 +1,7 @@
 import type { GetPromptResult, Prompt } from "@modelcontextprotocol/server"
 import { Either } from "effect"
 import type { Store } from "../model/Store.ts"
-import { inOneLine, quoted, shown } from "./Vocabulary.ts"
+import { inOneLine, quoted, toSafeText } from "./Vocabulary.ts"
 
 /** The values that an argument accepts: a channel's domain, name or id; a number of days; or any text. */
 type ArgumentKind = "channel" | "days" | "text"
@@ -176,7 +176,7 @@ const parseArgument = (
         : Either.left(`must be a whole number from 1 to ${maxDays}`)
     case "text":
       // The step repeats the text in quotes. Without quotes and line breaks, the text cannot end that sentence.
-      return Either.right(shown(inOneLine(text.replaceAll('"', " ")), maxArgumentCharacters))
+      return Either.right(toSafeText(inOneLine(text.replaceAll('"', " ")), maxArgumentCharacters))
   }
 }
 
@@ -189,12 +189,12 @@ export const promptOf = (
   const recipe = recipes.find((each) => each.name === name)
   if (recipe === undefined)
     return Either.left(
-      `Unknown prompt: ${shown(name)}. The prompts are ${recipes.map((each) => each.name).join(", ")}.`
+      `Unknown prompt: ${toSafeText(name)}. The prompts are ${recipes.map((each) => each.name).join(", ")}.`
     )
   const known = recipe.arguments.map((argument) => argument.name)
   const unknown = Object.keys(args).find((argument) => !known.includes(argument))
   if (unknown !== undefined)
-    return Either.left(`Unknown argument of ${name}: ${shown(unknown)}. It takes ${known.join(", ")}.`)
+    return Either.left(`Unknown argument of ${name}: ${toSafeText(unknown)}. It takes ${known.join(", ")}.`)
   const given: Record<string, string | undefined> = { page: connectionsPage }
   for (const { kind, name: argument, required } of recipe.arguments) {
     const text = Object.hasOwn(args, argument) ? (args[argument] ?? "").trim() : ""

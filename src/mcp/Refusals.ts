@@ -3,7 +3,7 @@ import { type Issue, NotOnStore } from "../model/Errors.ts"
 import { noPlatform } from "../publishing/PublishRequests.ts"
 import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
-import { isObject, shown } from "./Vocabulary.ts"
+import { isObject, toSafeText } from "./Vocabulary.ts"
 
 /** Maximum characters of the issues in a refusal. The advice that follows them is never cut. */
 const longestAccount = 3_000
@@ -18,12 +18,12 @@ const maxNamed = 3
 const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
   Object.keys(tool.idsFrom ?? {}).flatMap((name) => {
     const value = isObject(args) ? args[name] : undefined
-    if (typeof value === "string") return [`${name} ${shown(value)}`]
+    if (typeof value === "string") return [`${name} ${toSafeText(value)}`]
     return Array.isArray(value)
       ? [
           `${name} ${value
             .slice(0, maxNamed)
-            .map((id) => shown(String(id)))
+            .map((id) => toSafeText(String(id)))
             .join(", ")}`
         ]
       : []
@@ -65,7 +65,7 @@ const accountOf = (issues: ReadonlyArray<Issue>) => {
   let room = longestAccount
   for (const each of all.slice(0, maxIssues)) {
     if (told.length > 0 && each.length > room) break
-    told.push(shown(each, longestAccount))
+    told.push(toSafeText(each, longestAccount))
     room -= each.length
   }
   const rest = all.length - told.length
@@ -111,11 +111,11 @@ export const refusalOf = (
     case "PimLocked":
       return `Locked: ${lock}. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
     case "LiveReadFailed":
-      return `Failed: ${shown(error.message, longestAccount)} A person can check the store at ${pages.stores}. Call ${name} again later.`
+      return `Failed: ${toSafeText(error.message, longestAccount)} A person can check the store at ${pages.stores}. Call ${name} again later.`
     case "InternalError":
       return `Failed: something went wrong on our side. Call ${name} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
     default:
-      return `Failed: ${shown(error.message, longestAccount)} Call ${name} again later.`
+      return `Failed: ${toSafeText(error.message, longestAccount)} Call ${name} again later.`
   }
 }
 

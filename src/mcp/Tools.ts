@@ -26,8 +26,8 @@ import {
   notKnown,
   ownMessage,
   pathOf,
-  renamed,
   toConnector,
+  toConnectorSchema,
   wire,
   wordsOf
 } from "./Vocabulary.ts"
@@ -203,8 +203,8 @@ const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSche
 }
 
 /** Joins the parts of a description. The read tier is not mentioned, because every connection has it. */
-const describe = ({ description: { does, ids, never, rather }, tier }: ToolDefinition) =>
-  [does, rather, ids, never, tier === "pim:read" ? "" : `Needs the ${shortName(tier)} tier.`]
+const describe = ({ description: { does, ids, never, usage }, tier }: ToolDefinition) =>
+  [does, usage, ids, never, tier === "pim:read" ? "" : `Needs the ${shortName(tier)} tier.`]
     .filter((part) => part !== "")
     .join(" ")
 
@@ -257,7 +257,7 @@ const withAttributes = (given: unknown): unknown => {
 
 /** The schema of a tool's arguments: the members of all parts of the request. */
 const inputSchemaOf = (parts: ReadonlyArray<SchemaAST.AST>, translate: (text: string) => string) => {
-  const members = parts.flatMap((ast) => literalOf(renamed(literalOf(ast))).propertySignatures)
+  const members = parts.flatMap((ast) => literalOf(toConnectorSchema(literalOf(ast))).propertySignatures)
   return {
     ...jsonSchemaOf(new SchemaAST.TypeLiteral(members, []), translate),
     additionalProperties: false as const
@@ -267,7 +267,7 @@ const inputSchemaOf = (parts: ReadonlyArray<SchemaAST.AST>, translate: (text: st
 /** Makes a tool of an endpoint. */
 const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
   const parts = partsOf(endpoint)
-  const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? renamed(success))
+  const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? toConnectorSchema(success))
   const members = membersOfRows(derivedOutput, tool.answer.rows ?? []).filter((name) => name !== "truncated_keys")
   const own = ownArguments(tool, members)
   const asts = [...parts.map(([, ast]) => ast), ...(own === undefined ? [] : [own])]

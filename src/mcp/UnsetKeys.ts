@@ -4,7 +4,7 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
-import { shown } from "./Vocabulary.ts"
+import { toSafeText } from "./Vocabulary.ts"
 
 /** Returns the keys if an entity of this kind can have them. ValidationFailed names similar keys, or the kinds that have the key. */
 export type FindUnset = (
@@ -29,7 +29,7 @@ export const makeFindUnset = Effect.gen(function* () {
       if (unknown.length === 0) return keys
       const named = unknown
         .slice(0, maxNamed)
-        .map((key) => ({ path: "attributes", message: `${shown(key) || '""'} ${rules.whyUnknown(kind, key)}` }))
+        .map((key) => ({ path: "attributes", message: `${toSafeText(key) || '""'} ${rules.whyUnknown(kind, key)}` }))
       const more = unknown.length - named.length
       return yield* new ValidationFailed({
         issues: more === 0 ? named : [...named, { path: "attributes", message: `${more} more are unknown` }]

@@ -59,10 +59,11 @@ const isConcerned = (ast: SchemaAST.AST): boolean => {
 }
 
 /** Translates a schema to the connector's vocabulary, to make a tool's JSON Schema from it. */
-export const renamed = (ast: SchemaAST.AST): SchemaAST.AST => {
+export const toConnectorSchema = (ast: SchemaAST.AST): SchemaAST.AST => {
   if (!isConcerned(ast)) return ast
   // Keeps the filter for its annotations. It never runs.
-  if (ast._tag === "Refinement") return new SchemaAST.Refinement(renamed(ast.from), ast.filter, ast.annotations)
+  if (ast._tag === "Refinement")
+    return new SchemaAST.Refinement(toConnectorSchema(ast.from), ast.filter, ast.annotations)
   const inner = wire(ast)
   switch (inner._tag) {
     case "TypeLiteral":
@@ -73,26 +74,26 @@ export const renamed = (ast: SchemaAST.AST): SchemaAST.AST => {
             ({ annotations, connector, isOptional, type, what }) =>
               new SchemaAST.PropertySignature(
                 connector,
-                what.schema?.ast ?? renamed(type),
+                what.schema?.ast ?? toConnectorSchema(type),
                 isOptional,
                 true,
                 annotations
               )
           ),
         inner.indexSignatures.map(
-          ({ parameter, type }) => new SchemaAST.IndexSignature(parameter, renamed(type), true)
+          ({ parameter, type }) => new SchemaAST.IndexSignature(parameter, toConnectorSchema(type), true)
         ),
         inner.annotations
       )
     case "TupleType":
       return new SchemaAST.TupleType(
-        inner.elements.map(({ isOptional, type }) => new SchemaAST.OptionalType(renamed(type), isOptional)),
-        inner.rest.map(({ type }) => new SchemaAST.Type(renamed(type))),
+        inner.elements.map(({ isOptional, type }) => new SchemaAST.OptionalType(toConnectorSchema(type), isOptional)),
+        inner.rest.map(({ type }) => new SchemaAST.Type(toConnectorSchema(type))),
         true,
         inner.annotations
       )
     case "Union":
-      return SchemaAST.Union.make(inner.types.map(renamed), inner.annotations)
+      return SchemaAST.Union.make(inner.types.map(toConnectorSchema), inner.annotations)
     default:
       return ast
   }
@@ -104,7 +105,7 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The member of a union for a value: the only one of its JSON type, else the first whose schema accepts it. */
-const chosen = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | undefined => {
+const chooseMember = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | undefined => {
   const tag = Array.isArray(value) ? "TupleType" : isObject(value) ? "TypeLiteral" : undefined
   const candidates = union.types.filter((type) => wire(type)._tag === tag)
   return candidates.length <= 1
@@ -117,13 +118,13 @@ type Mapped = (value: unknown) => unknown
 const same: Mapped = (value) => value
 
 /** Cuts a list or a text to the maximum in its annotation. */
-const shortened = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
+const shortenBy = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
   most === undefined && maxCharacters === undefined
     ? map
     : (value) => {
         const mapped = map(value)
         if (Array.isArray(mapped)) return mapped.slice(0, most)
-        return typeof mapped === "string" && maxCharacters !== undefined ? shown(mapped, maxCharacters) : mapped
+        return typeof mapped === "string" && maxCharacters !== undefined ? toSafeText(mapped, maxCharacters) : mapped
       }
 
 /** Makes a function that translates encoded answers to the connector's vocabulary. Called once per schema. */
@@ -134,7 +135,7 @@ export const toConnector = (ast: SchemaAST.AST): Mapped => {
     case "TypeLiteral": {
       const members = membersOf(inner)
         .filter(({ what }) => what.omit !== true)
-        .map(({ connector, rest, type, what }) => ({ connector, rest, map: shortened(toConnector(type), what) }))
+        .map(({ connector, rest, type, what }) => ({ connector, rest, map: shortenBy(toConnector(type), what) }))
       const [record] = inner.indexSignatures.map(({ type }) => toConnector(type))
       const named = new Set(membersOf(inner).map(({ rest }) => rest))
       return (value) => {
@@ -157,7 +158,7 @@ export const toConnector = (ast: SchemaAST.AST): Mapped => {
     case "Union": {
       const maps = new Map(inner.types.map((type) => [type, toConnector(type)]))
       return (value) => {
-        const type = chosen(inner, value)
+        const type = chooseMember(inner, value)
         return type === undefined ? value : (maps.get(type) ?? same)(value)
       }
     }
@@ -173,7 +174,7 @@ export interface Misfit {
 }
 
 /** Arguments with REST's names, and their issues with the connector's names. */
-export interface Taken {
+export interface DecodedArguments {
   readonly value: unknown
   readonly misfits: ReadonlyArray<Misfit>
 }
@@ -186,7 +187,7 @@ export const pathOf = (path: ReadonlyArray<PropertyKey>): string =>
   )
 
 /** Text from outside, made safe to repeat: well-formed, without U+0000, at most `most` characters. */
-export const shown = (text: string, most = 64) => {
+export const toSafeText = (text: string, most = 64) => {
   const short = text.length <= most ? text : `${text.slice(0, most - 1)}…`
   return short.toWellFormed().replaceAll("\u0000", "\ufffd")
 }
@@ -211,7 +212,7 @@ export const notKnown = (
   path: ReadonlyArray<PropertyKey> = []
 ): Misfit => ({
   // An empty name is shown as two quotes.
-  path: [...path, shown(name) || '""'],
+  path: [...path, toSafeText(name) || '""'],
   message: `is unknown; allowed here: ${known.length === 0 ? "nothing" : known.join(", ")}`
 })
 
@@ -233,7 +234,7 @@ const badText = (text: string): string | undefined =>
  * Translates arguments to REST's names along the schema. Unknown members and text that cannot be stored are issues. A member
  * whose annotation has a schema of its own is decoded by that schema.
  */
-export const fromConnector = (ast: SchemaAST.AST, given: unknown): Taken => {
+export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArguments => {
   const misfits: Array<Misfit> = []
   const walk = (ast: SchemaAST.AST, value: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
     const inner = wire(ast)
@@ -285,7 +286,7 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): Taken => {
             )
           : value
       case "Union": {
-        const type = chosen(inner, value)
+        const type = chooseMember(inner, value)
         return type === undefined ? value : walk(type, value, path)
       }
       default:

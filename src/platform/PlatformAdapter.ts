@@ -14,10 +14,10 @@ export interface CredentialField {
   readonly misfit: (value: string) => string | undefined
 }
 
-/** The data of a platform other than products, variants, collections and media. Reads of anything else are empty. */
+/** Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. */
 export type PlatformCapability = "salesChannels" | "markets" | "metafieldDefinitions" | "metaobjects" | "translations"
 
-/** What every adapter may use. */
+/** The services that every adapter may use. */
 export type PlatformServices = HttpClient.HttpClient | Scope.Scope
 
 /** The properties of a platform, apart from its client. */
@@ -26,10 +26,10 @@ export interface PlatformDescription {
   readonly name: string
   /** The name on pages. */
   readonly label: string
-  /** Says in a few words what a store on the platform is, for lists of platforms. */
+  /** A description of a store on the platform in a few words, for lists of platforms. */
   readonly summary: string
   readonly capabilities: ReadonlyArray<PlatformCapability>
-  /** What linking a store asks for. Empty: calls need no credentials. */
+  /** The credentials that linking a store requires. Empty: calls need none. */
   readonly fields: ReadonlyArray<CredentialField>
   /**
    * True: linking calls `verify`, takes name, languages and currency from its answer, and reserves the store for one account.

@@ -14,7 +14,7 @@ import type { Publication, Published, PublishedEntity } from "./Publication.ts"
 import type { EntityChannel, SalesChannel } from "./SalesChannel.ts"
 import type { PlatformTranslations } from "./Translation.ts"
 
-/** The store that a call to a platform is about. */
+/** The store that a platform call addresses. */
 export interface PlatformStore {
   readonly accountId: AccountId
   readonly storeId: StoreId

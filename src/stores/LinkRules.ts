@@ -98,7 +98,7 @@ export const platformOf = (
   if (adapter._tag === "None") return Either.right(null)
   const misfit = adapter.value.domainMisfit(domain)
   if (misfit !== undefined) return refused("domain", misfit)
-  // Otherwise the ids of this platform's records could be sent to the owner if the store is later linked there.
+  // Otherwise, if the store is later linked on that other platform, ids of this platform's records could be sent to it.
   const owner = all.find((each) => each.name !== platform && each.ownsDomain(domain))
   if (owner !== undefined) return refused("domain", `belongs to ${owner.label}: a ${platform} store needs another one`)
   return Either.right(adapter.value)

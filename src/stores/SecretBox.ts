@@ -160,7 +160,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
           why === null
             ? ValidationFailed.at(
                 "SECRET_KEY",
-                "is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+                "is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
               )
             : ValidationFailed.at("DATA_DIR", why)
         )
@@ -205,7 +205,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
                 "SECRET_KEY",
                 source._tag === "File"
                   ? `is not set, so the key is in ${name}: to change it, set SECRET_KEY to a new key and SECRET_KEY_PREVIOUS to the content of that file`
-                  : "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the one that secrets are encrypted with"
+                  : "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the key that encrypted the saved secrets"
               )
       }
     })

@@ -11,7 +11,6 @@ import { StoresRepo } from "./StoresRepo.ts"
 
 const closed = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
-/** Refusals that name the token, if it is all that the platform asks for. */
 const noCredentials = (adapter: PlatformDescription) =>
   closed(
     "NO_ACCESS_TOKEN",
@@ -32,8 +31,9 @@ export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
   StoreAccess,
   {
     /**
-     * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the credentials are
-     * missing or cannot be decrypted. Without an adapter of the store's platform there are none, and every call fails.
+     * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the
+     * credentials are missing or cannot be decrypted. If no adapter serves the store's platform, it returns no
+     * credentials, and every call fails.
      */
     readonly open: (accountId: AccountId, storeId: StoreId) => Effect.Effect<PlatformStore, NotFound | PlatformRefused>
   }

@@ -43,7 +43,10 @@ export interface StoreChange {
   readonly entities: number
 }
 
-/** A store whose link was changed. `job` derives its entities again; null: it has none. */
+/**
+ * A store whose link was changed. `job` computes the derived fields of its entities again; null: the store has no
+ * entities.
+ */
 export interface BegunChange {
   readonly store: Store
   readonly job: Job | null
@@ -63,24 +66,25 @@ export class Stores extends Context.Tag("catalog/Stores")<
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
-     * Links a store. If the store was linked before, it gets its former id and versions back. On a platform whose adapter verifies
-     * stores, the store is first called with its credentials: until it has answered, nothing is written and the caller does not
-     * learn which account has the store. If such a store is linked already, linking replaces its credentials. A linked store
-     * without a platform can become one on such a platform.
+     * Links a store. If the store was linked before, it gets its former id and versions back. If the platform's adapter
+     * verifies stores, the store is first called with its credentials. Until it has answered, nothing is written and
+     * the caller does not learn which account has the store. If such a store is linked already, linking replaces its
+     * credentials. A linked store without a platform can get such a platform.
      *
-     * The store is linked at once. Lists name it on the entities that it had before as the steps of the job reach them.
+     * The store is linked at once. Its earlier entities appear on it in lists when the job reaches them.
      *
-     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
-     * account, an unknown platform, credentials that are missing, invalid or cannot be saved (SECRET_KEY), or a job that unlinks
-     * the store has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
-     * PlatformRefused: the store does not accept the credentials. PlatformUnavailable: it gave no usable answer.
+     * ValidationFailed: an invalid domain, name, language or currency; a domain that is already linked or belongs to
+     * another account; an unknown platform; credentials that are missing, invalid or cannot be saved (SECRET_KEY); or a
+     * job that unlinks the store has not ended. PimLocked: the store was linked before, and an import of the account is
+     * under review or being applied. PlatformRefused: the store does not accept the credentials. PlatformUnavailable:
+     * the store gave no usable answer.
      */
     readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
     /**
      * Unlinks a store. Immediately, lists of stores and details of entities no longer contain it, nothing is published
-     * to it, and jobs that publish to it are cancelled. A job then removes it from the rows of lists and scans data
-     * health again at the end. The job has steps of some hundred milliseconds, between which the account's writers
-     * continue. The store versions are kept and restored when the domain is linked again. No change_seq changes.
+     * to it, and jobs that publish to it are cancelled. A job then removes the store from the rows of lists, and scans
+     * data health at the end. A step of the job takes some hundred milliseconds; other writers of the account run
+     * between steps. The store versions are kept and restored when the domain is linked again. No change_seq changes.
      *
      * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import
      * of the account is under review or being applied.
@@ -257,7 +261,7 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     const jobs = yield* Jobs
     const repo = yield* StoresRepo
 
-    /** A job that publishes to the store would be refused in its next step. */
+    /** Cancels the open job that publishes to the store. Its next step would be refused. */
     const cancelPublishing = (storeId: StoreId) =>
       Effect.gen(function* () {
         const job = Option.getOrUndefined(yield* jobs.openOn(storeId))

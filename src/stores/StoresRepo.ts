@@ -36,8 +36,8 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     /** A linked or unlinked store. */
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
     /**
-     * Links a new store, or an unlinked one again. `isReserved`: the caller has reserved it; dies if it is another account's
-     * nevertheless.
+     * Links a new store, or an unlinked one again. `isReserved`: the caller has reserved the store. Dies if another
+     * account has reserved it.
      */
     readonly link: (accountId: AccountId, store: Store, isReserved?: boolean) => Effect.Effect<void>
     /** The encrypted credential of a linked store. */
@@ -61,10 +61,10 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     /** Number of entities with a version on the store. */
     readonly countVersions: (accountId: AccountId, id: StoreId) => Effect.Effect<number>
     /**
-     * Updates the stores and publish states of entities after their store was linked again or unlinked: of the next
-     * `limit` entities after `after`, by id. The caller must keep other writers out, because the entities are locked in
-     * no fixed order. The caller also updates search texts, and the pending states of entities that changed while the
-     * store was unlinked.
+     * Updates the stores and publish states of the next `limit` entities after `after`, by id, once their store was
+     * linked again or unlinked. The caller must keep other writers out, because the entities are locked in no fixed
+     * order. The caller also updates search texts, and the pending states of entities that changed while the store was
+     * unlinked.
      */
     readonly refresh: (
       accountId: AccountId,

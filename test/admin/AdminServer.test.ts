@@ -51,7 +51,7 @@ const temporary = Effect.acquireRelease(
 )
 
 /** Holds the directory and takes commands there, until the scope closes. */
-const serve = (directory: string, services: Layer.Layer<AdminServer.Commanded> = AdminServices) =>
+const serve = (directory: string, services: Layer.Layer<AdminServer.CommandServices> = AdminServices) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
     Layer.build(AdminServer.layer(directory).pipe(Layer.provide(services)))

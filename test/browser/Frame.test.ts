@@ -28,10 +28,10 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
         yield* Effect.promise(async () => {
           await page.goto(`${base}/stores`)
           await page.keyboard.press("?")
-          assert.isTrue(await page.getByText("The store has what the catalog has.").isVisible())
+          assert.isTrue(await page.getByText("The store has the values of the catalog.").isVisible())
           await assertAccessible(page, "help")
           await page.keyboard.press("Escape")
-          assert.isFalse(await page.getByText("The store has what the catalog has.").isVisible())
+          assert.isFalse(await page.getByText("The store has the values of the catalog.").isVisible())
           await page.keyboard.press("/")
           assert.strictEqual(await page.evaluate(focused), "Search products")
           // A slash in the field is a letter of the search.
@@ -93,7 +93,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           assert.strictEqual(page.url(), `${base}/data-health`)
           assert.isFalse(await link.isVisible())
           await page.getByRole("button", { name: "Help" }).click()
-          assert.isTrue(await page.getByText("The store has what the catalog has.").isVisible())
+          assert.isTrue(await page.getByText("The store has the values of the catalog.").isVisible())
         })
       })
     )

@@ -92,7 +92,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
         })
         yield* aFailure(merchant)
         yield* Effect.promise(async () => {
-          await page.locator("strong", { hasText: "did not take the last publish." }).waitFor()
+          await page.locator("strong", { hasText: "did not accept the last publish." }).waitFor()
           assert.include(await page.locator("#live-says").textContent(), "Failed.")
           await assertNotReloaded(page)
           await assertAccessible(page, "product-failed-live")

@@ -102,7 +102,7 @@ export const openProxy = Effect.acquireRelease(
       /** Ends all connections and refuses new ones. */
       cut: Effect.promise(cut),
       /** Accepts connections again. */
-      mend: Effect.promise(() => listen(port)),
+      repair: Effect.promise(() => listen(port)),
       /** Takes everything in and passes nothing on. */
       hang: (hung: boolean) =>
         Effect.sync(() => {

@@ -84,7 +84,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
           `^Redis at ${place} does not answer \\(.+\\): until it does, each process counts request budgets separately$`
         )
       )
-      yield* proxy.mend
+      yield* proxy.repair
       yield* untilInRedis(take)
       assert.strictEqual((yield* take(spender)).standing.remaining, 79)
       assert.deepStrictEqual(lines.slice(1), [
@@ -191,7 +191,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
         lines.map(([level]) => level),
         ["WARN"]
       )
-      yield* proxy.mend
+      yield* proxy.repair
       yield* untilInRedis(take)
       assert.strictEqual((yield* take(spender)).standing.remaining, 119)
       assert.deepStrictEqual(

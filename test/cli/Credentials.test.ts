@@ -47,7 +47,7 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
         const link = ["store", "link", domain, "--platform", "shopify"]
         const refused = (rule: string) => ({ code: 1, stdout: "", stderr: `${rule}\n` })
         const noKey = refused(
-          "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+          "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
         )
         assert.deepStrictEqual(yield* run(...link, "--token-file", file("token", `${token}\n`)), noKey)
         assert.deepStrictEqual(yield* Effect.promise(() => piped([...link, "--token-file", "-"], env, token)), noKey)

@@ -30,7 +30,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
         assert.deepStrictEqual(yield* run("platform", "fail", "--store", "Tern.demo.example", "--percent", "10"), {
           code: 0,
           stdout:
-            "The platform of Tern.demo.example now fails (refuse, 10 %).\nNext: catalog platform mend --store Tern.demo.example\n",
+            "The platform of Tern.demo.example now fails (refuse, 10 %).\nNext: catalog platform repair --store Tern.demo.example\n",
           stderr: ""
         })
         yield* run("platform", "fail", "--store", "tern.demo.example", "--kind", "delay", "--delay", "7")
@@ -38,7 +38,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
           { kind: "delay", percent: 100, delay_millis: 7_000 },
           { kind: "refuse", percent: 10, delay_millis: 0 }
         ])
-        assert.deepStrictEqual(yield* run("platform", "mend", "--store", "tern.demo.example", "--json"), {
+        assert.deepStrictEqual(yield* run("platform", "repair", "--store", "tern.demo.example", "--json"), {
           code: 0,
           stdout: '{"store":"tern.demo.example"}\n',
           stderr: ""
@@ -50,7 +50,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
           "--store: nowhere.example is not linked; see `catalog store list`"
         )
         assert.strictEqual(
-          yield* refusal("platform", "mend", "--store", "files.example"),
+          yield* refusal("platform", "repair", "--store", "files.example"),
           "--store: files.example is on platform none; only demo stores can simulate failures"
         )
         assert.strictEqual(
@@ -144,9 +144,9 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
         yield* said("platform", "fail", "--store", tern, ...mine)
         assert.strictEqual(
           yield* refusal(...show),
-          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
         )
-        yield* said("platform", "mend", "--store", tern, ...mine)
+        yield* said("platform", "repair", "--store", tern, ...mine)
         yield* said("store", "unlink", tern, ...mine)
         assert.strictEqual(yield* refusal(...show), `No store ${tern} is linked: see \`catalog store list\`.`)
         assert.match(yield* misuse("platform", "show", id, ...mine), /--store/)

@@ -76,7 +76,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
 
         yield* json("platform", "fail", "--store", europe)
         yield* json("draft", "set", id, "--revision", String(revision), "title=Cap")
-        const reason = `${europe}: The demo shop refuses because of \`catalog platform fail\`; \`catalog platform mend\` ends the failure. (DEMO_REFUSED)`
+        const reason = `${europe}: The demo shop refuses because of \`catalog platform fail\`; \`catalog platform repair\` repairs it. (DEMO_REFUSED)`
         const failed = yield* run("publish", id, "--json")
         assert.deepStrictEqual([failed.code, failed.stderr.trimEnd()], [1, reason])
         const { entity_id, results } = JSON.parse(failed.stdout) as { entity_id: string; results: ReadonlyArray<Json> }
@@ -100,7 +100,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
               {
                 code: "DEMO_REFUSED",
                 message:
-                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
               }
             ]
           ]
@@ -109,11 +109,11 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.deepStrictEqual(
           (yield* said("history", id, "--limit", "2")).split("\n").map((line) => line.replace(/^\S+Z /, "")),
           [
-            ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop refuses because of \`catalog platform fail\`; \`catalog platform mend\` ends the failure." ("DEMO_REFUSED")`,
+            ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop refuses because of \`catalog platform fail\`; \`catalog platform repair\` repairs it." ("DEMO_REFUSED")`,
             ` revision ${revision + 1}  cli  ${europe}: publish requested`
           ]
         )
-        yield* json("platform", "mend", "--store", europe)
+        yield* json("platform", "repair", "--store", europe)
         assert.strictEqual(
           yield* said("publish", id, "--store", europe),
           `${europe}: published draft revision ${revision + 1}`
@@ -144,7 +144,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           })
         yield* until(({ attempts, state }) => state === "pending" && attempts === 1)
         yield* Fiber.interrupt(left)
-        yield* json("platform", "mend", "--store", gulf)
+        yield* json("platform", "repair", "--store", gulf)
         yield* Effect.acquireUseRelease(
           Effect.promise(() => serveCatalog({ DATABASE_URL })),
           () => until(({ state }) => state === "published"),

@@ -282,7 +282,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         yield* json("platform", "fail", "--store", domain)
         assert.strictEqual(
           yield* refusal("import", "refresh", "--store", domain),
-          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
         )
       })
     )

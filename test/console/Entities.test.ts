@@ -46,11 +46,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.match(text, / Details Kind Product Id \S{36} Draft Revision 3 Last publish Failed /)
       assert.match(
         text,
-        /^The stove Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not take the last publish\. The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure\. Retry /
+        /^The stove Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not accept the last publish\. The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. Retry /
       )
       assert.match(
         text,
-        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Retry /
+        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Retry /
       )
       assert.include(text, "Title The stove Edit Title, Catalog The stove From the catalog Edit Title, files.example")
       assert.include(text, "Der Ofen Own value Failed Edit Title, Tarn &amp; Tern Handle stove Edit Handle, Catalog")

@@ -149,7 +149,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       ).pipe(actingAs(actor))
       yield* untilPhase(merchant, id, "failed")
       const why =
-        "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+        "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
       const page = yield* ask(`/import?id=${id}`, { cookie })
       assert.include(page.text, `<div class="alert" role="alert"><p>${why}</p></div>`)
       assert.notInclude(page.text, 'action="/import/')

@@ -96,7 +96,7 @@ export const aFailure = ({ actor, shop, stove }: Merchant) =>
     const [record] =
       asked.outcome === "nothing_to_publish" ? [] : yield* publishing.settle([asked.publicationId], quiet)
     assert.strictEqual(record?.state, "failed")
-    yield* (yield* DemoFailures).mend(shopDomain)
+    yield* (yield* DemoFailures).repair(shopDomain)
   }).pipe(actingAs(actor), Effect.orDie)
 
 /** Waits until an import is in this phase. */

@@ -43,7 +43,7 @@ describe("pictures of media", () => {
       assert.deepStrictEqual(yield* read(addressAt("/moved")), Either.right({ bytes: png, type: "image/png" }))
       const before = dialled.length
       for (const [address, why] of [
-        ["no address", "its address is no URL"],
+        ["no address", "its address is not a URL"],
         ["http://agent.example/a.png", "its address is not https"],
         ["https://me:secret@agent.example/a.png", "its address is not https"],
         ["https://agent.example:444/a.png", "its address is not https"],

@@ -104,8 +104,8 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       const [, at = "", shown = ""] = /<time dateTime="([^"]*)">([^<]*) Asia\/Tokyo<\/time>/i.exec(page.text) ?? []
       assert.strictEqual(shown, new Date(Date.parse(at) + 540 * 60_000).toISOString().slice(0, 16).replace("T", " "))
       for (const [wrong, message] of [
-        [{ language: "xx", time_zone: "" }, "The language is not one of those offered."],
-        [{ language: "", time_zone: "Mars/Olympus" }, "The time zone is not one of those offered."]
+        [{ language: "xx", time_zone: "" }, "The language must be one of the languages in the list."],
+        [{ language: "", time_zone: "Mars/Olympus" }, "The time zone must be one of the time zones in the list."]
       ] as const)
         assert.include(textOf(yield* send(path, wrong)), message)
       yield* send(path, { language: "", time_zone: "" })

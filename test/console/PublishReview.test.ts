@@ -133,7 +133,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       const failed = yield* ask(`/entity?id=${stove}`, { cookie })
       assert.include(
         failed.text,
-        '<div class="failure"><p><strong><bdi>Tarn &amp; Tern</bdi> did not take the last publish.</strong>'
+        '<div class="failure"><p><strong><bdi>Tarn &amp; Tern</bdi> did not accept the last publish.</strong>'
       )
       const retry = yield* ask("/entity/publish", { cookie, form: sectionsOf(failed.text, "/entity/publish").hidden })
       assert.strictEqual(retry.headers.get("location"), `/entity?id=${stove}&note=requested&store_id=${shop.id}`)

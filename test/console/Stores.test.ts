@@ -43,7 +43,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.match(
         text,
-        /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure\. \( DEMO_REFUSED \)$/
+        /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \)$/
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.
@@ -77,7 +77,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         const asked = yield* publishing.request(lamp, shop.id)
         assert(asked.outcome === "requested")
         yield* publishing.settle([asked.publicationId], () => Effect.void)
-        yield* failures.mend(shop.domain)
+        yield* failures.repair(shop.domain)
       }).pipe(actingAs(actor))
       const page = yield* assertPage("/stores", cookie)
       // One publish brought three entities to the store, and failed.

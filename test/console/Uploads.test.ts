@@ -170,7 +170,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
       })
       assertRefusal(yield* ask("/imports", { cookie, form: { csrf, store_id: files.id } }), 415, {
         title: "Not accepted",
-        message: "This page takes forms only.",
+        message: "This page accepts only forms.",
         next: ["/", "To the start page"]
       })
       const broken = { "content-type": "multipart/form-data; boundary=x" }

@@ -289,11 +289,10 @@ for (const engine of all) {
             assert.deepStrictEqual(outcomes(failed), ["applied", "failed"])
             assert.deepStrictEqual(failed.changes[1]?.error, {
               code: "DEMO_REFUSED",
-              message:
-                "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+              message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
             })
             assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
-            yield* shops.mend({ accountId, storeId: two.id })
+            yield* shops.repair({ accountId, storeId: two.id })
             // What did arrive goes again.
             yield* advance(hour)
             yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
@@ -371,7 +370,7 @@ for (const engine of all) {
               schedule: Schedule.spaced("10 millis")
             })
             yield* Effect.sleep("500 millis")
-            yield* shops.mend({ accountId, storeId: one.id })
+            yield* shops.repair({ accountId, storeId: one.id })
             yield* advance(1_000)
             yield* runDue
             assert.strictEqual((yield* get(drop.id)).status, "applying")

@@ -165,7 +165,7 @@ for (const engine of serviceEngines) {
           assert.deepStrictEqual(
             yield* refusal("cancel", unlink.id),
             issue(
-              "the job cannot be cancelled: the store is unlinked already. Let the job finish, then link the store again to have it back"
+              "the job cannot be cancelled: the store is unlinked already. Let the job finish, then link the store again to restore it"
             )
           )
           assert.strictEqual(yield* refusal("pause", JobId.make(nilUuid)), "NotFound")

@@ -530,7 +530,7 @@ for (const engine of serviceEngines) {
             const store = yield* putSections(accountId, a, {})
             yield* shops.fail(store, { kind: "error", percent: 100, delayMillis: 0 })
             assert.deepInclude(yield* Effect.flip(stage(accountId, importId, store)), { reason: "server" })
-            yield* shops.mend(store)
+            yield* shops.repair(store)
             yield* shops.fail(store, { kind: "refuse", percent: 100, delayMillis: 0 })
             assert.deepInclude(yield* Effect.flip(stage(accountId, importId, store)), { _tag: "PlatformRefused" })
             assert.deepStrictEqual(yield* operations.markets, before)

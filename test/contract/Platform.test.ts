@@ -127,7 +127,7 @@ for (const engine of platformEngines) {
           yield* shops.fail(store, "lost")
           const error = yield* Effect.flip(client.publish(store, publication))
           assert.strictEqual(error._tag, "PlatformOutcomeUnknown")
-          yield* shops.mend(store)
+          yield* shops.repair(store)
           const live = yield* client.readBack(store, publication)
           // Where several steps make a publish, only part of it may be there: then it is published again.
           const { platformIds } = Option.isSome(live) ? live.value : yield* client.publish(store, publication)
@@ -143,7 +143,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("a platform that fails has published nothing, and does when it is mended", () =>
+      it.effect("a platform that fails has published nothing, and does when it is repaired", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -153,7 +153,7 @@ for (const engine of platformEngines) {
           const error = yield* Effect.flip(client.publish(store, publication))
           assert.include(["PlatformUnavailable", "PlatformOutcomeUnknown"], error._tag)
           assert.strictEqual("reason" in error ? error.reason : "", "server")
-          yield* shops.mend(store)
+          yield* shops.repair(store)
           assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
           assert.strictEqual(yield* shops.productsMade(store), 0)
           yield* client.publish(store, publication)

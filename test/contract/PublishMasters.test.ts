@@ -95,7 +95,7 @@ const fail = ({ accountId, store }: Shop) =>
 
 const refused = {
   code: "DEMO_REFUSED",
-  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
 }
 
 const refusal = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>

@@ -103,7 +103,7 @@ const titleOf = (shop: Shop, id: EntityId) => Effect.map(liveOf(shop, id), (live
 
 const fail = ({ shop }: Shop, kind: DemoFailure["kind"], percent = 100) =>
   Effect.flatMap(DemoShops, (shops) => shops.fail(shop, { kind, percent, delayMillis: 0 }))
-const mend = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.mend(shop))
+const repair = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.repair(shop))
 const effects = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.effects(shop))
 
 const refusal = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
@@ -480,7 +480,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a refusal fails at once with the platform's reason, and a mended store takes it when asked again",
+        "a refusal fails at once with the platform's reason, and a repaired store takes it when asked again",
         () =>
           inShop((shop) =>
             Effect.gen(function* () {
@@ -490,7 +490,7 @@ for (const engine of serviceEngines) {
               const error = {
                 code: "DEMO_REFUSED",
                 message:
-                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
               }
               assert.deepInclude(record, { state: "failed", attempts: 1, error })
               for (const id of [product, small, picture])
@@ -505,7 +505,7 @@ for (const engine of serviceEngines) {
                   ["publish_asked", null, store.domain]
                 ]
               )
-              yield* mend(shop)
+              yield* repair(shop)
               assert.strictEqual((yield* publish(product, store)).state, "published")
               assert.deepStrictEqual(yield* stateOf(small, store), [false, "published"])
               assert.strictEqual((yield* (yield* Drafts).history(small, 1))[0]?.action, "published")
@@ -522,7 +522,7 @@ for (const engine of serviceEngines) {
             yield* set(product, { title: "Tent 2" })
             yield* publish(product, store)
             yield* set(product, { title: "Tent" })
-            yield* mend(shop)
+            yield* repair(shop)
             assert.deepStrictEqual(yield* stateOf(product, store), [false, "failed"])
             assert.strictEqual((yield* publish(product, store)).state, "published")
             assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
@@ -676,7 +676,7 @@ for (const engine of serviceEngines) {
                 Effect.repeat(Effect.delay(claims, "5 millis"), { until: (count) => count > 0 })
               )
             )
-            yield* mend(shop)
+            yield* repair(shop)
             const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
             assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
             assert.strictEqual((yield* settled(id)).state, "published")
@@ -839,7 +839,7 @@ for (const engine of serviceEngines) {
               error: {
                 code: "DEMO_REFUSED",
                 message:
-                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
               }
             })
             const both = [shown(second, "media", "Two tents"), shown(first, "collection", "Tents")]
@@ -847,7 +847,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual<unknown>(yield* failures(0), both.slice(0, 1))
             const theirs = yield* aShop
             assert.deepStrictEqual(yield* failures(10).pipe(actingAs(theirs.actor)), [])
-            yield* mend(shop)
+            yield* repair(shop)
             const again = idOf(yield* ask(picture, store))
             assert.deepStrictEqual<unknown>(yield* failures(10), both.slice(1))
             yield* settled(again)

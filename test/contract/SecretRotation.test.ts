@@ -119,7 +119,7 @@ const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, un
             {
               path: "SECRET_KEY",
               message:
-                "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the one that secrets are encrypted with"
+                "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the key that encrypted the saved secrets"
             }
           ])
         })

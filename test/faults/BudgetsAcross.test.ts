@@ -189,7 +189,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
         assert.strictEqual(ready.statusCode, 200)
         yield* Effect.promise(() => ready.body.dump())
         assert.lengthOf(logged(/WARN/), 1)
-        yield* proxy.mend
+        yield* proxy.repair
         // Of Redis' window 30 were spent; every request here that is refused spends nothing.
         yield* backInRedis(a, 89)
         assert.lengthOf(logged(/answers again/), 1)

@@ -53,13 +53,13 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
     const [otherId] = other.ids
     assert(otherId !== undefined)
     const calls: Array<Call> = []
-    const mended = yield* Deferred.make<void>()
+    const repaired = yield* Deferred.make<void>()
     const Live = publisherOf(options, (client) => ({
       ...client,
       publish: (store, publication) =>
         Effect.gen(function* () {
           calls.push({ storeId: store.storeId, what: "begins" })
-          if (store.storeId === hanging.store.id) yield* Deferred.await(mended)
+          if (store.storeId === hanging.store.id) yield* Deferred.await(repaired)
           const published = yield* client.publish(store, publication)
           calls.push({ storeId: store.storeId, what: "ends" })
           return published
@@ -89,7 +89,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
         Effect.tap(stateOfOther, () => Effect.sync(() => looks++)),
         { until: (state) => state === "published" || looks >= 200, schedule: Schedule.spaced("20 millis") }
       )
-      yield* Deferred.succeed(mended, undefined)
+      yield* Deferred.succeed(repaired, undefined)
       const open = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT id FROM publication WHERE state = 'pending'`)
       yield* Effect.repeat(open, { until: (rows) => rows.length === 0, schedule: Schedule.spaced("20 millis") })
       assert.lengthOf(asked, queued)

@@ -226,7 +226,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
   }
 
   // A cursor of another list is a parameter that does not fit; the collection is looked for afterwards.
-  // To be mended where the program of listProducts looks for the collection before it reads the cursor.
+  // To be repaired where the program of listProducts looks for the collection before it reads the cursor.
   it.effect("cursor, existence", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()

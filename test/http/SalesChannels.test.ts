@@ -148,13 +148,13 @@ describe("live reads", () => {
         const failure = cannotBeReached("it reports an internal error")
         for (const answer of [yield* ofStore(), yield* known(), yield* of("product"), yield* of("variant")])
           assertRefusal(answer, failure)
-        yield* shops.mend(named)
+        yield* shops.repair(named)
         yield* shops.fail(named, { kind: "refuse", percent: 100, delayMillis: 0 })
         assertRefusal(
           yield* ofStore(),
-          failed("The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.")
+          failed("The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.")
         )
-        yield* shops.mend(named)
+        yield* shops.repair(named)
         assert.strictEqual((yield* ofStore()).headers.etag, etag)
         assert.strictEqual((yield* known()).status, 304)
       })
@@ -293,7 +293,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
             // Five attempts each, at most: after ten failures in a row the store would not be asked any more.
             for (const answer of [yield* ofStore(), yield* of("collection")])
               assertRefusal(answer, cannotBeReached(why))
-            server.mend(token)
+            server.repair(token)
           })
         )
       )
@@ -304,7 +304,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
           server.script(token, "*", "refused", 1_000)
           for (const answer of [yield* ofStore(), yield* of("product")])
             assertRefusal(answer, failed("Access denied for field."))
-          server.mend(token)
+          server.repair(token)
           server.revoke(token)
           const revoked = "The store does not accept the access token: the token is wrong or was revoked."
           for (const answer of [yield* ofStore(), yield* of("product")]) {

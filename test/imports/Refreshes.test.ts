@@ -611,7 +611,7 @@ for (const engine of featureEngines)
               schedule: Schedule.spaced("10 millis")
             })
             yield* Effect.sleep("500 millis")
-            yield* shops.mend(shop)
+            yield* shops.repair(shop)
             yield* put("passing.example", aProductOf("kept", ["S"], { title: "Theirs" }))
             yield* sql`DELETE FROM demo_shop_record WHERE platform_id = 'product/gone'`
             yield* sql`DELETE FROM demo_shop_record WHERE parent_id = 'product/gone'`
@@ -658,12 +658,12 @@ for (const engine of featureEngines)
               })
             yield* shops.fail(shop, { kind: "error", percent: 100, delayMillis: 0 })
             yield* failing("The store's platform cannot be reached: it reports an internal error.")
-            yield* shops.mend(shop)
+            yield* shops.repair(shop)
             yield* shops.fail(shop, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* failing(
-              "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+              "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
             )
-            yield* shops.mend(shop)
+            yield* shops.repair(shop)
           }).pipe(actingAs(actor))
         })
       )
@@ -719,9 +719,9 @@ for (const engine of featureEngines)
             assert.deepInclude(refused, { phase: "fetching", source: "refresh", storeDomain: "back.example" })
             assert.deepInclude(yield* until(refused.id, "failed"), {
               error:
-                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
             })
-            yield* shops.mend(shop)
+            yield* shops.repair(shop)
             const { id } = yield* imports.startRefresh("back.example")
             yield* until(id, "reviewing")
             assert.strictEqual((yield* Effect.flip(imports.startRefresh("back.example")))._tag, "PimLocked")

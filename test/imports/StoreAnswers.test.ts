@@ -132,10 +132,10 @@ for (const engine of featureEngines)
             assert.deepInclude(run, { phase: "applied", applied: 2, error: null })
             assert.deepStrictEqual(run.summary.answer as object, {
               error:
-                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
             })
             for (const state of yield* states) assert.match(state, /: never_published, pending, null, null$/)
-            yield* Effect.flatMap(DemoFailures, ({ mend }) => mend(store.domain)).pipe(actingAs(actor))
+            yield* Effect.flatMap(DemoFailures, ({ repair }) => repair(store.domain)).pipe(actingAs(actor))
           })
         )
 

@@ -132,7 +132,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         ).pipe(actingAs(actor))
         const last_publish_error = {
           code: "DEMO_REFUSED",
-          message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
+          message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
         }
         const { structuredContent: projection } = yield* call("get_projection_v1", {
           master_id: first.master_id,

@@ -56,7 +56,7 @@ describe("the tools", () => {
     const beginnings = listed.map(({ description }) => description.slice(0, 60))
     assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions begin alike")
     for (const { input, listed: each, tool } of tools) {
-      const { does, ids, never, rather } = tool.description
+      const { does, ids, never, usage: rather } = tool.description
       assert.isNotEmpty(each.title)
       const needs = {
         "pim:read": [],
@@ -128,7 +128,7 @@ describe("the tools", () => {
             title: "More",
             tier: "pim:read",
             hints: readOnly,
-            description: { does: "", rather: "", ids: "", never: "" },
+            description: { does: "", usage: "", ids: "", never: "" },
             answer: { kind: "record" }
           })
       )

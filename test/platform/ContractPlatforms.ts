@@ -157,7 +157,7 @@ export const impossibleForDemo: ReadonlyArray<ShopFailure> = ["throttled", "thro
 export const demoUnderTest: Effect.Effect<PlatformUnderTest, never, PlatformClient | PlatformShops | DemoShops> =
   Effect.gen(function* () {
     const client = yield* PlatformClient
-    const { fail, mend, open, productsMade } = yield* PlatformShops
+    const { fail, repair, open, productsMade } = yield* PlatformShops
     const shops = yield* DemoShops
     return {
       adapter: demoAdapter,
@@ -169,7 +169,7 @@ export const demoUnderTest: Effect.Effect<PlatformUnderTest, never, PlatformClie
           failure === "down" || failure === "lost"
             ? fail(store, failure === "down" ? "error" : "lost")
             : Effect.dieMessage(`a demo shop is never ${failure}`),
-        repair: mend(store),
+        repair: repair(store),
         productsCreated: productsMade(store),
         remove: (platformId) => shops.remove(store, platformId)
       })),
@@ -228,7 +228,7 @@ export const shopifyUnderTest: Effect.Effect<
     open: Effect.map(openShop, ({ shop, store }) => ({
       store,
       fail: (failure) => Effect.sync(() => script(store, failure)),
-      repair: Effect.sync(() => server.mend(tokenOf(store))),
+      repair: Effect.sync(() => server.repair(tokenOf(store))),
       productsCreated: Effect.sync(() => shop.made.filter((kind) => kind === "Product").length),
       remove: (platformId) => Effect.sync(() => void shop.files.delete(platformId))
     })),

@@ -94,7 +94,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("refuses on command with a reason, and accepts publications again after mend", () =>
+      it.effect("refuses on command with a reason, and accepts publications again after repair", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -105,11 +105,10 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
           assert.deepInclude(yield* Effect.flip(client.publish(store, publication)), {
             _tag: "PlatformRefused",
             code: "DEMO_REFUSED",
-            message:
-              "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.",
+            message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",
             field: null
           })
-          yield* shops.mend(store)
+          yield* shops.repair(store)
           assert.deepStrictEqual(yield* shops.failures(store), [])
           assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
           yield* client.publish(store, publication)

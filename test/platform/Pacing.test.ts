@@ -17,7 +17,7 @@ describe("pacing by the throttle status", () => {
   })
 
   it("counts open calls", () => {
-    const after = Pacing.spent(Pacing.spent(budget, 40, 0), 40, 0)
+    const after = Pacing.spend(Pacing.spend(budget, 40, 0), 40, 0)
     assert.strictEqual(Pacing.waitMillis(after, 10, 0), 1_000)
   })
 })

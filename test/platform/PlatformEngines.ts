@@ -15,7 +15,7 @@ const shopsOf = (open: Effect.Effect<PlatformStore>) =>
     Effect.map(DemoShops, (shops) => ({
       open,
       fail: (store, kind) => shops.fail(store, { kind, percent: 100, delayMillis: 0 }),
-      mend: shops.mend,
+      repair: shops.repair,
       productsMade: (store) =>
         Effect.map(
           Stream.runCollect(shops.records(store)),

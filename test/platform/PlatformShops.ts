@@ -15,7 +15,7 @@ export class PlatformShops extends Context.Tag("test/PlatformShops")<
     readonly open: Effect.Effect<PlatformStore>
     /** The next publishes fail: `error`, the platform fails and nothing is applied; `lost`, applied, and the answer lost. */
     readonly fail: (store: PlatformStore, failure: "error" | "lost") => Effect.Effect<void>
-    readonly mend: (store: PlatformStore) => Effect.Effect<void>
+    readonly repair: (store: PlatformStore) => Effect.Effect<void>
     /** Products that were ever made in the shop. */
     readonly productsMade: (store: PlatformStore) => Effect.Effect<number>
   }
@@ -71,7 +71,7 @@ const layerShopifyShops = Layer.effect(
       }),
       fail: (store, failure) =>
         Effect.sync(() => server.script(tokenOf(store), "SetProduct", failure === "lost" ? "lost" : "server", 99)),
-      mend: (store) => Effect.sync(() => server.mend(tokenOf(store))),
+      repair: (store) => Effect.sync(() => server.repair(tokenOf(store))),
       productsMade: (store) => Effect.sync(() => made.get(store.storeId)?.() ?? 0)
     }
   })

@@ -210,7 +210,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
             const [run] = yield* imports.list.pipe(actingAs(actor))
             assert.deepInclude(run, { phase: "failed", error: message })
             assert.deepStrictEqual(yield* rows(accountId), before)
-            server.mend(asker)
+            server.repair(asker)
           })
       )
   })

@@ -158,7 +158,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           const exit = yield* Effect.exit(verify(failing))
           assert.isTrue(Exit.isFailure(exit))
           assert.notInclude(`${String(exit)} ${JSON.stringify(exit)}`, tokenOf(failing))
-          server.mend(tokenOf(failing))
+          server.repair(tokenOf(failing))
         }
       })
     )

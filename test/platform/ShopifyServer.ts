@@ -112,7 +112,7 @@ export class ShopifyServer {
     this.#scripts.set(token, [...(this.#scripts.get(token) ?? []), { operation, fault, left: times }])
   }
 
-  mend(token: string) {
+  repair(token: string) {
     this.#scripts.delete(token)
   }
 

@@ -86,7 +86,7 @@ describe("a secret", () => {
   it.effect("is refused without a key, and the message names the setting", () =>
     Effect.gen(function* () {
       const message =
-        "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+        "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
       const { ready } = yield* SecretBox
       assert.strictEqual((yield* Effect.flip(ready)).message, message)
       assert.strictEqual((yield* Effect.flip(seal)).message, message)

@@ -7,7 +7,15 @@ import { envelopeOf } from "../ErrorEnvelope.ts"
 import { errorExamples, exampleOf, listExample, requestIdExample } from "./OpenApiExamples.ts"
 import { guide } from "./OpenApiGuide.ts"
 import { headers, headersOf, ifNoneMatch } from "./OpenApiHeaders.ts"
-import { isRecord, type JsonSchema, mapValues, namesIn, referred, type Schemas, tidySchema } from "./OpenApiSchemas.ts"
+import {
+  isRecord,
+  type JsonSchema,
+  mapValues,
+  namesIn,
+  referencedName,
+  type Schemas,
+  tidySchema
+} from "./OpenApiSchemas.ts"
 
 export const openApiPath = "/api/v1/openapi.json"
 
@@ -86,7 +94,7 @@ const libraryErrors = ["HttpApiDecodeError"]
 /** The schema of a body without the library's errors. */
 const ownSchema = (schema: JsonSchema): JsonSchema | undefined => {
   const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as ReadonlyArray<JsonSchema>) : [schema]
-  const own = alternatives.filter((alternative) => !libraryErrors.includes(referred(alternative) ?? ""))
+  const own = alternatives.filter((alternative) => !libraryErrors.includes(referencedName(alternative) ?? ""))
   return own.length === alternatives.length ? schema : own.length > 1 ? { anyOf: own } : own[0]
 }
 
@@ -98,7 +106,7 @@ const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
 
 /** The example of a body: of its named schema, of the first schema of a union, or a list with the example of an item. */
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
-  const name = referred(schema)
+  const name = referencedName(schema)
   if (name !== undefined) return exampleOf(name, path)
   if (Array.isArray(schema.anyOf) && isRecord(schema.anyOf[0])) return bodyExample(schema.anyOf[0], path)
   const { data, next_cursor: nextCursor, ...beside } = isRecord(schema.properties) ? schema.properties : {}
@@ -249,7 +257,7 @@ export const published =
       const own = raw && ownSchema(raw)
       const common = { description: response.description, headers: headersOf(status) }
       if (own === undefined) return common
-      const schemaName = referred(own)
+      const schemaName = referencedName(own)
       const tag = errorOf(schemaName)
       if (schemaName === undefined || tag === undefined)
         return { ...common, content: { [json]: mediaType(tidy(own), path) } }

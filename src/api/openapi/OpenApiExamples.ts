@@ -347,7 +347,7 @@ const bodies = {
     id: metaobjectDefinitionId,
     type: "workshop",
     name: "Workshop",
-    description: "Who makes what we sell.",
+    description: "The makers of our products.",
     display_name_key: "name",
     fields: [{ key: "name", name: "Name", type: singleLineText, required: true, validations: [] }],
     entries_count: 12,

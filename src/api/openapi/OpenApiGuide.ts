@@ -25,9 +25,9 @@ health. \`/api/v1/ping\` needs no scope. No credential can have \`pim:delete\`. 
 \`WWW-Authenticate: Bearer\`, a missing scope is 403 and names the scope.
 
 ## Walks
-Products, variants, collections and media are lists of cursor pages, oldest canonical change first. Ask without \`cursor\`,
-then send each \`next_cursor\` back, with the same filters, until it is null. Cursors are opaque, belong to one list with its
-filters, and do not expire; \`limit\` may change between pages. A walk returns every entity that matches throughout, and none twice
+Products, variants, collections and media are lists of cursor pages, oldest canonical change first. Begin without \`cursor\`,
+then send each \`next_cursor\` back, with the same filters, until it is null: this is a walk. Cursors are opaque, belong to one list
+with its filters, and do not expire; \`limit\` may change between pages. A walk returns every entity that matches throughout, and none twice
 at the same \`draft_revision\`; an entity that changes during the walk is returned again at its end. To follow changes, walk
 again with \`updated_since\`. Lists without a \`cursor\` parameter are complete: their \`next_cursor\` is always null.
 
@@ -37,7 +37,7 @@ counts as one request of the budget. \`HEAD\` works wherever \`GET\` does.
 
 ## Compression
 A 200 of more than 1 KiB is compressed if \`Accept-Encoding\` names \`br\` or \`gzip\`. Its \`ETag\` is then weak: \`W/\` and the tag of the
-body as it is. Either form in \`If-None-Match\` gives 304, with or without compression. Errors are never compressed.
+uncompressed body. Either form in \`If-None-Match\` gives 304, with or without compression. Errors are never compressed.
 
 ## Budgets
 A key may send 120 requests a minute, and all keys of an account together 240, unless the operator set other sizes. A window

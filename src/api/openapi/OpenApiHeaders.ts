@@ -39,7 +39,7 @@ export const headers = {
     example: "private, no-cache"
   },
   Vary: {
-    description: "Responses differ by credential and by the content coding that was asked for.",
+    description: "Responses differ by credential and by the requested content coding.",
     required: true,
     schema: { type: "string", enum: ["Authorization, Accept-Encoding"] },
     example: "Authorization, Accept-Encoding"

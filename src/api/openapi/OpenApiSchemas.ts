@@ -13,7 +13,7 @@ export const mapValues = <A, B>(record: { readonly [key: string]: A }, f: (value
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
 
 /** The name of the schema that a reference points to. */
-export const referred = (schema: JsonSchema): string | undefined =>
+export const referencedName = (schema: JsonSchema): string | undefined =>
   typeof schema.$ref === "string" && schema.$ref.startsWith(prefix) ? schema.$ref.slice(prefix.length) : undefined
 
 /** Whether a named schema is a scalar of the library, such as "Int". These are inlined, which is clearer. */
@@ -37,7 +37,7 @@ const tidyPart = (part: unknown, tidy: (schema: JsonSchema) => JsonSchema): unkn
  */
 export const tidySchema = (schemas: Schemas) => {
   const tidy = (schema: JsonSchema): JsonSchema => {
-    const named = schemas[referred(schema) ?? ""]
+    const named = schemas[referencedName(schema) ?? ""]
     if (named !== undefined && isScalar(named)) return tidy(named)
     return Object.fromEntries(
       Object.entries(schema)
@@ -68,7 +68,7 @@ export const namesIn = (part: unknown, schemas: Schemas): ReadonlySet<string> =>
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(visit)
     if (!isRecord(value)) return
-    const name = referred(value)
+    const name = referencedName(value)
     if (name !== undefined && !names.has(name)) {
       names.add(name)
       visit(schemas[name])

@@ -15,7 +15,7 @@ const linksOf = (grid: HTMLTableElement): ReadonlyArray<ReadonlyArray<HTMLAnchor
     )
     .filter((links) => links.length > 0)
 
-/** Only one cell of the grid is in the order of Tab. */
+/** Makes one cell of the grid reachable by Tab, and no other. */
 const rove = (grid: HTMLTableElement, chosen: HTMLAnchorElement | undefined): void => {
   for (const link of grid.querySelectorAll<HTMLAnchorElement>("a.edit")) link.tabIndex = link === chosen ? 0 : -1
 }
@@ -65,7 +65,10 @@ const press = (form: HTMLFormElement, name: string): boolean => {
   return button !== null
 }
 
-/** Tab saves only what was changed, so that it also reaches the other buttons of the form. Alt and arrow down always do. */
+/**
+ * The keys of an open form. Tab saves only a changed value; otherwise it moves to the buttons of the form. Alt and
+ * arrow down always moves there.
+ */
 const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
   const control = form.elements.namedItem("value") as Control | null
   if (event.key === "Escape") {

@@ -4,11 +4,13 @@ import { morph } from "./morph.ts"
 /** What changed, by kind: ids, or null for any. */
 type Changes = Readonly<Record<string, ReadonlyArray<string> | null>>
 
-/** Minimum time between two updates, in milliseconds, so that a busy account does not load its pages without a pause. */
+/**
+ * Minimum time between two updates, in milliseconds. Without it, the pages of a busy account would load all the time.
+ */
 const betweenUpdates = 1_000
 /** Pause before the page is fetched again after the service did not answer. */
 const afterFailure = 5_000
-/** Pause before a stream is opened again that was refused. It doubles up to the maximum. */
+/** Pause before a refused stream is opened again. It doubles up to the maximum. */
 const firstPause = 2_000
 const maxPause = 60_000
 

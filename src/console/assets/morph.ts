@@ -22,7 +22,7 @@ const holdsInput = (node: Node): boolean =>
     ([...form.elements] as Array<Control>).some(isChanged)
   )
 
-/** What tells a node from its siblings: its id, or for rows and list items the address of their first link. */
+/** Identifies a node among its siblings: by its id, or for rows and list items by the address of their first link. */
 const keyOf = (node: Node): string | undefined => {
   if (!(node instanceof Element)) return undefined
   if (node.id !== "") return `#${node.id}`
@@ -30,7 +30,7 @@ const keyOf = (node: Node): string | undefined => {
   return node.querySelector("a[href]")?.getAttribute("href") ?? undefined
 }
 
-/** Attributes that persons and other scripts of the page change: open details, the keys of the grid. */
+/** Attributes that updates keep, because people and other scripts set them: open details, the keys of the grid. */
 const ownAttributes: ReadonlySet<string> = new Set(["open", "role", "tabindex"])
 
 const copyAttributes = (from: Element, to: Element): void => {

@@ -223,7 +223,7 @@ export const UndonePage = ({
       </p>
     ) : (
       <>
-        <p>{`Not looked at yet: ${counted(rest, "entity", "entities")}.`}</p>
+        <p>{`Not checked yet: ${counted(rest, "entity", "entities")}.`}</p>
         <ConfirmForm
           visitor={visitor}
           connection={connection}

@@ -26,7 +26,7 @@ interface CellEdit {
   readonly copyTo: ReadonlyArray<StoreId>
 }
 
-/** `Same`: nothing was typed that differs, so nothing was written. */
+/** `Same`: the typed value does not differ, so nothing was written. */
 export type CellOutcome =
   | { readonly _tag: "Saved" | "Cleared" | "Copied" | "Same"; readonly edit: CellEdit; readonly sheet: Sheet }
   | { readonly _tag: "Refused"; readonly edit: CellEdit; readonly editing: Editing; readonly status: 400 | 409 | 423 }

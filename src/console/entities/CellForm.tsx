@@ -11,7 +11,7 @@ import { fieldName } from "./FieldNames.ts"
 import { type CellPlace, cellId, cellPath, type GridView, inputId, parametersOfView, viewPath } from "./GridAddress.ts"
 import { directionOf } from "./StoreLanguage.ts"
 
-/** The cell whose form is open. `typed`: what a refused form had; undefined: the form shows the draft. */
+/** The cell whose form is open. `typed`: the text of a refused form; undefined: the form shows the draft. */
 export interface Editing extends CellPlace {
   readonly typed?: string | undefined
   readonly copyTo?: ReadonlyArray<StoreId>

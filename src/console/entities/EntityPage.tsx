@@ -245,7 +245,7 @@ const ResultNote = ({
   }
 }
 
-/** The state of each store. A failure tells its cause, and is retried in place. */
+/** The states of the stores. A failed publish shows its cause and a button to retry it. */
 const StoreStates = ({
   csrf,
   linked,
@@ -279,7 +279,7 @@ const StoreStates = ({
         .map((on) => (
           <div key={on.store_id} class="failure">
             <p>
-              <strong>{nameOf(on)} did not take the last publish.</strong> {on.last_publish_error?.message}
+              <strong>{nameOf(on)} did not accept the last publish.</strong> {on.last_publish_error?.message}
             </p>
             <Publish
               csrf={csrf}
@@ -294,7 +294,7 @@ const StoreStates = ({
   )
 }
 
-/** The states of the stores in a sentence, for screen readers. A failure tells its cause. */
+/** The states of the stores in a sentence, for screen readers, with the causes of failed publishes. */
 const statesIn = (sheet: Sheet, linked: ReadonlyArray<Store>): string =>
   sheet.stores
     .map(({ projection: { last_publish_error, last_publish_status, pending_publish, store_domain, store_id } }) => {

@@ -78,7 +78,7 @@ export const makeShowEntity = Effect.gen(function* () {
         sheet: drafts.sheet(id),
         history: drafts.history(id, field === undefined ? limit : maxEntries),
         linked: stores.list,
-        // ValidationFailed can only concern a cursor, and none is given.
+        // Only a cursor could cause ValidationFailed, and none is given.
         related: catalog.related(id, { limit: maxRelated }).pipe(
           Effect.catchTag("ValidationFailed", Effect.die),
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))

@@ -109,7 +109,10 @@ const StoreSection = ({
   )
 }
 
-/** What a publish of an entity would change, live and new, store by store. `chosen`: the stores of the refused form. */
+/**
+ * Shows by store what a publish of an entity would change: the live and the new values. `chosen`: the stores of the
+ * refused form.
+ */
 export const ReviewPage = ({
   chosen,
   draftRevision,

@@ -335,6 +335,6 @@ export const nextCell = (sheet: Sheet, view: GridView, { key, storeId }: CellPla
   return next === undefined ? undefined : { key: next.key, storeId }
 }
 
-/** Where a form that was saved leads. */
+/** The page that follows a saved form. */
 export const savedPath = (view: GridView, place: CellPlace, note: string): string =>
   cellPath(view, place, { note: `${note} ${place.storeId ?? "catalog"} ${place.key}` })

@@ -18,7 +18,7 @@ import { page, queryOf } from "../Visits.ts"
 /** How long browsers wait before they open a lost stream again. */
 const reconnectMillis = 3_000
 
-/** Seconds after which a refused stream may be asked for again. */
+/** Seconds after which a refused stream may be requested again. */
 const retryAfterSeconds = 30
 
 const refused = (status: 401 | 429 | 503, reason: string) =>
@@ -34,7 +34,7 @@ const messageOf = (changes: WorkChanges): string => {
 
 const ended = "event: ended\ndata: {}\n\n"
 
-/** What comes next on a stream: a message, a heartbeat, or its end. */
+/** The next item of a stream: a message, a heartbeat, or its end. */
 type Next = { readonly _tag: "Changed"; readonly changes: WorkChanges } | { readonly _tag: "Quiet" | "Closed" }
 
 /**
@@ -77,7 +77,7 @@ const textOf = (
 
 /** The streams that tell open pages what has changed in their account (server-sent events). */
 export const eventStreams: Surface<AccountEvents | BaseUrl | Readiness | Sessions> = surfaceOf(
-  // The stream answers without a session by itself, and every role may open it.
+  // The handler itself refuses requests without a session. Every role may open a stream.
   { open: ["GET", paths.events, refuseOnPage, "open"] } as const,
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl

@@ -69,7 +69,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = 
           if (store.platform !== "none") return yield* cannotPublish(store)
           return yield* downloadCsv(
             store,
-            // The last part is requested when all others were taken by the connection.
+            // The last part is requested only after the connection has accepted all others.
             Stream.tap(exports.csv(store.id, true), ({ end }) =>
               end === null || end.exportId === null ? Effect.void : exportJobs.publish(store.id, end.exportId)
             )

@@ -12,7 +12,7 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, type Visits } from "../Visits.ts"
 import { HomePage } from "./HomePage.tsx"
 
-/** Maximum number of failed publishes that the page knows, of all stores. */
+/** Maximum number of failed publishes that the page reads, of all stores. */
 const maxFailures = 100
 const dayMillis = 86_400_000
 

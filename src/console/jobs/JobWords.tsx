@@ -10,7 +10,7 @@ const stateWords: Readonly<Record<JobState, { readonly name: string; readonly to
   done: { name: "Done", tone: "good" }
 }
 
-/** Whether the job's progress is worth to be read out. */
+/** Whether screen readers should read out the progress of the job. */
 export const isUnderWay = (job: Job): boolean => isOpen(job) && job.state !== "paused"
 
 /** A sentence about the job for screen readers. It changes with each tenth of the work, not with each item. */

@@ -39,7 +39,7 @@ export const imageTypeOf = (content: Uint8Array): string | undefined => {
 /** Each step of a redirect is checked like the first address. */
 const follow = (address: string, redirects: number): Effect.Effect<Buffer, PictureUnread> =>
   Effect.gen(function* () {
-    if (!URL.canParse(address)) return yield* unread("its address is no URL")
+    if (!URL.canParse(address)) return yield* unread("its address is not a URL")
     const url = new URL(address)
     if (url.protocol !== "https:" || url.username !== "" || url.password !== "" || url.port !== "")
       return yield* unread("its address is not https")

@@ -22,7 +22,7 @@ export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/D
 const maxDiskBytes = 256 * 1_048_576
 /** Maximum number of hosts' pictures that are fetched at the same time. */
 const maxFetches = 8
-/** How long a picture that could not be read is not fetched again. */
+/** Delay before a picture that could not be read is fetched again. */
 const unreadMillis = 5 * 60_000
 
 /** The address to fetch: of a smaller copy, if the picture's platform makes one. Twice the width, for dense screens. */
@@ -73,7 +73,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
         })
       const keep = (name: string, { bytes }: Picture) =>
         Effect.promise(async () => {
-          // A full disk costs only the next fetch.
+          // If the disk is full, the picture is fetched again next time.
           const isWritten = await writeFile(pathOf(name), bytes).then(
             () => true,
             () => false

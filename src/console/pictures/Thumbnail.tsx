@@ -2,7 +2,7 @@ import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import { Icon } from "../Icon.tsx"
 import type { PictureAddress, PictureWidth } from "./PictureAddresses.ts"
 
-/** A picture beside its name, so screen readers skip it. Without a picture: a neutral ground. */
+/** A picture beside its name, so screen readers skip it. Without a picture: a neutral background. */
 export const Thumbnail = ({
   address,
   picture,

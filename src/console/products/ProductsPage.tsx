@@ -164,7 +164,7 @@ const Empty = ({ kind, page, query }: Content) => {
   if (page.isCut)
     return (
       <p role="status">
-        None of {windowSize.toLocaleString("en")} {one}s matches. Older ones were not looked at yet.
+        None of {windowSize.toLocaleString("en")} {one}s matches. Older ones were not checked yet.
       </p>
     )
   return (

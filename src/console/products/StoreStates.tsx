@@ -6,7 +6,7 @@ import { shorten } from "../Wording.tsx"
 /** The worst first. */
 const order: ReadonlyArray<PublishStateName> = ["failed", "publishing", "changed", "unpublished", "live"]
 
-/** Names of more stores than this are a number. */
+/** Maximum number of stores that are named. More are shown as a number. */
 const maxNamed = 3
 
 const storesOf = (names: ReadonlyArray<string>, all: number) =>

@@ -3,7 +3,10 @@ import { Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { CodeField } from "../profile/SecondFactorPages.tsx"
 
-/** What the second step of a sign-in hands on: the token of the first step, the page that follows, and a form that is offered afterwards. */
+/**
+ * Data that the second step of a sign-in passes on: the token of the first step, the page that follows, and a form that
+ * is offered afterwards.
+ */
 export interface CodeStep {
   readonly token: string
   readonly returnTo: string | undefined

@@ -65,7 +65,10 @@ const newPasswordMail = (baseUrl: string, email: string, token: Redacted.Redacte
   ].join("\n")
 })
 
-/** Requests of a new password. The mail is made and sent in the background, so that the answer tells nothing about the user. */
+/**
+ * Requests of a new password. The mail is made and sent in the background, so that the response does not reveal whether
+ * the user exists.
+ */
 const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: number }) =>
   Effect.gen(function* () {
     const mailer = yield* Mailer

@@ -2,7 +2,7 @@ import { Clock, Effect, Either, Redacted, Schema } from "effect"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { type User, userState } from "../../access/User.ts"
-import { type Invited, linkDays, Users } from "../../access/Users.ts"
+import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
@@ -31,7 +31,7 @@ const routes = {
 } as const
 
 const notes: Readonly<Record<string, string>> = {
-  role: "The role is changed. It holds from the next click on.",
+  role: "The role is changed. It applies from the next click on.",
   cancelled: "The invitation is cancelled. Its link is refused.",
   disabled: "The user is signed out and cannot sign in any more. The user's agents are disconnected.",
   enabled: "The user can sign in again, with the same password and role.",
@@ -88,7 +88,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         return user ?? (yield* new NotFound())
       })
 
-    const showLink = (visitor: Visitor, { email, token }: Invited, days: number, isInvitation: boolean) =>
+    const showLink = (visitor: Visitor, { email, token }: PasswordLink, days: number, isInvitation: boolean) =>
       Effect.gen(function* () {
         const link = { email, days, url: setPasswordLink(baseUrl, Redacted.value(token)) }
         const isSent = yield* mailer.send(mailOf(visitor, link, isInvitation))

@@ -26,7 +26,7 @@ const routes = {
 
 const notes: Readonly<Record<string, string>> = {
   accepted: "The receiver accepted the test message.",
-  replayed: "The webhook delivers from there on.",
+  replayed: "The webhook delivers the changes from that position on.",
   deleted: "The webhook is deleted."
 }
 

@@ -67,7 +67,7 @@ const ReplayForm = ({ visitor, webhook }: { readonly visitor: Visitor; readonly 
       <input type="text" name="from" value="" maxLength={100} aria-describedby="from-rule" />
     </label>
     <p id="from-rule" class="quiet">
-      Empty: go on where it is, with parked changes. Or <code>oldest</code>, <code>latest</code>, the number of a
+      Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>, the number of a
       change, or a time such as 2027-01-31T09:30:00Z.
     </p>
     <div class="buttons">
@@ -92,7 +92,7 @@ const SetAsideTable = ({ setAside }: { readonly setAside: ReadonlyArray<SetAside
             state,
             `${change.type} of ${change.entity.type} ${change.entity.id}`,
             String(attempts),
-            problem ?? "behind an earlier change",
+            problem ?? "waits for an earlier change",
             next_attempt_at === null ? "none" : <Time at={next_attempt_at} />
           ]
         }))}
@@ -101,7 +101,7 @@ const SetAsideTable = ({ setAside }: { readonly setAside: ReadonlyArray<SetAside
   </section>
 )
 
-/** A webhook with the first 100 changes that were set aside, and its actions. */
+/** A webhook, the first 100 of its changes that wait or are parked, and its actions. */
 export const WebhookPage = ({
   note,
   refusal,

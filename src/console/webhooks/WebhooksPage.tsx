@@ -90,7 +90,7 @@ export const WebhooksPage = ({
         <NewSecret secret={created.secret} />
       </Note>
     )}
-    <p>A webhook sends every change of the catalog to another program, signed as Standard Webhooks says.</p>
+    <p>A webhook sends every change of the catalog to another program, signed according to Standard Webhooks.</p>
     <section aria-labelledby="create">
       <h2 id="create">Create a webhook</h2>
       <Refusal text={refusal} />

@@ -18,7 +18,7 @@ const callLimit = "30 seconds"
 
 const refused = new PlatformRefused({
   code: "DEMO_REFUSED",
-  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.",
+  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",
   field: null
 })
 
@@ -55,7 +55,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
   DemoShops,
   (shops) => {
     /** Draws the failures of this call at random, by their percentages. */
-    const met = (store: PlatformStore) =>
+    const drawFailures = (store: PlatformStore) =>
       Effect.flatMap(
         shops.failures(store),
         Effect.filter(({ percent }) => Effect.map(Random.nextIntBetween(0, 100), (drawn) => drawn < percent))
@@ -65,7 +65,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
       failures.find((failure) => failure.kind === kind)
 
     /** Delays, fails or refuses a call before it has any effect. */
-    const meet = (failures: ReadonlyArray<DemoFailure>) =>
+    const applyFailures = (failures: ReadonlyArray<DemoFailure>) =>
       Effect.gen(function* () {
         yield* Effect.sleep(find(failures, "delay")?.delayMillis ?? 0)
         if (find(failures, "error") !== undefined) return yield* new PlatformUnavailable({ reason: "server" })
@@ -75,13 +75,15 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
     const timeout = new PlatformUnavailable({ reason: "timeout" })
 
     const live = <A>(store: PlatformStore, read: Effect.Effect<A>) =>
-      Effect.flatMap(met(store), meet).pipe(
+      Effect.flatMap(drawFailures(store), applyFailures).pipe(
         Effect.zipRight(read),
         Effect.timeoutFail({ duration: liveLimit, onTimeout: () => timeout })
       )
 
     const called = (store: PlatformStore) =>
-      Effect.flatMap(met(store), meet).pipe(Effect.timeoutFail({ duration: callLimit, onTimeout: () => timeout }))
+      Effect.flatMap(drawFailures(store), applyFailures).pipe(
+        Effect.timeoutFail({ duration: callLimit, onTimeout: () => timeout })
+      )
 
     const section = <A, I>(store: PlatformStore, name: string, schema: Schema.Schema<A, I>) =>
       Stream.unwrap(
@@ -107,8 +109,8 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
       pull: (store) => Stream.unwrap(Effect.as(called(store), shops.records(store))),
       publish: (store, publication) =>
         Effect.gen(function* () {
-          const failures = yield* met(store)
-          yield* meet(failures).pipe(
+          const failures = yield* drawFailures(store)
+          yield* applyFailures(failures).pipe(
             Effect.timeoutFail({
               duration: callLimit,
               onTimeout: () => new PlatformOutcomeUnknown({ reason: "timeout" })

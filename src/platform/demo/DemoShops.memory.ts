@@ -55,7 +55,7 @@ export const layerDemoShopsMemory = Layer.effect(
       section: (shop, name) => read(shop, ({ sections }) => sections.get(name) ?? []),
       fail: (shop, failure) =>
         change(shop, (state) => ({ ...state, failures: new Map(state.failures).set(failure.kind, failure) })),
-      mend: (shop) => change(shop, (state) => ({ ...state, failures: new Map() })),
+      repair: (shop) => change(shop, (state) => ({ ...state, failures: new Map() })),
       failures: (shop) =>
         read(shop, ({ failures }) => [...failures.values()].sort((a, b) => (a.kind < b.kind ? -1 : 1)))
     }

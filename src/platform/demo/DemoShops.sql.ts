@@ -119,7 +119,7 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
 }
 
 /** Reads and writes the failures of shops. */
-export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "mend"> => {
+export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "repair"> => {
   const failures = SqlSchema.findAll({
     Request: ShopKey,
     Result: DemoFailure,
@@ -136,7 +136,7 @@ export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures
         VALUES (${accountId}, ${storeId}, ${kind}, ${percent}, ${delayMillis})
         ON CONFLICT (account_id, store_id, kind) DO UPDATE
         SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(Effect.asVoid, orDie),
-    mend: ({ accountId, storeId }) =>
+    repair: ({ accountId, storeId }) =>
       sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(
         Effect.asVoid,
         orDie

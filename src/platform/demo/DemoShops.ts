@@ -33,7 +33,7 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
     readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>
     readonly fail: (shop: DemoShop, failure: DemoFailure) => Effect.Effect<void>
-    readonly mend: (shop: DemoShop) => Effect.Effect<void>
+    readonly repair: (shop: DemoShop) => Effect.Effect<void>
     readonly failures: (shop: DemoShop) => Effect.Effect<ReadonlyArray<DemoFailure>>
   }
 >() {

@@ -6,7 +6,7 @@ import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
-import { accepted } from "./Metafields.ts"
+import { failIfRefused } from "./Metafields.ts"
 
 /** One line of a bulk operation's result file: a node, and the id of its parent node. */
 const Line = Schema.parseJson(
@@ -81,7 +81,7 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
     // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
     const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
-    yield* accepted(bulkOperationRunQuery.userErrors)
+    yield* failIfRefused(bulkOperationRunQuery.userErrors)
     const id = bulkOperationRunQuery.bulkOperation?.id
     if (id === undefined) return yield* nonsense
     for (;;) {

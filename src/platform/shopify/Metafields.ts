@@ -11,7 +11,7 @@ import * as Mapping from "./Mapping.ts"
 const maxMetafields = 25
 
 /** Fails if Shopify refused the input. The error has the first message and the number of further ones. */
-export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
+export const failIfRefused = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
   const [first] = userErrors
   if (first === undefined) return Effect.void
   const more = userErrors.length === 1 ? "" : ` (and ${userErrors.length - 1} more)`
@@ -49,7 +49,7 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
         definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" }
       })
       // TAKEN: another process has created the definition meanwhile.
-      yield* accepted(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
+      yield* failIfRefused(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
     } else if (type !== "id")
       return yield* new PlatformRefused({
         code: "ID_DEFINITION",
@@ -83,7 +83,7 @@ export const setMetafields = (
       const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
         metafields: toSet.slice(start, start + maxMetafields)
       })
-      yield* accepted(metafieldsSet.userErrors)
+      yield* failIfRefused(metafieldsSet.userErrors)
     }
     const toDelete = wanted
       .filter(({ there, value }) => value === "" && there !== undefined)
@@ -92,7 +92,7 @@ export const setMetafields = (
     const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
       metafields: toDelete
     })
-    yield* accepted(metafieldsDelete.userErrors)
+    yield* failIfRefused(metafieldsDelete.userErrors)
   })
 
 /** The metafields of a new record. */

@@ -17,7 +17,7 @@ export const waitMillis = (budget: Budget, cost: number, nowMillis: number): num
   )
 
 /** The budget after a call was sent. The cost is subtracted before the answer reports it, so concurrent calls count. */
-export const spent = (budget: Budget, cost: number, nowMillis: number): Budget => ({
+export const spend = (budget: Budget, cost: number, nowMillis: number): Budget => ({
   ...budget,
   available: availableAt(budget, nowMillis) - cost,
   atMillis: nowMillis

@@ -8,7 +8,7 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { accepted, type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { makeReadBack } from "./ReadBack.ts"
 
 export const noProduct = new PlatformRefused({
@@ -44,7 +44,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
           ...(isFirst || current === null ? firstVariants(publication, before) : {})
         }
       })
-      yield* accepted(productSet.userErrors)
+      yield* failIfRefused(productSet.userErrors)
       const id = productSet.product?.id
       if (id === undefined) return yield* noId
       yield* setMetafields(client, store, id, publication, current?.metafields.nodes ?? [])
@@ -119,5 +119,5 @@ const orderVariants = (
       productId,
       positions: wanted.map((id, index) => ({ id, position: index + 1 }))
     })
-    yield* accepted(productVariantsBulkReorder.userErrors)
+    yield* failIfRefused(productVariantsBulkReorder.userErrors)
   })

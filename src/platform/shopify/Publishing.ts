@@ -14,7 +14,7 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { accepted, type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { published } from "./ReadBack.ts"
 
@@ -82,7 +82,7 @@ const makePublishVariant =
           Answers.CreateVariants,
           { productId, variants }
         )
-        yield* accepted(productVariantsBulkCreate.userErrors)
+        yield* failIfRefused(productVariantsBulkCreate.userErrors)
         const [created] = productVariantsBulkCreate.productVariants ?? []
         if (created === undefined) return yield* noId
         return published([[entityId, created.id]])
@@ -96,7 +96,7 @@ const makePublishVariant =
           variants: [{ id: current.id, ...input }]
         }
       )
-      yield* accepted(productVariantsBulkUpdate.userErrors)
+      yield* failIfRefused(productVariantsBulkUpdate.userErrors)
       yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
       return published([[entityId, current.id]])
     })
@@ -147,7 +147,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
             sources: [{ source: { title: sourceTitle, inclusion: { selections: selections(publication.members) } } }]
           }
         })
-        yield* accepted(collectionCreate.userErrors)
+        yield* failIfRefused(collectionCreate.userErrors)
         if (collectionCreate.collection === null) return yield* noId
         return published([[publication.entityId, collectionCreate.collection.id]])
       }
@@ -155,7 +155,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       const { collectionUpdate } = yield* client.write(store, Documents.updateCollection, Answers.UpdateCollection, {
         collection: { id: current.id, ...input, ...members }
       })
-      yield* accepted(collectionUpdate.userErrors)
+      yield* failIfRefused(collectionUpdate.userErrors)
       yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
       return published([[publication.entityId, current.id]])
     })
@@ -168,7 +168,7 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
       const { fileCreate } = yield* client.write(store, Documents.createFiles, Answers.CreateFiles, {
         files: [Mapping.fileInput(media)]
       })
-      yield* accepted(fileCreate.userErrors)
+      yield* failIfRefused(fileCreate.userErrors)
       const [created] = fileCreate.files ?? []
       if (created === undefined) return yield* noId
       return published([[media.entityId, created.id]])
@@ -176,6 +176,6 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
     const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, {
       files: [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
     })
-    yield* accepted(fileUpdate.userErrors)
+    yield* failIfRefused(fileUpdate.userErrors)
     return published([[media.entityId, current.id]])
   })

@@ -29,7 +29,7 @@ export const pace = (throttle: Throttle, document: string) =>
       const now = yield* monotonicMillis
       const wait = throttle.budget === null ? 0 : Pacing.waitMillis(throttle.budget, cost, now)
       if (wait === 0) {
-        if (throttle.budget !== null) throttle.budget = Pacing.spent(throttle.budget, cost, now)
+        if (throttle.budget !== null) throttle.budget = Pacing.spend(throttle.budget, cost, now)
         return
       }
       yield* Effect.sleep(wait)

@@ -174,7 +174,7 @@ export const publishingBeside: Scenario = {
     } finally {
       load.stop()
       await clear(catalog, hanging)
-      await command(catalog.url, "platform", "mend", "--store", domain, "--account", hanging.accountId)
+      await command(catalog.url, "platform", "repair", "--store", domain, "--account", hanging.accountId)
     }
   }
 }

@@ -10,7 +10,7 @@ import { Stores } from "../stores/Stores.ts"
 import { Refusal } from "./Refusal.ts"
 
 /** Parses a typed id. A malformed id is NotFound. */
-export const idOf =
+export const parseId =
   <Id extends string>(schema: Schema.Schema<Id, string>) =>
   (typed: string): Effect.Effect<Id, NotFound> =>
     Effect.mapError(Schema.decode(schema)(typed.trim().toLowerCase()), () => new NotFound())
@@ -29,11 +29,11 @@ const onlyOne = <Id extends string>(
       })
 }
 
-const entityId = idOf(EntityId)
-const keyId = idOf(ApiKeyId)
+const entityId = parseId(EntityId)
+const keyId = parseId(ApiKeyId)
 
 /** Finds an entity by a typed id, handle or SKU. */
-export const makeEntityNamed = Effect.map(
+export const makeFindEntity = Effect.map(
   Catalog,
   (catalog) =>
     (typed: string): Effect.Effect<EntityId, NotFound | Refusal, CurrentActor> =>
@@ -48,7 +48,7 @@ export const makeEntityNamed = Effect.map(
 )
 
 /** Finds an API key by a typed id or name. Active keys win over revoked ones with the same name. */
-export const makeKeyNamed = Effect.map(
+export const makeFindKey = Effect.map(
   ApiKeys,
   (keys) =>
     (accountId: AccountId, typed: string): Effect.Effect<ApiKeyId, NotFound | Refusal> =>
@@ -76,7 +76,7 @@ const storeOf = (linked: ReadonlyArray<Store>, typed: string) => {
 }
 
 /** Finds a linked store by a typed domain or id. */
-export const makeStoreNamed = Effect.map(
+export const makeFindStore = Effect.map(
   Stores,
   (stores) => (typed: string) =>
     Effect.flatMap(
@@ -87,7 +87,7 @@ export const makeStoreNamed = Effect.map(
 )
 
 /** Returns the domain of the linked store with a typed domain or id. Returns other text unchanged. */
-export const makeDomainNamed = Effect.map(
+export const makeFindDomain = Effect.map(
   Stores,
   (stores) => (typed: string) =>
     Effect.map(stores.list, (linked) =>

@@ -21,7 +21,7 @@ const loggerOf = ({ logFormat }: AppConfig) => {
 }
 
 /** Reads the settings, and provides the database and the logger that they configure. */
-export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
+export const withDatabase = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const config = yield* readAppConfig
     const { databaseOf } = yield* app
