@@ -131,7 +131,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
         })
 
       /** Counts a code before it is checked, so that concurrent guesses are limited too. */
-      const counted = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
+      const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
         Effect.zipRight(
           count("second-factor", hashOf(user.id), maxFailures),
           Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
@@ -174,7 +174,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
             const hashes = codes.map((each) => recoveryHash(user, each))
             return (yield* repo.confirm(user, step, hashes)) ? codes : yield* nothingPending
           })
-          return yield* counted(user, check)
+          return yield* countAttempt(user, check)
         }),
         remove: repo.remove,
         await: Effect.fn("SecondFactors.await")(function* (user) {
@@ -186,7 +186,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
           if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
           const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
           const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
-          yield* counted(user, check)
+          yield* countAttempt(user, check)
           if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
           return user
         })

@@ -59,7 +59,7 @@ const Listening = (dataDirectory: string) =>
   Layer.scoped(SocketServer.SocketServer, Effect.flatMap(chooseSocketPath(dataDirectory), listen))
 
 /** Writes the socket's path to the lock file. It is built last and released first, so that a socket named there always answers. */
-const Announced = (dataDirectory: string) =>
+const layerSocketPath = (dataDirectory: string) =>
   Layer.scopedDiscard(
     Effect.flatMap(SocketServer.SocketServer, ({ address }) =>
       address._tag === "UnixAddress" ? EmbeddedLock.announce(dataDirectory, address.path) : Effect.void
@@ -71,7 +71,7 @@ const Announced = (dataDirectory: string) =>
  * hold. If no socket can be created, the service runs without it and logs a warning.
  */
 export const layer = (dataDirectory: string): Layer.Layer<never, never, CommandServices> =>
-  Announced(dataDirectory).pipe(
+  layerSocketPath(dataDirectory).pipe(
     Layer.provide(RpcServer.layer(AdminRpcs)),
     Layer.provide(RpcServer.layerProtocolSocketServer),
     Layer.provide([AdminHandlers, RpcSerialization.layerMsgPack]),

@@ -13,16 +13,16 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const platforms = yield* PlatformRegistry
     const stores = yield* Stores
 
-    const described = ({ job, store }: BegunChange) => {
+    const toStoreChange = ({ job, store }: BegunChange) => {
       const adapter = Option.getOrUndefined(platforms.find(store.platform))
       const isVerified = adapter?.isVerified === true
       return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "" }
     }
 
     return {
-      linkStore: ({ account, ...store }) => forAccount(account)(Effect.map(stores.beginLink(store), described)),
+      linkStore: ({ account, ...store }) => forAccount(account)(Effect.map(stores.beginLink(store), toStoreChange)),
       unlinkStore: ({ account, domain }) =>
-        forAccount(account)(Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), described)),
+        forAccount(account)(Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), toStoreChange)),
       listStores: ({ account }) => forAccount(account)(stores.list)
     }
   })

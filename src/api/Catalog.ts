@@ -14,7 +14,7 @@ import {
 import { CollectionRow, MediaRow, ProductRow, VariantRow } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
-import { bounded, entityPage, page } from "./Page.ts"
+import { entityPage, page, wholeList } from "./Page.ts"
 import {
   CollectionIdParam,
   EntityIdInPath,
@@ -51,7 +51,7 @@ const detail = <const Name extends string, A, I>(
 const versions = <const Name extends string>(name: Name, path: `/${string}/:id/stores`, kind: string) =>
   HttpApiEndpoint.get(name, path)
     .setPath(entityPath)
-    .addSuccess(bounded(StoreVersion))
+    .addSuccess(wholeList(StoreVersion))
     .addError(NotFoundWire)
     .annotate(OpenApi.Summary, `List ${kind}'s store versions`)
     .annotate(

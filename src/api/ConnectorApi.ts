@@ -19,7 +19,7 @@ import {
   VariantRow
 } from "./Answers.ts"
 import { translations } from "./Operations.ts"
-import { bounded, page } from "./Page.ts"
+import { page, wholeList } from "./Page.ts"
 import { cursorParams, listParams, optional, uuidArgument } from "./Params.ts"
 import { TimeBound } from "./TimeBound.ts"
 import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
@@ -216,7 +216,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
   )
   .add(
     HttpApiEndpoint.get("listProjections")`/masters/${master}/projections`
-      .addSuccess(bounded(Projection))
+      .addSuccess(wholeList(Projection))
       .annotate(Tool, {
         name: "list_projections_v1",
         title: "List a master's projections",
@@ -340,7 +340,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
   )
   .add(
     HttpApiEndpoint.get("getMasterSalesChannels")`/masters/${master}/sales-channels/${channel}`
-      .addSuccess(bounded(EntityChannel))
+      .addSuccess(wholeList(EntityChannel))
       .annotate(Tool, {
         name: "get_master_sales_channels_v1",
         title: "Get a master's sales channels",
@@ -358,7 +358,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       })
   )
   .add(
-    HttpApiEndpoint.get("listMasterDrops")`/masters/${master}/drops`.addSuccess(bounded(Drop)).annotate(Tool, {
+    HttpApiEndpoint.get("listMasterDrops")`/masters/${master}/drops`.addSuccess(wholeList(Drop)).annotate(Tool, {
       name: "list_master_drops_v1",
       title: "List a master's drops",
       tier: "pim:read",

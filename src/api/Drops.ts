@@ -4,7 +4,7 @@ import { DropId } from "../model/Ids.ts"
 import { Drop } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
-import { bounded } from "./Page.ts"
+import { wholeList } from "./Page.ts"
 import { DropIdInPath, EntityIdInPath, uuidArgument } from "./Params.ts"
 import { inConnector, readOnly, Tool } from "./Tool.ts"
 
@@ -16,7 +16,7 @@ const dropId = HttpApiSchema.param(
 const dropsOf = <const Name extends string>(name: Name, path: `/${string}/:id/drops`, kind: string) =>
   HttpApiEndpoint.get(name, path)
     .setPath(Schema.Struct({ id: EntityIdInPath }))
-    .addSuccess(bounded(Drop))
+    .addSuccess(wholeList(Drop))
     .addError(NotFoundWire)
     .annotate(OpenApi.Summary, `List ${kind}'s drops`)
     .annotate(
@@ -28,7 +28,7 @@ const dropsOf = <const Name extends string>(name: Name, path: `/${string}/:id/dr
 export class DropsGroup extends HttpApiGroup.make("drops")
   .add(
     HttpApiEndpoint.get("listDrops", "/drops")
-      .addSuccess(bounded(Drop))
+      .addSuccess(wholeList(Drop))
       .annotate(OpenApi.Summary, "List drops")
       .annotate(
         OpenApi.Description,

@@ -11,7 +11,7 @@ import {
 } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
-import { bounded } from "./Page.ts"
+import { wholeList } from "./Page.ts"
 import { EntityIdInPath, OwnerTypeParam, RecordIdInPath, uuidArgument } from "./Params.ts"
 import { inConnector, readOnly, Tool } from "./Tool.ts"
 
@@ -26,7 +26,7 @@ const translated =
   "Translations of the entity on each of its stores, ordered by locale, domain of the store and key. A translation is `outdated` if its source text changed since it was made. `translatable_fields` has one row per key and source text, ordered by key; stores with the same source share a row."
 
 export const translations = Schema.Struct({
-  ...bounded(Translations).fields,
+  ...wholeList(Translations).fields,
   translatable_fields: Schema.Array(TranslatableField)
 }).annotations({ description: "The whole list." })
 
@@ -34,7 +34,7 @@ export const translations = Schema.Struct({
 export class OperationsGroup extends HttpApiGroup.make("operations")
   .add(
     HttpApiEndpoint.get("listMarkets", "/markets")
-      .addSuccess(bounded(Market))
+      .addSuccess(wholeList(Market))
       .annotate(OpenApi.Summary, "List markets")
       .annotate(
         OpenApi.Description,
@@ -80,7 +80,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
   .add(
     HttpApiEndpoint.get("listMetafieldDefinitions", "/metafield-definitions")
       .setUrlParams(Schema.Struct({ owner_type: OwnerTypeParam }))
-      .addSuccess(bounded(MetafieldDefinition))
+      .addSuccess(wholeList(MetafieldDefinition))
       .annotate(OpenApi.Summary, "List metafield definitions")
       .annotate(
         OpenApi.Description,
@@ -103,7 +103,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
   )
   .add(
     HttpApiEndpoint.get("listMetaobjectDefinitions", "/metaobject-definitions")
-      .addSuccess(bounded(MetaobjectDefinition))
+      .addSuccess(wholeList(MetaobjectDefinition))
       .annotate(OpenApi.Summary, "List metaobject definitions")
       .annotate(
         OpenApi.Description,
@@ -125,7 +125,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
   )
   .add(
     HttpApiEndpoint.get("listMetaobjectEntries")`/metaobject-definitions/${definition}/entries`
-      .addSuccess(bounded(MetaobjectEntry))
+      .addSuccess(wholeList(MetaobjectEntry))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List a metaobject definition's entries")
       .annotate(

@@ -24,7 +24,7 @@ export const entityPage = <A, I, B, J>(row: Schema.Schema<A, I>, included: Schem
   }).annotations({ description: "One page of the list." })
 
 /** A whole list, without paging. */
-export const bounded = <A, I>(item: Schema.Schema<A, I>) =>
+export const wholeList = <A, I>(item: Schema.Schema<A, I>) =>
   Schema.Struct({
     data: Schema.Array(item),
     next_cursor: Schema.Null.annotations({ description: "Always null: the list is whole." })

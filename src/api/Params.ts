@@ -13,7 +13,7 @@ const wholeNumber = /^[+-]?\d+$/
 const lastPage = 10_000_000_000_000
 
 /** Annotations with a handwritten JSON Schema and description, in place of the derived schema. */
-const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
+const withDescription = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
   jsonSchema: { ...jsonSchema, description }
 })
@@ -33,7 +33,9 @@ const uuidFormat = { type: "string", format: "uuid" }
 
 /** An id in the arguments of a tool. A malformed id is refused. */
 export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, description: string) =>
-  Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(described(description, uuidFormat))
+  Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(
+    withDescription(description, uuidFormat)
+  )
 
 /** A whole number. It is never refused: other text becomes the default, and a number out of range becomes the nearest bound. */
 const wholeNumberParam = (least: number, most: number, fallback: number) =>
@@ -44,7 +46,7 @@ const wholeNumberParam = (least: number, most: number, fallback: number) =>
   })
 
 const rowsSchema = (most: number, fallback: number) =>
-  described(
+  withDescription(
     `Maximum rows per page. A number above ${most} counts as ${most}, a number below 1 as 1, and other text as the default.`,
     {
       type: "integer",
@@ -68,7 +70,7 @@ const Cursor = Once.annotations({
 
 const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
   .annotations(
-    described(
+    withDescription(
       "Only entities whose canonical values or relationships changed at or after this time (RFC 3339, encode `+` as `%2B`). Changes of store versions do not count.",
       { type: "string", format: "date-time" }
     )
@@ -76,7 +78,7 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
   .pipe(
     inConnector({
       schema: Schema.String.annotations(
-        described("Only masters whose canonical record changed at or after this time, RFC 3339 with an offset.", {
+        withDescription("Only masters whose canonical record changed at or after this time, RFC 3339 with an offset.", {
           type: "string",
           format: "date-time"
         })
@@ -97,7 +99,7 @@ const search = (description: string) =>
   Once.pipe(
     Schema.filter((text) => [...text].length <= 200 || "must have at most 200 characters"),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
-  ).annotations(described(description, { type: "string", maxLength: 200 }))
+  ).annotations(withDescription(description, { type: "string", maxLength: 200 }))
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -116,7 +118,7 @@ const TrueOrFalse = Schema.transform(
 )
 
 const Pending = TrueOrFalse.annotations(
-  described(
+  withDescription(
     "true: only entities with a draft that is not yet published to some store; false: only entities without one. With `store_id`, only that store counts.",
     { type: "boolean" }
   )
@@ -193,7 +195,7 @@ const severalParam = <A extends string, I extends string>(
   return optional(
     Schema.transform(Once, several, { strict: false, decode: splitValues, encode: joinValues })
       .annotations(
-        described(`${description} Separate several by commas (at most ${maxValues}).`, {
+        withDescription(`${description} Separate several by commas (at most ${maxValues}).`, {
           type: "array",
           items,
           maxItems: maxValues
@@ -232,7 +234,9 @@ export const mirrorParams = {
   include: IncludeParam,
   ids: IdsParam,
   pending_publish: optional(
-    TrueOrFalse.annotations(described("Alias of `pending`.", { type: "boolean" })).pipe(inConnector({ omit: true }))
+    TrueOrFalse.annotations(withDescription("Alias of `pending`.", { type: "boolean" })).pipe(
+      inConnector({ omit: true })
+    )
   )
 }
 
@@ -259,18 +263,18 @@ const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly ma
 }
 
 export const EntityIdInPath = idInPath(EntityId).annotations(
-  described("Id of the entity. An unknown id, or one of another kind, is 404.", uuidFormat)
+  withDescription("Id of the entity. An unknown id, or one of another kind, is 404.", uuidFormat)
 )
 export const DropIdInPath = idInPath(DropId).annotations(
-  described("Id of a drop, from the list of drops. An unknown id is 404.", uuidFormat)
+  withDescription("Id of a drop, from the list of drops. An unknown id is 404.", uuidFormat)
 )
 export const StoreIdInPath = idInPath(StoreId).annotations(
-  described("Id of a linked store, from the list of stores.", uuidFormat)
+  withDescription("Id of a linked store, from the list of stores.", uuidFormat)
 )
 
 const PageNumber = wholeNumberParam(1, lastPage, 1)
   .annotations(
-    described(
+    withDescription(
       "Page number, starting at 1. A number below 1 counts as 1, other text as the default. A page after the last one is empty.",
       {
         type: "integer",
@@ -309,7 +313,7 @@ export const LocaleParam = optional(
     Schema.maxLength(35, { message: () => "must have at most 35 characters" }),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(
-    described("Only this language of a store, such as `de`. Ignored outside the translation sections.", {
+    withDescription("Only this language of a store, such as `de`. Ignored outside the translation sections.", {
       type: "string",
       maxLength: 35
     })
@@ -321,7 +325,7 @@ export const FieldParam = optional(
     Schema.maxLength(320, { message: () => "must have at most 320 characters" }),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(
-    described("Only issues in this field: an attribute's key, or `variant_ids`, `media_ids` or `members`.", {
+    withDescription("Only issues in this field: an attribute's key, or `variant_ids`, `media_ids` or `members`.", {
       type: "string",
       maxLength: 320
     })
@@ -332,12 +336,12 @@ export const FieldParam = optional(
 export const storeIdParam = (description: string) =>
   optional(
     Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId))
-      .annotations(described(description, uuidFormat))
+      .annotations(withDescription(description, uuidFormat))
       .pipe(inConnector({ name: "channel_id", schema: uuidArgument(StoreId, "Only this channel (a linked store).") }))
   )
 
 export const RecordIdInPath = idInPath(RecordId).annotations(
-  described("Id of the record, from the list of its kind. An unknown id is 404.", uuidFormat)
+  withDescription("Id of the record, from the list of its kind. An unknown id is 404.", uuidFormat)
 )
 
 export const OwnerTypeParam = optional(
@@ -350,11 +354,14 @@ export const OwnerTypeParam = optional(
 /** A collection's id as a query parameter. A malformed id is refused. */
 export const CollectionIdParam = optional(
   Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(EntityId)).annotations(
-    described("Only members of this collection.", uuidFormat)
+    withDescription("Only members of this collection.", uuidFormat)
   )
 )
 
 /** The id of the store to read live, as a required query parameter. */
 export const StoreIdParam = Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId)).annotations(
-  described("Id of the linked store to read from. An unknown id, or a store without the entity, is 404.", uuidFormat)
+  withDescription(
+    "Id of the linked store to read from. An unknown id, or a store without the entity, is 404.",
+    uuidFormat
+  )
 )

@@ -14,7 +14,7 @@ import {
   ValidationFailedWire
 } from "./ErrorEnvelope.ts"
 import { OperationsGroup } from "./Operations.ts"
-import { published } from "./openapi/OpenApiDocument.ts"
+import { toPublished } from "./openapi/OpenApiDocument.ts"
 import { PingGroup } from "./Ping.ts"
 import { SalesChannelsGroup } from "./SalesChannels.ts"
 import { StoresGroup } from "./Stores.ts"
@@ -41,4 +41,4 @@ const definition = HttpApi.make("catalog")
   .annotate(OpenApi.Version, "1.0.0")
 
 /** REST v1. Routes, documents and typed clients are derived from it. */
-export class RestApi extends definition.annotate(OpenApi.Transform, published(definition)) {}
+export class RestApi extends definition.annotate(OpenApi.Transform, toPublished(definition)) {}

@@ -5,7 +5,7 @@ import { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, LiveReadFailedWire, NotFoundWire } from "./ErrorEnvelope.ts"
 import { LiveRead } from "./LiveRead.ts"
-import { bounded } from "./Page.ts"
+import { wholeList } from "./Page.ts"
 import { EntityIdInPath, StoreIdInPath, StoreIdParam, uuidArgument } from "./Params.ts"
 import { inConnector, liveRead, Tool } from "./Tool.ts"
 
@@ -23,7 +23,7 @@ const channelsOf = <const Name extends string>(name: Name, path: `/${string}/:id
   HttpApiEndpoint.get(name, path)
     .setPath(Schema.Struct({ id: EntityIdInPath }))
     .setUrlParams(Schema.Struct({ store_id: StoreIdParam }))
-    .addSuccess(bounded(EntityChannel))
+    .addSuccess(wholeList(EntityChannel))
     .annotate(OpenApi.Summary, `List ${kind}'s sales channels on a store`)
     .annotate(
       OpenApi.Description,
@@ -34,7 +34,7 @@ const channelsOf = <const Name extends string>(name: Name, path: `/${string}/:id
 export class SalesChannelsGroup extends HttpApiGroup.make("salesChannels")
   .add(
     HttpApiEndpoint.get("listStoreSalesChannels")`/stores/${storeId}/sales-channels`
-      .addSuccess(bounded(SalesChannel))
+      .addSuccess(wholeList(SalesChannel))
       .annotate(OpenApi.Summary, "List a store's sales channels")
       .annotate(OpenApi.Description, `The sales channels of a store. A store without a platform has none. ${live}`)
       .annotate(Tool, {

@@ -132,10 +132,10 @@ export const inConnector =
 /** Changes in the connector by member name. A text is a new name. */
 type Positions<Name extends string> = Readonly<Record<Name, InConnector | string>>
 
-const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): SchemaAST.AST => {
+const withNames = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): SchemaAST.AST => {
   switch (ast._tag) {
     case "Refinement":
-      return new SchemaAST.Refinement(named(ast.from, positions), ast.filter, ast.annotations)
+      return new SchemaAST.Refinement(withNames(ast.from, positions), ast.filter, ast.annotations)
     case "TypeLiteral":
       return new SchemaAST.TypeLiteral(
         ast.propertySignatures.map((property) => {
@@ -159,7 +159,7 @@ const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): Schem
 export const membersInConnector =
   <Name extends string>(positions: Positions<Name>) =>
   <A extends { readonly [Member in Name]?: unknown }, I, R>(schema: Schema.Schema<A, I, R>): Schema.Schema<A, I, R> =>
-    Schema.make(named(schema.ast, positions))
+    Schema.make(withNames(schema.ast, positions))
 
 export const inConnectorOf = (annotated: SchemaAST.Annotated): InConnector | undefined =>
   annotated.annotations[InConnectorId] as InConnector | undefined

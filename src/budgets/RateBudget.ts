@@ -37,7 +37,7 @@ export interface Standing {
   readonly scope: BudgetScope
 }
 
-export interface Taken {
+export interface BudgetState {
   readonly standing: Standing
   /** Set when a budget has too few requests left. The request then spent nothing. */
   readonly refusal: RateLimited | null
@@ -79,7 +79,7 @@ const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key"
   }
 }
 
-const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, units = 1): Taken => {
+const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, units = 1): BudgetState => {
   if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
@@ -129,9 +129,9 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
      * Takes `units` requests (default 1) from both windows in one step. If a window has fewer left, the request is refused: it
      * takes nothing from either window, and begins neither.
      */
-    readonly take: (spender: Spender, units?: number) => Effect.Effect<Taken>
+    readonly take: (spender: Spender, units?: number) => Effect.Effect<BudgetState>
     /** Takes one message other than a tool call from the connection's window. */
-    readonly takeMessage: (spender: Spender) => Effect.Effect<Taken>
+    readonly takeMessage: (spender: Spender) => Effect.Effect<BudgetState>
     /** Reads the windows, for the headers of a request that spends nothing. */
     readonly look: (spender: Spender) => Effect.Effect<Standing>
     /** A full budget, for the headers of a request without a credential. */
@@ -145,7 +145,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
 
     const moment = makeMoments()
 
-    const takeAt = (now: Moment, { accountId, credentialId }: Spender, units: number): Taken => {
+    const takeAt = (now: Moment, { accountId, credentialId }: Spender, units: number): BudgetState => {
       const key = keys.find(credentialId, now.millis)
       const account = accounts.find(accountId, now.millis)
       const admitted = key.spent + units <= sizes.perKey && account.spent + units <= sizes.perAccount
@@ -163,7 +163,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
       )
     }
 
-    const takeMessageAt = (now: Moment, { credentialId }: Spender): Taken => {
+    const takeMessageAt = (now: Moment, { credentialId }: Spender): BudgetState => {
       const key = connections.find(credentialId, now.millis)
       const account = { endsAt: key.endsAt, spent: 0 }
       const admitted = key.spent < messageSizes.perKey

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
-import { type EntityKind, effective, listed } from "../model/Attribute.ts"
+import { type EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
@@ -231,7 +231,7 @@ const versionsOf = (kind: EntityKind, record: VersionsRecord): ReadonlyArray<Sto
   record.versions.map((version) => ({
     store_id: version.storeId,
     store_domain: version.storeDomain,
-    attributes: listed(kind, effective(record.attributes, version.overrides)),
+    attributes: toTriples(kind, effective(record.attributes, version.overrides)),
     pending_publish: version.pendingPublish,
     last_publish_status: version.lastPublishStatus
   }))

@@ -35,14 +35,14 @@ const serialise = ({ accountId, filters, list }: CursorBinding): string => {
 }
 
 const blockBytes = 64
-const padded = (key: Uint8Array, pad: number) =>
+const padKey = (key: Uint8Array, pad: number) =>
   Buffer.from(Buffer.alloc(blockBytes).map((_, i) => (key[i] ?? 0) ^ pad))
 
 /** HMAC-SHA256 (RFC 2104) of head and text. It uses one-shot hashes, which take a third of the time of Node's Hmac object. */
 const makeSigner = (key: Uint8Array) => {
-  const inner = padded(key, 0x36)
+  const inner = padKey(key, 0x36)
   // All calls share this buffer. Each call writes its inner digest after the pad.
-  const outside = Buffer.concat([padded(key, 0x5c), Buffer.alloc(32)])
+  const outside = Buffer.concat([padKey(key, 0x5c), Buffer.alloc(32)])
   return (head: Uint8Array, text: string): Buffer => {
     const inside = Buffer.allocUnsafe(blockBytes + headBytes + Buffer.byteLength(text))
     inside.set(inner)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { type Attributes, AttributeTriple, type EntityKind, listed } from "../model/Attribute.ts"
+import { type Attributes, AttributeTriple, type EntityKind, toTriples } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -146,7 +146,7 @@ export const isIncluded = (include: ReadonlyArray<Include>, member: string): boo
 export const includedOf = (kind: EntityKind, record: EntityRecord, include: ReadonlyArray<Include>): object =>
   Object.fromEntries(Object.entries(details[kind](record)).filter(([member]) => isIncluded(include, member)))
 
-const included = <Fields extends Schema.Struct.Fields>(identifier: string, { fields }: Schema.Struct<Fields>) =>
+const toIncludedRow = <Fields extends Schema.Struct.Fields>(identifier: string, { fields }: Schema.Struct<Fields>) =>
   Schema.Struct(
     Object.fromEntries(
       Object.entries(fields as unknown as Record<string, Schema.Schema.AnyNoContext>).map(([member, schema]) => [
@@ -160,10 +160,10 @@ const included = <Fields extends Schema.Struct.Fields>(identifier: string, { fie
       "A row of a list with `include`: the single read's members, in its order, without the groups that were not named."
   }) as unknown as Schema.Schema<Partial<Schema.Struct.Type<Fields>>, Partial<Schema.Struct.Encoded<Fields>>>
 
-export const IncludedProduct = included("IncludedProduct", Product)
-export const IncludedVariant = included("IncludedVariant", Variant)
-export const IncludedCollection = included("IncludedCollection", Collection)
-export const IncludedMedia = included("IncludedMedia", Media)
+export const IncludedProduct = toIncludedRow("IncludedProduct", Product)
+export const IncludedVariant = toIncludedRow("IncludedVariant", Variant)
+export const IncludedCollection = toIncludedRow("IncludedCollection", Collection)
+export const IncludedMedia = toIncludedRow("IncludedMedia", Media)
 
 export const StoreVersion = Schema.Struct({
   store_id: StoreId,
@@ -202,7 +202,7 @@ const head = <Kind extends EntityKind>(kind: Kind, record: EntityRecord) => ({
   id: record.id,
   type: kind,
   title: record.title,
-  attributes: listed(kind, record.attributes),
+  attributes: toTriples(kind, record.attributes),
   draft_revision: record.draftRevision,
   pending_publish: record.pendingPublish,
   last_publish_status: record.lastPublishStatus

@@ -5,12 +5,12 @@ import type { AccountId } from "../model/Ids.ts"
 import { type Include, isIncluded } from "./Entity.ts"
 
 /** A literal of SQL. Only for names in this program. */
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+const quote = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 const timeOf = (column: string) =>
   `'"' || to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '"'`
 
-const published = (alias: string) =>
+const whenPublished = (alias: string) =>
   `',"pending_publish":' || ${alias}.pending_publish || ',"last_publish_status":"' || ${alias}.last_publish_status || '"'`
 
 /** The attributes as `listed` orders them. The document of values is read once, however many keys are built in. */
@@ -27,7 +27,7 @@ const attributesOf = (kind: EntityKind): string => {
                       || ',"type":' || to_json(m.value ->> 'type')::text || '}',
                       '' ORDER BY m.key COLLATE "C"
                     )
-             FROM jsonb_each(e.attributes - ${quoted(`{${keys.map(([key]) => key).join(",")}}`)}::text[]) m
+             FROM jsonb_each(e.attributes - ${quote(`{${keys.map(([key]) => key).join(",")}}`)}::text[]) m
              WHERE m.value ->> 'value' <> ''
            ), '') || ']'
     FROM jsonb_to_record(e.attributes) AS a (${keys.map(([key]) => `${key} jsonb`).join(", ")})
@@ -50,7 +50,7 @@ export const makeIncludedRows = (sql: SqlClient) => {
   const users = (accountId: AccountId, kind: EntityKind) =>
     ids(sql`
       SELECT u.id FROM entity_media g
-      JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id AND u.kind = ${literal(quoted(kind))}
+      JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id AND u.kind = ${literal(quote(kind))}
       WHERE g.account_id = ${accountId} AND g.media_id = e.id ORDER BY u.id`)
 
   const relationships: Readonly<Record<EntityKind, Readonly<Record<string, (accountId: AccountId) => Fragment>>>> = {
@@ -83,7 +83,7 @@ export const makeIncludedRows = (sql: SqlClient) => {
   const stores = (accountId: AccountId) => sql`
     '[' || coalesce((
       SELECT string_agg(
-               '{"store_id":"' || s.id || '","store_domain":' || to_json(s.domain)::text || ${literal(published("v"))}
+               '{"store_id":"' || s.id || '","store_domain":' || to_json(s.domain)::text || ${literal(whenPublished("v"))}
                || ',"published_at":' || coalesce(${literal(timeOf("v.published_at"))}, 'null')
                || ',"last_publish_error":' || coalesce(
                  '{"code":' || to_json(v.last_publish_error ->> 'code')::text
@@ -106,11 +106,11 @@ export const makeIncludedRows = (sql: SqlClient) => {
     const named = (isThese: (name: string) => boolean) =>
       members
         .filter(([name]) => isThese(name) && isIncluded(include, name))
-        .reduce((text, [name, json]) => sql`${text} || ${literal(quoted(`,"${name}":`))} || ${json}`, sql``)
+        .reduce((text, [name, json]) => sql`${text} || ${literal(quote(`,"${name}":`))} || ${json}`, sql``)
     return sql`
-      '{"id":"' || e.id || ${literal(quoted(`","type":"${kind}","title":`))} || to_json(e.title)::text
+      '{"id":"' || e.id || ${literal(quote(`","type":"${kind}","title":`))} || to_json(e.title)::text
       ${named((name) => name === "attributes")}
-      || ',"draft_revision":' || e.draft_revision || ${literal(published("e"))}
+      || ',"draft_revision":' || e.draft_revision || ${literal(whenPublished("e"))}
       ${named((name) => name !== "attributes")}
       || ',"created_at":' || ${literal(timeOf("e.created_at"))}
       || ',"updated_at":' || ${literal(timeOf("e.canonical_changed_at"))} || '}'`

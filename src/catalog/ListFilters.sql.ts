@@ -65,7 +65,7 @@ export const makeListFilters = (sql: SqlClient) => {
     )}`
 
   /** A product has the SKUs and barcodes of its variants. */
-  const named = (
+  const withKeys = (
     accountId: AccountId,
     kind: EntityKind,
     key: keyof typeof indexedValue,
@@ -79,11 +79,15 @@ export const makeListFilters = (sql: SqlClient) => {
           )`
         : sql`AND ${withValue(kind, key, "e", values)}`
 
-  const chosen = (accountId: AccountId, kind: EntityKind | null, { barcodes, handles, ids, skus }: ListFilters) => sql`
+  const exactFilters = (
+    accountId: AccountId,
+    kind: EntityKind | null,
+    { barcodes, handles, ids, skus }: ListFilters
+  ) => sql`
     ${ids === undefined ? sql`` : oneOf(sql`e.id`, ids)}
-    ${kind === null ? sql`` : named(accountId, kind, "handle", handles)}
-    ${kind === null ? sql`` : named(accountId, kind, "sku", skus)}
-    ${kind === null ? sql`` : named(accountId, kind, "barcode", barcodes)}`
+    ${kind === null ? sql`` : withKeys(accountId, kind, "handle", handles)}
+    ${kind === null ? sql`` : withKeys(accountId, kind, "sku", skus)}
+    ${kind === null ? sql`` : withKeys(accountId, kind, "barcode", barcodes)}`
 
   /** Planned at each call: for a rare term the trigram index is best, for a common term the change order. */
   const matching = ({ needles }: ListFilters) =>
@@ -93,5 +97,5 @@ export const makeListFilters = (sql: SqlClient) => {
           needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`)
         )}`
 
-  return { changedSince, chosen, inCollection, matching, onStore }
+  return { changedSince, chosen: exactFilters, inCollection, matching, onStore }
 }

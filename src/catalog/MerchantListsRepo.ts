@@ -242,7 +242,7 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
 
 /** Each count reads a partial index that has only such versions. */
 const makeStoreCounts = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["storeCounts"] => {
-  const counted = (accountId: string, condition: string) => sql`(
+  const countOf = (accountId: string, condition: string) => sql`(
     SELECT count(*) FROM (
       SELECT FROM store_version v
       WHERE v.account_id = ${accountId} AND v.store_id = s.id AND ${sql.literal(condition)}
@@ -253,9 +253,9 @@ const makeStoreCounts = (sql: SqlClient.SqlClient): Context.Tag.Service<Merchant
     Request: Schema.String,
     Result: StoreCounts,
     execute: (accountId) => sql`
-      SELECT s.id AS "storeId", ${counted(accountId, "v.last_publish_status = 'failed'")} AS failed,
-             ${counted(accountId, "v.last_publish_status = 'pending'")} AS publishing,
-             ${counted(accountId, "v.pending_publish")} AS unpublished
+      SELECT s.id AS "storeId", ${countOf(accountId, "v.last_publish_status = 'failed'")} AS failed,
+             ${countOf(accountId, "v.last_publish_status = 'pending'")} AS publishing,
+             ${countOf(accountId, "v.pending_publish")} AS unpublished
       FROM store s WHERE s.account_id = ${accountId} AND s.status = 'linked'
       ORDER BY s.domain, s.id`
   })

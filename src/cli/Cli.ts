@@ -63,7 +63,7 @@ const command = Command.make("catalog").pipe(
 )
 
 /** Exit codes. For `refused`, stderr has one line. */
-export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
+export const exitCodes = { done: 0, refuse: 1, wrongUsage: 2 } as const
 
 const misuse = { code: errorCode.ValidationFailed }
 
@@ -84,7 +84,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     const given = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
     const asJson = given.includes("--json")
     /** With --json, a failure is also JSON on stdout. */
-    const failed = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
+    const printFailure = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
     const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)
@@ -92,7 +92,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     const ran = run.pipe(
       Effect.flatMap(() =>
         misused
-          ? Effect.as(failed({ ...misuse, message: "A command is missing: see --help." }), exitCodes.wrongUsage)
+          ? Effect.as(printFailure({ ...misuse, message: "A command is missing: see --help." }), exitCodes.wrongUsage)
           : Effect.succeed<number>(exitCodes.done)
       ),
       Effect.catchAllCause((cause) => {
@@ -100,22 +100,25 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         // The library has already printed the message.
         if (ValidationError.isValidationError(error))
           return Effect.as(
-            failed({ ...misuse, message: stripVTControlCharacters(HelpDoc.toAnsiText(error.error)).trim() }),
+            printFailure({ ...misuse, message: stripVTControlCharacters(HelpDoc.toAnsiText(error.error)).trim() }),
             exitCodes.wrongUsage
           )
         const { isAnswered = false, lines } = error instanceof Refused ? error : {}
         const said = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
-        return Effect.as(Effect.zipRight(said, isAnswered ? Effect.void : failed(failureOf(error))), exitCodes.refused)
+        return Effect.as(
+          Effect.zipRight(said, isAnswered ? Effect.void : printFailure(failureOf(error))),
+          exitCodes.refuse
+        )
       })
     )
     const refused = (message: string) =>
-      Effect.as(Effect.zipRight(Console.error(message), failed({ ...misuse, message })), exitCodes.wrongUsage)
+      Effect.as(Effect.zipRight(Console.error(message), printFailure({ ...misuse, message })), exitCodes.wrongUsage)
     return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
   })
 
 /** The exit code after a signal: 128 plus its number, as shells expect. 130 for SIGINT, 143 for SIGTERM. */
 const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
-  signal === undefined ? exitCodes.refused : 128 + constants.signals[signal]
+  signal === undefined ? exitCodes.refuse : 128 + constants.signals[signal]
 
 /**
  * Ends the process with the exit code of the command. An interrupted `serve` counts as success; any other interrupted command
@@ -125,5 +128,5 @@ export const teardown =
   (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>
   (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
     if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodeOf(signal()))
-    else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
+    else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refuse)
   }

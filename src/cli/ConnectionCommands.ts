@@ -101,13 +101,13 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
   not_a_value: "only changes of values can be undone"
 }
 
-const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
+const valueText = (value: string | null, none: string) => (value === null ? none : quoted(value))
 
 const fieldLine = ({ action, before, entityId, key, kind, laterActor, left, now, storeDomain, storeId }: FieldUndo) => {
   const none = storeId === null ? "empty" : "inherited"
   const field = action === "attributes" ? key : actions[action]
   const place = `  ${kind} ${entityId}  ${storeDomain === null ? "" : `${storeDomain}: `}${field}`
-  if (left === null) return `${place} ${shown(now, none)} -> ${shown(before, none)}`
+  if (left === null) return `${place} ${valueText(now, none)} -> ${valueText(before, none)}`
   const by = laterActor?.name ?? laterActor?.kind ?? "somebody else"
   return `${place} is not undone: ${left === "edited_since" ? `edited since by ${by}` : reasons[left]}`
 }
@@ -132,7 +132,7 @@ const draw = (text: string) =>
     if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
   })
 
-const followed = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
+const followUndo = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
   Effect.gen(function* () {
     const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
       event._tag === "Done"
@@ -171,7 +171,7 @@ const undo = Command.make(
   },
   ({ account, dryRun, id, json, since }) =>
     Effect.gen(function* () {
-      const done = yield* followed((yield* AdminClient).undoConnection({ account, id, since, dryRun }))
+      const done = yield* followUndo((yield* AdminClient).undoConnection({ account, id, since, dryRun }))
       const { _tag, listed, ...result } = done
       const total = done.left_alone + (dryRun ? done.fields : 0)
       yield* answer(json, { ...result, listed: listed.map(fieldJson) }, [

@@ -21,7 +21,7 @@ const typeOf = ({ key, namespace, owner_type, type }: MetafieldDefinition) =>
   `${owner_type} ${namespace}.${key} (${type})`
 
 /** Turns issues into a refusal that names the wrong argument or flag. */
-const refused = ({ issues }: ValidationFailed) =>
+const refuse = ({ issues }: ValidationFailed) =>
   new Refused({
     message: issues
       .map(({ message, path }) => `${path === "key" ? "KEY" : path === "type" ? "TYPE" : `--${path}`}: ${message}`)
@@ -61,7 +61,7 @@ const create = Command.make(
         }
       })
       yield* answer(json, { definition, retyped }, [`Defined ${typeOf(definition)}.`, ...retypedLine(retyped)])
-    }).pipe(Effect.catchTags({ ValidationFailed: refused, PimLocked: () => lockedBy(account) }), withAdmin)
+    }).pipe(Effect.catchTags({ ValidationFailed: refuse, PimLocked: () => lockedBy(account) }), withAdmin)
 ).pipe(Command.withDescription("Define a metafield, so that values can be written under its key."))
 
 const setType = Command.make(
@@ -81,7 +81,7 @@ const setType = Command.make(
         ...retypedLine(retyped),
         `Values that do not fit are unchanged: \`${hint("health scan structure", account)}\` finds them.`
       ])
-    }).pipe(Effect.catchTags({ ValidationFailed: refused, PimLocked: () => lockedBy(account) }), withAdmin)
+    }).pipe(Effect.catchTags({ ValidationFailed: refuse, PimLocked: () => lockedBy(account) }), withAdmin)
 ).pipe(Command.withDescription("Change the type of a metafield and of its values that fit the new type."))
 
 const list = Command.make(

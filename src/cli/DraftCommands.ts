@@ -63,13 +63,13 @@ const isText = (value: unknown) => typeof value === "string" || value === null
 /** Reads and parses a JSON file. */
 export const readJson = (path: string) =>
   Effect.gen(function* () {
-    const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
-    const bytes = yield* Effect.tryPromise({ try: () => readFile(path), catch: () => refused("cannot be read") })
+    const refuse = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
+    const bytes = yield* Effect.tryPromise({ try: () => readFile(path), catch: () => refuse("cannot be read") })
     const text = yield* Effect.try({
       try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-      catch: () => refused("is not valid UTF-8")
+      catch: () => refuse("is not valid UTF-8")
     })
-    return yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
+    return yield* Either.mapLeft(parsed(text), () => refuse("is not JSON"))
   })
 
 /** Reads the values in a JSON file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */

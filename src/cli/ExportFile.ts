@@ -65,7 +65,7 @@ const toFile = (path: string) =>
     }
   })
 
-interface Received {
+interface ExportResult {
   readonly bytes: number
   readonly done: number
   readonly end: ExportPart["end"]
@@ -83,7 +83,7 @@ export const receiveExport = <E, R>(
       onSome: toFile
     })
     const begunAt = yield* Clock.currentTimeMillis
-    const begin: Received = { bytes: 0, done: 0, end: null }
+    const begin: ExportResult = { bytes: 0, done: 0, end: null }
     const last = yield* Stream.runFoldEffect(parts, begin, (sum, { bytes, done, end, total }) =>
       Effect.gen(function* () {
         yield* write(bytes)

@@ -34,7 +34,7 @@ const bar = (score: number) => {
 
 /** ANSI colour codes of scores on terminals. */
 const colours = { good: 32, fair: 33, poor: 31, unknown: 2 } as const
-const painted = (score: number | undefined, text: string) => {
+const paint = (score: number | undefined, text: string) => {
   const colour = score === undefined ? "unknown" : score >= 90 ? "good" : score >= 60 ? "fair" : "poor"
   return `\u001b[${colours[colour]}m${text}\u001b[0m`
 }
@@ -53,7 +53,7 @@ const recommendedOf = (result: HealthResult): string => {
 const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
   snapshots.map((snapshot) => {
     const name = snapshot.dimension.padEnd(nameWidth)
-    if (!snapshot.scanned) return `${name}  ${painted(undefined, "·".repeat(barWidth))}     –  never scanned`
+    if (!snapshot.scanned) return `${name}  ${paint(undefined, "·".repeat(barWidth))}     –  never scanned`
     const { affected, by_section, checked, score } = snapshot.result
     const rows = by_section
       .filter(({ rows }) => rows > 0)
@@ -62,7 +62,7 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
       checked === 0
         ? "nothing to check"
         : `${affected} of ${checked} affected${rows.length === 0 ? "" : `: ${rows.join(", ")}`}${recommendedOf(snapshot.result)}`
-    return `${name}  ${painted(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
+    return `${name}  ${paint(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
   })
 
 const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<string>): ReadonlyArray<string> => {
@@ -233,7 +233,7 @@ const fieldList = (name: "required" | "recommended") =>
 
 const notRules = byPlace((path) => path.replace(".", " "))
 
-const changed = (account: Option.Option<string>, dimension: HealthDimension = "completeness") =>
+const printChange = (account: Option.Option<string>, dimension: HealthDimension = "completeness") =>
   `Next: ${hint(`health scan ${dimension}`, account)}`
 
 const ruleChoice = <Name extends string, Value extends string>(
@@ -276,7 +276,7 @@ const setChecks = Command.make(
         structure: { ...(Option.isSome(zeroPrice) && { zero_price: zeroPrice.value }) }
       })
       const dimension = Option.isNone(texts) && Option.isNone(prices) ? "structure" : "divergence"
-      yield* answer(json, rules, [...linesOfRules(rules), changed(account, dimension)])
+      yield* answer(json, rules, [...linesOfRules(rules), printChange(account, dimension)])
     }).pipe(withAdmin)
 ).pipe(
   Command.withDescription(
@@ -302,14 +302,14 @@ const setRules = Command.make(
         ...(Option.isSome(recommended) && { recommended: recommended.value })
       }
       const rules = yield* (yield* AdminClient).changeHealthRules({ account, kind, levels })
-      yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
+      yield* answer(json, rules, [...linesOfRules(rules), printChange(account)])
     }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
 ).pipe(Command.withDescription("Change the required and recommended fields of one kind. Effective from the next scan."))
 
 const resetRules = Command.make("reset", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
     const rules = yield* (yield* AdminClient).setHealthRules({ account, rules: defaultRules })
-    yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
+    yield* answer(json, rules, [...linesOfRules(rules), printChange(account)])
   }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
 ).pipe(Command.withDescription("Restore the default rules."))
 

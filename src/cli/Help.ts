@@ -70,7 +70,7 @@ const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
 }
 
 /** Wraps text at `width` characters and indents all lines except the first. A longer word gets a line of its own. */
-const wrapped = (text: string, width: number, indent: string): string => {
+const wrap = (text: string, width: number, indent: string): string => {
   const lines: Array<string> = []
   let line = ""
   for (const word of text.split(" ")) {
@@ -85,12 +85,12 @@ const wrapped = (text: string, width: number, indent: string): string => {
 
 const nameWidth = 24
 
-const listed = (entries: ReadonlyArray<Entry>, width: number) => {
+const toList = (entries: ReadonlyArray<Entry>, width: number) => {
   const column = Math.min(nameWidth, Math.max(0, ...entries.map(([name]) => name.length)))
   const indent = " ".repeat(column + 4)
   return entries.map(([name, about]) => {
     const start = name.length > column ? `  ${name}\n${indent}` : `  ${name.padEnd(column)}  `
-    return `${start}${wrapped(about, width - indent.length, "").replaceAll("\n", `\n${indent}`)}`
+    return `${start}${wrap(about, width - indent.length, "").replaceAll("\n", `\n${indent}`)}`
   })
 }
 
@@ -111,7 +111,7 @@ const widthOf = ({ columns = 0, isTTY }: { readonly isTTY?: boolean; readonly co
   isTTY === true && columns > 0 ? Math.min(100, Math.max(40, columns)) : 80
 
 /** The library's help document of the command at the end of a path. */
-const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<string>) =>
+const findHelp = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<string>) =>
   Effect.flatMap(CommandDescriptor.parse(root, ["catalog", ...path, "--help"], config), (directive) =>
     directive._tag === "BuiltIn" && directive.option._tag === "ShowHelp"
       ? Effect.succeed(directive.option)
@@ -130,7 +130,7 @@ export const unknownCommand = (
     const path: Array<string> = []
     for (const word of args) {
       if (word.startsWith("-")) return undefined
-      const { helpDoc } = yield* described(descriptor, path)
+      const { helpDoc } = yield* findHelp(descriptor, path)
       const names = commandsOf(helpDoc).map(([name]) => name)
       if (names.length === 0) return undefined
       if (!names.includes(word)) {
@@ -163,12 +163,12 @@ export const helpOf = (
 ) =>
   Effect.gen(function* () {
     const path: Array<string> = []
-    let found = yield* described(descriptor, path)
+    let found = yield* findHelp(descriptor, path)
     let commands = commandsOf(found.helpDoc)
     for (const word of args) {
       if (!commands.some(([name]) => name === word)) continue
       path.push(word)
-      found = yield* described(descriptor, path)
+      found = yield* findHelp(descriptor, path)
       commands = commandsOf(found.helpDoc)
     }
     const { helpDoc, usage } = found
@@ -180,17 +180,17 @@ export const helpOf = (
       const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]
       const words = ["catalog", ...path.slice(0, -1), ...own, ...more].join(" ")
       // An option and its value stay on one line.
-      return `  ${wrapped(words.replaceAll(/(--[\w-]+) (?=\w)/g, "$1\u00a0"), width - 2, "    ").replaceAll("\u00a0", " ")}`
+      return `  ${wrap(words.replaceAll(/(--[\w-]+) (?=\w)/g, "$1\u00a0"), width - 2, "    ").replaceAll("\u00a0", " ")}`
     })
     const list = (title: string) =>
-      listed(
+      toList(
         under(helpDoc, title).flatMap((part) => entriesOf(part)),
         width
       )
     return [
       ...(isRoot ? [bold(`catalog ${version}`)] : []),
       ...under(helpDoc, "DESCRIPTION").flatMap((part) =>
-        paragraphsOf(part).map((paragraph) => wrapped(paragraph, width, ""))
+        paragraphsOf(part).map((paragraph) => wrap(paragraph, width, ""))
       ),
       ...section("Usage", usages),
       ...section("Arguments", list("ARGUMENTS")),
@@ -200,15 +200,15 @@ export const helpOf = (
             ...groups.flatMap(([title, names]) =>
               section(
                 title,
-                listed(
+                toList(
                   commands.filter(([name]) => names.includes(name)),
                   width
                 )
               )
             ),
             "",
-            wrapped(everywhere, width, "")
+            wrap(everywhere, width, "")
           ]
-        : section("Commands", listed(commands, width)))
+        : section("Commands", toList(commands, width)))
     ].join("\n")
   })

@@ -31,10 +31,10 @@ export const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   publish_failed: "publish failed"
 }
 
-const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
+const valueText = (value: string | null, none: string) => (value === null ? none : quoted(value))
 
 const changeOf = (none: string) => (change: ValueChange) =>
-  `${change.key} ${shown(change.old, none)} -> ${shown(change.new, none)}`
+  `${change.key} ${valueText(change.old, none)} -> ${valueText(change.new, none)}`
 
 export const historyLine = (entry: HistoryEntry) => {
   const where = entry.store_domain === null ? "" : `${entry.store_domain}: `

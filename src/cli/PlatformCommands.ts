@@ -1,7 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { listed } from "../model/Attribute.ts"
+import { toTriples } from "../model/Attribute.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
@@ -10,7 +10,7 @@ import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./
 
 const store = textOption("store", "DOMAIN", "Domain or id of the store.")
 
-const counted = (what: string, { length }: ReadonlyArray<string>) => (length === 0 ? [] : [`  ${what}: ${length}`])
+const countLine = (what: string, { length }: ReadonlyArray<string>) => (length === 0 ? [] : [`  ${what}: ${length}`])
 
 const show = Command.make("show", { entity, store, account, json }, ({ account, entity, json, store: given }) =>
   Effect.gen(function* () {
@@ -20,7 +20,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
         message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`, account)}\` publishes it there.`
       })
     const { kind, media, members, platformId } = record
-    const attributes = listed(kind, record.attributes).filter(({ value }) => value !== "")
+    const attributes = toTriples(kind, record.attributes).filter(({ value }) => value !== "")
     yield* answer(
       json,
       {
@@ -36,8 +36,8 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
       [
         `${store.domain} has ${kind} ${entityId} as ${platformId}:`,
         ...attributes.map(({ key, value }) => `  ${key}: ${quoted(value)}`),
-        ...counted("media files", media),
-        ...counted("members", members)
+        ...countLine("media files", media),
+        ...countLine("members", members)
       ]
     )
   }).pipe(

@@ -16,7 +16,7 @@ const store = Options.optional(
 
 type Done = Extract<PublishEvent, { readonly _tag: "Done" }>
 
-const followed = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
+const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
   Effect.gen(function* () {
     const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
       event._tag === "Done"
@@ -97,7 +97,9 @@ export const publishCommand = Command.make(
       }
       if (Option.isNone(given)) return yield* new Refused({ message: "Give ENTITY, or --all." })
       const entity = given.value
-      const { entity_id, results } = yield* followed((yield* AdminClient).publish({ account, entity, store, again }))
+      const { entity_id, results } = yield* followPublish(
+        (yield* AdminClient).publish({ account, entity, store, again })
+      )
       const failures = results.flatMap(whyNot)
       const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")
       if (json || arrived.length > 0) yield* answer(json, { entity_id, results }, arrived.map(lineOf))

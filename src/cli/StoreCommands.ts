@@ -85,7 +85,7 @@ const flags: Readonly<Record<string, string>> = {
 const byFlag = byPlace((path) => flags[path] ?? path)
 
 /** Waits for the end of a job. Returns the number of its entities. */
-const followed = (account: Option.Option<string>, job: Job | null) =>
+const waitForEntities = (account: Option.Option<string>, job: Job | null) =>
   job === null ? Effect.succeed(0) : Effect.map(followJob(account, job), ({ done }) => done)
 
 const link = Command.make(
@@ -134,11 +134,11 @@ const link = Command.make(
         currency: Option.getOrUndefined(currency),
         credentials
       })
-      const entities = yield* followed(account, job)
+      const entities = yield* waitForEntities(account, job)
       yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
-          : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it again.`,
+          : `Linked ${store.domain} (${store.id}) again: ${countText(entities)} their versions on it again.`,
         isVerified
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
           : `Next: ${hint(`import csv FILE --store ${store.domain}`, account)}`
@@ -149,10 +149,10 @@ const link = Command.make(
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
   Effect.gen(function* () {
     const { job, options, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
-    const entities = yield* followed(account, job)
+    const entities = yield* waitForEntities(account, job)
     const again = ["store", "link", store.domain, ...(options === "" ? [] : [options])].join(" ")
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
-      `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
+      `Unlinked ${store.domain} (${store.id}): ${countText(entities)} no version on it any more.`,
       `Nothing is lost: \`${hint(again, account)}\` restores all versions.`
     ])
   }).pipe(
@@ -161,7 +161,7 @@ const unlink = Command.make("unlink", { domain, account, json }, ({ account, dom
   )
 ).pipe(Command.withDescription("Unlink a store from its account. Linking its domain again restores its versions."))
 
-const counted = (entities: number) => (entities === 1 ? "1 entity has" : `${entities} entities have`)
+const countText = (entities: number) => (entities === 1 ? "1 entity has" : `${entities} entities have`)
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {

@@ -87,7 +87,7 @@ const run = async <A>(call: Effect.Effect<A, CatalogError>, { signal }: Abortabl
 }
 
 /** Fails with the signal's reason when the signal is aborted. */
-const aborted = (signal: AbortSignal) =>
+const failWhenAborted = (signal: AbortSignal) =>
   Effect.async<never, unknown>((resume) => {
     const end = () => resume(Effect.fail(signal.reason))
     if (signal.aborted) return end()
@@ -96,7 +96,7 @@ const aborted = (signal: AbortSignal) =>
   })
 
 const iterate = <A>(stream: Stream.Stream<A, CatalogError>, { signal }: Abortable = {}): AsyncIterable<A> =>
-  Stream.toAsyncIterable(signal === undefined ? stream : Stream.interruptWhen(stream, aborted(signal)))
+  Stream.toAsyncIterable(signal === undefined ? stream : Stream.interruptWhen(stream, failWhenAborted(signal)))
 
 const entitiesOf = (client: CatalogClient, kind: Kind) => {
   const { get, version, versions } = endpointsOf[kind]

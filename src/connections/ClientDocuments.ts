@@ -81,7 +81,7 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
             )
           })
 
-        const fetched = (clientId: string) =>
+        const fetchClient = (clientId: string) =>
           Effect.gen(function* () {
             const url = yield* Either.mapLeft(readClientAddress(clientId), (message) => new DocumentUnread({ message }))
             const { maxAge = keptSeconds.least, text } = yield* withinLimit(fetchDocument(url))
@@ -95,7 +95,7 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
 
         const documents = yield* Cache.makeWith({
           capacity: maxKept,
-          lookup: (clientId: string) => fetched(clientId),
+          lookup: (clientId: string) => fetchClient(clientId),
           timeToLive: Exit.match({
             onFailure: () => Duration.zero,
             onSuccess: ({ maxAge }) => Duration.seconds(maxAge)

@@ -21,7 +21,7 @@ export interface Destination {
 }
 
 /** A valid request: the consent page can be shown. */
-export interface Checked extends AuthorizationRequest {
+export interface CheckedRequest extends AuthorizationRequest {
   readonly _tag: "Checked"
   readonly client: Client
   readonly redirectUri: string
@@ -48,7 +48,7 @@ export interface Consent {
  * The access that the merchant allows. `stores`: ids of the stores to which the connection is limited; empty: all
  * stores.
  */
-export interface Allowed {
+export interface AllowedConsent {
   readonly tier: Tier
   readonly stores: ReadonlyArray<string>
   readonly confirmPublish: boolean
@@ -58,11 +58,11 @@ export interface Allowed {
 export interface Decision {
   readonly consent: string
   readonly formToken: string
-  readonly allowed: Option.Option<Allowed>
+  readonly allowed: Option.Option<AllowedConsent>
 }
 
 /** The answer to the client: a code, or a refusal. */
-export interface Decided extends Destination {
+export interface ConsentAnswer extends Destination {
   readonly outcome: Either.Either<string, OAuthRefused>
 }
 
@@ -138,11 +138,11 @@ export const makeConsents = Effect.gen(function* () {
         state: parameters.repeated.includes("state") ? undefined : parameters.get("state"),
         refused
       }),
-      onRight: (request): Checked => ({ _tag: "Checked", client, redirectUri, ...request })
+      onRight: (request): CheckedRequest => ({ _tag: "Checked", client, redirectUri, ...request })
     })
   })
 
-  const ask = Effect.fn("Authorization.ask")(function* (signedIn: SignedIn, request: Checked) {
+  const ask = Effect.fn("Authorization.ask")(function* (signedIn: SignedIn, request: CheckedRequest) {
     const id = yield* mintId(ConsentId)
     const formToken = yield* mintSecret("form")
     const highest = lower(request.asked ?? Tier.literals[2], tierOfRole(signedIn.role))

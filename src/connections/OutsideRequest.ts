@@ -8,7 +8,7 @@ import { Context, Data, Effect, type Scope } from "effect"
 import { isPublicAddress } from "./PublicAddress.ts"
 
 /** A checked IP address, with options to connect to it. */
-export interface Dialled extends Pick<RequestOptions, "ca" | "port"> {
+export interface DialTarget extends Pick<RequestOptions, "ca" | "port"> {
   readonly address: string
 }
 
@@ -16,7 +16,7 @@ export interface Dialled extends Pick<RequestOptions, "ca" | "port"> {
 export interface Network {
   /** Resolves a host name to all its IP addresses. */
   readonly resolve: (host: string) => Promise<ReadonlyArray<string>>
-  readonly dial: (address: string) => Dialled
+  readonly dial: (address: string) => DialTarget
 }
 
 const internet: Network = {
@@ -78,7 +78,7 @@ const discard = (response: IncomingMessage, maxBytes: number) => {
 
 /** Sends one request to a checked IP address without resolving the host again. */
 const sendTo = (
-  { address, ...dialled }: Dialled,
+  { address, ...dialled }: DialTarget,
   agent: http.Agent | false,
   url: URL,
   { body, headers, maxBytes }: Options

@@ -26,14 +26,14 @@ export interface TokenAnswer {
 }
 
 /** A transaction's result. A refusal as Left commits the transaction; a refusal as failure rolls it back. */
-type Committed = Effect.Effect<Either.Either<TokenAnswer, OAuthRefused>, OAuthRefused>
+type ExchangeResult = Effect.Effect<Either.Either<TokenAnswer, OAuthRefused>, OAuthRefused>
 
 /** The code verifier: RFC 7636, section 4.1. */
 const verifierPattern = /^[A-Za-z0-9\-._~]{43,128}$/
 
 const invalidGrant = (description: string) => OAuthRefused.because("invalid_grant", description)
 
-const required = (parameters: Parameters, name: string) => {
+const requireParameter = (parameters: Parameters, name: string) => {
   const value = parameters.get(name)
   return value === undefined
     ? Either.left(OAuthRefused.because("invalid_request", `${name} is missing.`))
@@ -64,13 +64,13 @@ export const makeTokenExchange = Effect.gen(function* () {
   const exchange = Effect.fn("Authorization.exchange")(function* (parameters: Parameters, baseUrl: string) {
     if (parameters.repeated.length > 0)
       return yield* OAuthRefused.because("invalid_request", "A parameter is given more than once.")
-    const grantType = yield* required(parameters, "grant_type")
+    const grantType = yield* requireParameter(parameters, "grant_type")
     if (grantType !== "authorization_code" && grantType !== "refresh_token")
       return yield* OAuthRefused.because(
         "unsupported_grant_type",
         "grant_type may be authorization_code or refresh_token."
       )
-    const clientId = yield* required(parameters, "client_id")
+    const clientId = yield* requireParameter(parameters, "client_id")
     const client = yield* Effect.mapError(yield* findClient(oauth, clientId), () =>
       OAuthRefused.because("invalid_client", "No such client: register again.")
     )
@@ -139,10 +139,10 @@ const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type
       return yield* issue(accountId, { grantId: id, parentHash: null, accessTier: tier, refreshTier: tier })
     })
 
-  return (client: Client, parameters: Parameters, baseUrl: string): Committed =>
+  return (client: Client, parameters: Parameters, baseUrl: string): ExchangeResult =>
     Effect.gen(function* () {
-      const code = yield* required(parameters, "code")
-      const verifier = yield* required(parameters, "code_verifier")
+      const code = yield* requireParameter(parameters, "code")
+      const verifier = yield* requireParameter(parameters, "code_verifier")
       const unknown = invalidGrant("The code is unknown, was used, has expired, or was given to another client.")
       if (!isOfKind("code", code)) return yield* unknown
       const codeHash = hashOf(code)
@@ -169,9 +169,9 @@ const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type
 /** Exchanges a refresh token for new tokens of the same connection. */
 const makeRefresh =
   (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) =>
-  (client: Client, parameters: Parameters, baseUrl: string): Committed =>
+  (client: Client, parameters: Parameters, baseUrl: string): ExchangeResult =>
     Effect.gen(function* () {
-      const token = yield* required(parameters, "refresh_token")
+      const token = yield* requireParameter(parameters, "refresh_token")
       const unknown = invalidGrant("The refresh token is unknown, has expired, or its connection has ended.")
       if (!isOfKind("refresh", token)) return yield* unknown
       const tokenHash = hashOf(token)

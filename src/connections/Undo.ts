@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, type Types } from "effect"
-import type { Locked } from "../drafts/CatalogChange.ts"
+import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -151,5 +151,5 @@ export class Undo extends Context.Tag("catalog/Undo")<
   )
 }
 
-const hasLayer = ({ aggregates }: Locked, { entityId, storeId }: FieldUndo) =>
+const hasLayer = ({ aggregates }: LockedCatalog, { entityId, storeId }: FieldUndo) =>
   storeId === null || aggregates.get(entityId)?.storeIds.includes(storeId) === true

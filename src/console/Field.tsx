@@ -25,7 +25,15 @@ export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonl
   ) : null
 
 /** A text to be copied. With JavaScript it has a button for that. */
-export const Copied = ({ id, label, text }: { readonly id: string; readonly label: string; readonly text: string }) => (
+export const CopyText = ({
+  id,
+  label,
+  text
+}: {
+  readonly id: string
+  readonly label: string
+  readonly text: string
+}) => (
   <div class="copied">
     <label>
       {label}

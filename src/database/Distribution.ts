@@ -182,13 +182,13 @@ const distributeTables = (missing: ReadonlyArray<string>) =>
       WHERE k.contype = 'f' AND k.confrelid = 'account'::regclass AND k.conparentid = 0
         AND c.relname = ANY(${[...missing, ...tablesOf("local")]}::text[])`
     for (const { name, table } of references) yield* sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT ${sql(name)}`
-    const quoted = (table: string) => `"${table}"`
+    const quote = (table: string) => `"${table}"`
     const areMissing = (kind: TableKind) => tablesOf(kind).filter((table) => missing.includes(table))
-    for (const table of areMissing("reference")) yield* sql`SELECT create_reference_table(${quoted(table)}::regclass)`
+    for (const table of areMissing("reference")) yield* sql`SELECT create_reference_table(${quote(table)}::regclass)`
     for (const table of areMissing("distributed"))
       yield* sql`
         SELECT create_distributed_table(
-          ${quoted(table)}::regclass, 'account_id',
+          ${quote(table)}::regclass, 'account_id',
           colocate_with := ${table === "account_state" ? "none" : "account_state"}::text
         )`
     for (const { definition, name, table } of references)

@@ -15,7 +15,7 @@ import { Publishing } from "../publishing/Publishing.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { demoChanges, demoDrops, demoStores } from "./DemoCatalog.ts"
 import { makeDemoMirror } from "./DemoMirror.ts"
-import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
+import { acceptedRecords, awaitingPublish, withNames } from "./DemoShopRecords.ts"
 
 /**
  * Creates a demo account: three stores, a catalog and an API key. The demo shops get the values that the stores have accepted.
@@ -81,7 +81,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
                 )
             }
             yield* Effect.forEach(
-              awaited(aggregates),
+              awaitingPublish(aggregates),
               ({ entityId, storeId }) => publishing.request(entityId, storeId),
               {
                 discard: true

@@ -234,7 +234,7 @@ const collectionTranslationsOf = (stores: DemoStores, store: Store, name: StoreN
     )
   )
 
-const named = ([china, europe, gulf]: DemoStores): ReadonlyArray<readonly [StoreName, Store]> => [
+const withStoreNames = ([china, europe, gulf]: DemoStores): ReadonlyArray<readonly [StoreName, Store]> => [
   ["china", china],
   ["europe", europe],
   ["gulf", gulf]
@@ -245,7 +245,7 @@ export const demoSections = (
   stores: DemoStores,
   platformIdOf: PlatformIdOf
 ): ReadonlyArray<{ readonly store: Store; readonly sections: Readonly<Record<string, ReadonlyArray<unknown>>> }> =>
-  named(stores).map(([name, store]) => ({
+  withStoreNames(stores).map(([name, store]) => ({
     store,
     sections: {
       markets: marketsOf(store, name),

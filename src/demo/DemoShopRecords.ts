@@ -5,7 +5,7 @@ import { type DemoRecord, demoPlatformId } from "../platform/demo/DemoRecords.ts
 
 type Aggregates = ReadonlyMap<EntityId, Aggregate>
 
-const accepted = ({ versions }: Aggregate, storeId: StoreId) =>
+const acceptedOn = ({ versions }: Aggregate, storeId: StoreId) =>
   versions.find((version) => version.storeId === storeId)?.accepted ?? null
 
 /** The records of a demo shop whose values are exactly those that its store has accepted. */
@@ -16,10 +16,10 @@ export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): Reado
   }
   return [...aggregates.values()].flatMap((aggregate): ReadonlyArray<DemoRecord> => {
     const { id, kind, parentId } = aggregate
-    const values = accepted(aggregate, storeId)
+    const values = acceptedOn(aggregate, storeId)
     if (values === null) return []
     const product = parentId === null ? undefined : aggregates.get(parentId)
-    const place = product === undefined ? -1 : (accepted(product, storeId)?.variants ?? []).indexOf(id)
+    const place = product === undefined ? -1 : (acceptedOn(product, storeId)?.variants ?? []).indexOf(id)
     return [
       {
         kind,
@@ -53,7 +53,7 @@ export const withNames = (
 }
 
 /** The products and collections whose publish is pending. Variants and media are published together with their product. */
-export const awaited = (
+export const awaitingPublish = (
   aggregates: Aggregates
 ): ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }> =>
   [...aggregates.values()]

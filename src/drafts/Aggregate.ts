@@ -80,7 +80,7 @@ const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
 /** The searched keys of all kinds, and `tags`, which only products have. */
 export const everySearchedKey: ReadonlyArray<string> = [...new Set([...Object.values(searchedKeys).flat(), "tags"])]
 
-const layered = (aggregate: Aggregate, key: string) =>
+const layersOf = (aggregate: Aggregate, key: string) =>
   [aggregate.attributes, ...aggregate.versions.map(({ overrides }) => overrides)].map((layer) => valueOf(layer, key))
 
 const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
@@ -93,9 +93,9 @@ const tagsOf = (value: string): ReadonlyArray<string> =>
 const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>
   searchText([
     titleOf(aggregate.kind, aggregate.attributes),
-    ...searchedKeys[aggregate.kind].flatMap((key) => layered(aggregate, key)),
-    ...(aggregate.kind === "product" ? layered(aggregate, "tags").flatMap(tagsOf) : []),
-    ...variants.flatMap((variant) => layered(variant, "sku")),
+    ...searchedKeys[aggregate.kind].flatMap((key) => layersOf(aggregate, key)),
+    ...(aggregate.kind === "product" ? layersOf(aggregate, "tags").flatMap(tagsOf) : []),
+    ...variants.flatMap((variant) => layersOf(variant, "sku")),
     productTitle
   ])
 

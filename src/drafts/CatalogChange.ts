@@ -66,7 +66,7 @@ export type CatalogChange = Data.TaggedEnum<{
 export const CatalogChange = Data.taggedEnum<CatalogChange>()
 
 /** The state that changes are planned against. It is read under the locks that the later writes need. */
-export interface Locked {
+export interface LockedCatalog {
   readonly now: Timestamp
   /** The linked stores, ordered by domain. */
   readonly storeIds: ReadonlyArray<StoreId>

@@ -3,14 +3,14 @@ import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
-import { type CatalogChange, type Decision, type Locked, ownersOf, referencesOf } from "./CatalogChange.ts"
+import { type CatalogChange, type Decision, type LockedCatalog, ownersOf, referencesOf } from "./CatalogChange.ts"
 import { carriedOut, isEmpty, planChanges } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
 import { type Author, HistoryRepo } from "./HistoryRepo.ts"
 import { ImportLockRepo } from "./ImportLockRepo.ts"
 
-type Refused = NotFound | ValidationFailed
+type Refusal = NotFound | ValidationFailed
 
 const byActor = { importId: null, dropId: null, undoOf: null }
 
@@ -25,12 +25,12 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible. PimLocked: an
      * import of the account is under review or being applied.
      */
-    readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refusal | PimLocked, CurrentActor>
     /** As `apply`. History names the drop, which the actor has scheduled. */
     readonly applyDropped: (
       dropId: DropId,
       changes: ReadonlyArray<CatalogChange>
-    ) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    ) => Effect.Effect<void, Refusal | PimLocked, CurrentActor>
     /**
      * As `apply`, for changes that depend on the current state. `decide` gets that state under the locks; if the transaction is
      * repeated, it is called again. The changes may write only `owners`. Returns the state after the changes.
@@ -40,8 +40,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      */
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: Locked) => Effect.Effect<Decision, E>
-    ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
+      decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>
+    ) => Effect.Effect<LockedCatalog, E | Refusal | PimLocked | RevisionConflict, CurrentActor>
     /**
      * As `applyDecided`, for a batch whose parts can fail separately. `decide` returns the changes and the outcome of each part.
      * Returns the result of `decide` and the state after the changes. PimLocked comes before `decide`. `undoOf`: the connection
@@ -49,9 +49,9 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: Locked) => Effect.Effect<R>,
+      decide: (locked: LockedCatalog) => Effect.Effect<R>,
       undoOf?: ConnectionId
-    ) => Effect.Effect<{ readonly remedy: R; readonly locked: Locked }, PimLocked, CurrentActor>
+    ) => Effect.Effect<{ readonly remedy: R; readonly locked: LockedCatalog }, PimLocked, CurrentActor>
     /**
      * As `apply`, for the import that holds the import lock. Runs in that import's transaction. `select` gets the locked state and
      * returns the changes to apply.
@@ -59,8 +59,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     readonly applyImported: (
       importId: ImportId,
       changes: ReadonlyArray<CatalogChange>,
-      select?: (locked: Locked) => ReadonlyArray<CatalogChange>
-    ) => Effect.Effect<void, Refused, CurrentActor>
+      select?: (locked: LockedCatalog) => ReadonlyArray<CatalogChange>
+    ) => Effect.Effect<void, Refusal, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -72,7 +72,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const transaction = yield* Transaction
 
       const carryOut = (
-        locked: Locked,
+        locked: LockedCatalog,
         changes: ReadonlyArray<CatalogChange>,
         { dropId, importId, undoOf }: Omit<Author, "actor"> = byActor
       ) =>
@@ -96,7 +96,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const write = (
         changes: ReadonlyArray<CatalogChange>,
         author: Omit<Author, "actor">,
-        select: (locked: Locked) => ReadonlyArray<CatalogChange> = () => changes
+        select: (locked: LockedCatalog) => ReadonlyArray<CatalogChange> = () => changes
       ) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor

@@ -2,7 +2,7 @@ import { Either } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
-import type { CatalogChange, Locked, Plan } from "./CatalogChange.ts"
+import type { CatalogChange, LockedCatalog, Plan } from "./CatalogChange.ts"
 import { ChangePlanner } from "./ChangePlanner.ts"
 
 /** Whether a plan has nothing to write. */
@@ -14,7 +14,7 @@ export const isEmpty = (plan: Plan): boolean =>
  * the same plan. NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible.
  */
 export const planChanges = (
-  locked: Locked,
+  locked: LockedCatalog,
   changes: ReadonlyArray<CatalogChange>
 ): Either.Either<Plan, NotFound | ValidationFailed> => {
   const planner = new ChangePlanner(locked)
@@ -30,7 +30,7 @@ export const planChanges = (
  * revisions stay the same. If a product or one of its variants is locked, the product and all its variants must be
  * locked.
  */
-export const planDerivations = (locked: Locked): Plan => {
+export const planDerivations = (locked: LockedCatalog): Plan => {
   const planner = new ChangePlanner(locked)
   for (const id of locked.aggregates.keys()) planner.touched.add(id)
   return planner.plan()
@@ -41,7 +41,7 @@ export const planDerivations = (locked: Locked): Plan => {
  * the time at which the same plan created or changed the entity.
  */
 export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
-  const dated = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
+  const withTimes = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
     const previous = new Map(before?.versions.map(({ publishedAt, storeId }) => [storeId, publishedAt]))
     const isEarly = ({ publishedAt, storeId }: VersionState) =>
       publishedAt !== null && publishedAt !== previous.get(storeId) && publishedAt < time
@@ -54,13 +54,13 @@ export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
   return {
     ...plan,
-    created: plan.created.map((after) => dated(after, undefined)),
-    updated: plan.updated.map(({ after, before }) => ({ before, after: dated(after, before) }))
+    created: plan.created.map((after) => withTimes(after, undefined)),
+    updated: plan.updated.map(({ after, before }) => ({ before, after: withTimes(after, before) }))
   }
 }
 
 /** The locked state after the plan was written. */
-export const carriedOut = (locked: Locked, plan: Plan): Locked => ({
+export const carriedOut = (locked: LockedCatalog, plan: Plan): LockedCatalog => ({
   ...locked,
   aggregates: new Map([
     ...locked.aggregates,

@@ -12,7 +12,7 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import { fits } from "../model/KeyRule.ts"
 import { sameJson } from "../model/SameJson.ts"
 import { derive, inOrderOf, publishable, sameAttributes, sameOrder, samePublishable } from "./Aggregate.ts"
-import type { CatalogChange, Locked, NewValues, Plan } from "./CatalogChange.ts"
+import type { CatalogChange, LockedCatalog, NewValues, Plan } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
@@ -42,7 +42,7 @@ const isCanonical = (value: string | null): value is string => value !== null &&
 /** An empty override is stored, because it replaces the canonical value. */
 const isOverride = (value: string | null): value is string => value !== null
 
-const retyped = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
+const withTypes = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
   Object.fromEntries(
     Object.entries(attributes).map(([key, { type, value }]) => {
       const defined = Object.hasOwn(types, key) ? types[key] : undefined
@@ -59,15 +59,15 @@ const importedValues = (
 ): AcceptedValues => {
   const layers = [aggregate.attributes, overrides, before.attributes]
   const attributes = withValues(aggregate.kind, before.attributes, layers, change, isCanonical)
-  const merged = (accepted: ReadonlyArray<EntityId> | undefined, imported: ReadonlyArray<EntityId>) =>
+  const mergeLists = (accepted: ReadonlyArray<EntityId> | undefined, imported: ReadonlyArray<EntityId>) =>
     change.isComplete ? imported : inOrderOf(accepted ?? [], imported)
   switch (aggregate.kind) {
     case "product":
       return {
         ...before,
         attributes,
-        media: merged(before.media, change.media),
-        variants: merged(before.variants, change.variants)
+        media: mergeLists(before.media, change.media),
+        variants: mergeLists(before.variants, change.variants)
       }
     case "collection":
       return { ...before, attributes, members: change.members ?? before.members ?? [] }
@@ -99,9 +99,9 @@ export class ChangePlanner {
   private readonly created = new Set<EntityId>()
   private readonly stamped = new Set<EntityId>()
   private readonly drafted = new Set<EntityId>()
-  private readonly locked: Locked
+  private readonly locked: LockedCatalog
 
-  constructor(locked: Locked) {
+  constructor(locked: LockedCatalog) {
     this.locked = locked
     this.aggregates = new Map(locked.aggregates)
     for (const aggregate of locked.aggregates.values()) this.addVariant(aggregate)
@@ -262,13 +262,13 @@ export class ChangePlanner {
   }
 
   private retype(aggregate: Aggregate, types: Readonly<Record<string, string>>): void {
-    const attributes = retyped(aggregate.attributes, types)
+    const attributes = withTypes(aggregate.attributes, types)
     const versions = aggregate.versions.map((version) => {
-      const overrides = retyped(version.overrides, types)
+      const overrides = withTypes(version.overrides, types)
       const accepted =
         version.accepted === null
           ? null
-          : { ...version.accepted, attributes: retyped(version.accepted.attributes, types) }
+          : { ...version.accepted, attributes: withTypes(version.accepted.attributes, types) }
       return { ...version, overrides, accepted }
     })
     const isCanonicalChange = !sameAttributes(attributes, aggregate.attributes)

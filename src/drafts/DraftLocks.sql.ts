@@ -14,7 +14,7 @@ import type { DraftsRepo } from "./DraftsRepo.ts"
  * Declares the type of a schema without decoding the rows. Use it only for rows that this service alone writes, and for schemas
  * without transformations. For thousands of rows, decoding took longer than the statements.
  */
-const unchecked = <A extends object, I>(_schema: Schema.Schema<A, I>): Schema.Schema<A> =>
+const withoutChecks = <A extends object, I>(_schema: Schema.Schema<A, I>): Schema.Schema<A> =>
   Schema.declare((value): value is A => typeof value === "object" && value !== null)
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
@@ -25,7 +25,7 @@ const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
 /** Statements that lock entities and read their rows. */
 const makeEntityLocks = (sql: SqlClient) => {
-  const EntityColumns = unchecked(
+  const EntityColumns = withoutChecks(
     Schema.Struct({
       id: EntityId,
       kind: EntityKind,
@@ -96,7 +96,7 @@ const makeLockedReads = (sql: SqlClient) => {
 
   const readVersions = SqlSchema.findAll({
     Request: Ids,
-    Result: unchecked(
+    Result: withoutChecks(
       Schema.Struct({
         entityId: EntityId,
         storeId: StoreId,
@@ -124,7 +124,7 @@ const makeLockedReads = (sql: SqlClient) => {
 
   const readGalleries = SqlSchema.findAll({
     Request: Ids,
-    Result: unchecked(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
+    Result: withoutChecks(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
     execute: ({ accountId, ids }) => sql`
       SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
       FROM unnest(${ids}::uuid[]) AS k (id)

@@ -6,7 +6,7 @@ import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { PublishStatus } from "../model/PublishState.ts"
-import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
+import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
@@ -56,7 +56,8 @@ type Decided<E = NotFound | ValidationFailed> = Either.Either<Decision, E>
 const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
   issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
 
-const find = ({ aggregates }: Locked, id: EntityId) => Either.fromNullable(aggregates.get(id), () => new NotFound())
+const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
+  Either.fromNullable(aggregates.get(id), () => new NotFound())
 
 /** Checks the parts of an update that do not depend on the entity. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
@@ -90,7 +91,7 @@ export const decideUpdate =
     { attributes, draft_revision }: AttributesUpdate,
     rules: KeyRules
   ) =>
-  (locked: Locked): Decided =>
+  (locked: LockedCatalog): Decided =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       const isThere = storeId === null || aggregate.storeIds.includes(storeId)
@@ -116,7 +117,7 @@ export const decideUpdate =
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
-  (locked: Locked): Decided =>
+  (locked: LockedCatalog): Decided =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
@@ -141,7 +142,10 @@ export const decideAddition =
       }
     })
 
-export const draftStateOf = ({ aggregates, revisions }: Locked, id: EntityId): Either.Either<DraftState, NotFound> =>
+export const draftStateOf = (
+  { aggregates, revisions }: LockedCatalog,
+  id: EntityId
+): Either.Either<DraftState, NotFound> =>
   Either.map(
     Either.fromNullable(aggregates.get(id), () => new NotFound()),
     ({ kind, pendingPublish, versions }) => ({

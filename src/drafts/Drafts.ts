@@ -2,12 +2,12 @@ import { Context, Effect, Layer, Option } from "effect"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { type Attributes, EntityKind, effective, listed } from "../model/Attribute.ts"
+import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound, type PimLocked, type RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import type { Decision, Locked } from "./CatalogChange.ts"
+import type { Decision, LockedCatalog } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import {
   type AttributesUpdate,
@@ -120,7 +120,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const history = yield* HistoryRepo
       const definitions = yield* MetafieldDefinitions
 
-      const write = <E>(id: EntityId, decide: (locked: Locked) => Effect.Effect<Decision, E>) =>
+      const write = <E>(id: EntityId, decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>) =>
         Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
 
       const updateAll = (
@@ -183,7 +183,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
             return {
               ...draft,
               title: record.title,
-              attributes: listed(kind, record.attributes),
+              attributes: toTriples(kind, record.attributes),
               overridden: [],
               pending_publish: record.pendingPublish,
               last_publish_status: record.lastPublishStatus
@@ -196,7 +196,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
           return {
             ...draft,
             title: record.title,
-            attributes: listed(kind, effective(found.value.attributes, overrides)),
+            attributes: toTriples(kind, effective(found.value.attributes, overrides)),
             overridden: Object.keys(overrides).sort(),
             pending_publish: pendingPublish,
             last_publish_status: lastPublishStatus

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, EntityId } from "../model/Ids.ts"
-import type { Locked, Plan } from "./CatalogChange.ts"
+import type { LockedCatalog, Plan } from "./CatalogChange.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
 import { makeDraftLock } from "./DraftLocks.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
@@ -19,7 +19,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
       accountId: AccountId,
       owners: ReadonlyArray<EntityId>,
       references: ReadonlyArray<EntityId>
-    ) => Effect.Effect<Locked>
+    ) => Effect.Effect<LockedCatalog>
     /** Writes a plan, except the rows of existing entities whose revision rises. `raise` writes those rows. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**

@@ -90,7 +90,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       const nameOf = makeActorNames(sql)
 
       /** The rows as JSON, each with its place from 1. */
-      const numbered = (rows: ReadonlyArray<object>) =>
+      const toNumberedJson = (rows: ReadonlyArray<object>) =>
         JSON.stringify(rows.map((row, index) => ({ ...row, n: index + 1 })))
 
       /** Numbers a row `r` after the history of its entity, which the caller has locked. */
@@ -115,7 +115,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                        ${kind}, ${id}::uuid, ${name}::text,
                        ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid, ${nextSequence(accountId)}
                 FROM account_state own
-                CROSS JOIN jsonb_to_recordset(${numbered(changes)}::jsonb) AS r (
+                CROSS JOIN jsonb_to_recordset(${toNumberedJson(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb, n integer
                 )
                 WHERE own.account_id = ${accountId}`,
@@ -138,7 +138,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
                        ${by.id}::uuid, ${by.name}, ${dropId}::uuid, nullif(r.error, 'null'), ${nextSequence(accountId)}
                 FROM account_state own
-                CROSS JOIN jsonb_to_recordset(${numbered(events)}::jsonb) AS r (
+                CROSS JOIN jsonb_to_recordset(${toNumberedJson(events)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb, n integer
                 )
                 WHERE own.account_id = ${accountId}`,

@@ -36,7 +36,7 @@ interface OnStore<Content> extends MemoryRecord<Content> {
 }
 
 /** Records grouped by id. A group has one entry for each store with the record. */
-export const grouped = <Content>(
+export const groupById = <Content>(
   records: Iterable<OnStore<Content>>
 ): ReadonlyArray<readonly [OnStore<Content>, ...ReadonlyArray<OnStore<Content>>]> => {
   const groups = new Map<RecordId, [OnStore<Content>, ...Array<OnStore<Content>>]>()
@@ -64,7 +64,7 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
   const onStores = linkedStores(account).flatMap(({ id: storeId }) =>
     [...(account?.mirroredDefinitions.get(storeId)?.values() ?? [])].map((record) => ({ ...record, storeId }))
   )
-  const groups = new Map(grouped(onStores).map((group) => [group[0].id, group]))
+  const groups = new Map(groupById(onStores).map((group) => [group[0].id, group]))
   const ids = new Set([...groups.keys(), ...own.keys()])
   return sortedBy(
     [...ids].flatMap((id): ReadonlyArray<MetafieldDefinition> => {

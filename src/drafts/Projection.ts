@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
-import { AttributeTriple, type EntityKind, effective, listed } from "../model/Attribute.ts"
+import { AttributeTriple, type EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import { compareFields, relationships } from "../model/FieldOrder.ts"
 import { StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
@@ -37,7 +37,7 @@ export const toProjections = (
       ...(kind === "collection" && { members })
     })
     const live = new Map(version.accepted === null ? [] : differences.map((each) => [each.key, each.live]))
-    const drafted = listed(kind, attributes)
+    const drafted = toTriples(kind, attributes)
     const keys = new Set([...drafted.map(({ key }) => key), ...relationships])
     // Metafields that the store has accepted and the draft does not have any more.
     const removed = Object.entries(version.accepted?.attributes ?? {})

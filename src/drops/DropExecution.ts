@@ -107,9 +107,9 @@ const makeSettle = Effect.gen(function* () {
 
   const withdrawDrafts = ({ accountId, id }: DueStep, effects: ReadonlyArray<DropEffect>) =>
     Effect.gen(function* () {
-      const failed = effects.filter(({ outcome }) => outcome === "failed")
-      const locked = yield* drafts.lock(accountId, [...new Set(failed.map(({ entityId }) => entityId))], [])
-      yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(failed, locked)))
+      const toFailed = effects.filter(({ outcome }) => outcome === "failed")
+      const locked = yield* drafts.lock(accountId, [...new Set(toFailed.map(({ entityId }) => entityId))], [])
+      yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(toFailed, locked)))
     })
 
   /** Returns false if a publish has not ended yet. */

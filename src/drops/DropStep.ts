@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { layersOf } from "../drafts/Divergence.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
 import type { Actor } from "../model/Actor.ts"
@@ -89,14 +89,14 @@ const neverAccepted = failure(
   "The entity was never published to the store. Publish it first: a drop changes values of a published entity."
 )
 
-const versionOn = ({ aggregates }: Locked, entityId: EntityId, storeId: StoreId) =>
+const versionOn = ({ aggregates }: LockedCatalog, entityId: EntityId, storeId: StoreId) =>
   aggregates.get(entityId)?.versions.find((version) => version.storeId === storeId)
 
 /** Why a change cannot start on a store; undefined: it can. Checked again here, because rules may have changed meanwhile. */
 const startError = (
   { entity_id, field, value }: PlannedChange,
   storeId: StoreId,
-  locked: Locked,
+  locked: LockedCatalog,
   rules: KeyRules
 ): PublishError | undefined => {
   const aggregate = locked.aggregates.get(entity_id)
@@ -111,7 +111,7 @@ const startError = (
 export const startDrop = (
   changes: ReadonlyArray<PlannedChange>,
   publishable: ReadonlySet<StoreId>,
-  locked: Locked,
+  locked: LockedCatalog,
   rules: KeyRules
 ): PlannedStep => {
   const effects = changes.flatMap((change, ordinal): ReadonlyArray<DropEffect> => {
@@ -145,7 +145,7 @@ export const startDrop = (
 }
 
 /** Whether the store's override still has the value of the drop. */
-const isUntouched = (locked: Locked, { entityId, field, storeId, value }: DropEffect) =>
+const isUntouched = (locked: LockedCatalog, { entityId, field, storeId, value }: DropEffect) =>
   versionOn(locked, entityId, storeId)?.overrides[field]?.value === value
 
 const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffect) =>
@@ -157,7 +157,7 @@ const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffec
   })
 
 /** Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. */
-export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: Locked): PlannedStep => {
+export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: LockedCatalog): PlannedStep => {
   const applied = effects.filter(({ outcome }) => outcome === "applied")
   const untouched = applied.filter((effect) => isUntouched(locked, effect))
   const edited = applied.filter((effect) => !isUntouched(locked, effect))
@@ -172,7 +172,10 @@ export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: Locked): Pla
 }
 
 /** Restores the drafts of failed changes, so that the next publish does not send them. Edited fields do not change. */
-export const withdrawFailed = (effects: ReadonlyArray<DropEffect>, locked: Locked): ReadonlyArray<CatalogChange> =>
+export const withdrawFailed = (
+  effects: ReadonlyArray<DropEffect>,
+  locked: LockedCatalog
+): ReadonlyArray<CatalogChange> =>
   effects.filter((effect) => effect.outcome === "failed" && isUntouched(locked, effect)).map(restoreOverride)
 
 const worstFirst = ["failed", "skipped", "applied", "reverted"] as const

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { publishable, sameOrder } from "../drafts/Aggregate.ts"
-import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -21,7 +21,7 @@ const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId })
 /** Number of counted items. They are deleted, so the next step begins with the first remaining item. */
 const Cursor = Schema.Int
 
-const variantsOf = ({ aggregates }: Locked, productId: EntityId): ReadonlyArray<Aggregate> =>
+const variantsOf = ({ aggregates }: LockedCatalog, productId: EntityId): ReadonlyArray<Aggregate> =>
   [...aggregates.values()]
     .filter(({ parentId }) => parentId === productId)
     .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
@@ -32,7 +32,7 @@ const variantsOf = ({ aggregates }: Locked, productId: EntityId): ReadonlyArray<
  * change.
  */
 export const divideExported = (
-  locked: Locked,
+  locked: LockedCatalog,
   storeId: StoreId,
   { media, productId, revisions, variants }: ExportItem
 ) => {

@@ -11,7 +11,7 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
 import { ExportsRepo } from "./ExportsRepo.ts"
 import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
-import { type ExportEnd, type ExportPart, spooled, type WriteExport } from "./Spool.ts"
+import { type ExportEnd, type ExportPart, spool, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
 /** Maximum number of exports that one process reads at the same time. Each uses a connection until it is read. */
@@ -52,7 +52,7 @@ export class Exports extends Context.Tag("catalog/Exports")<
       const exporting = <E>(
         reads: (write: WriteExport, accountId: AccountId) => Effect.Effect<ExportEnd, E, CurrentActor>
       ) =>
-        spooled((write: WriteExport) =>
+        spool((write: WriteExport) =>
           Effect.flatMap(CurrentActor, ({ accountId }) => repo.inSnapshot(reads(write, accountId))).pipe(
             asBackground,
             semaphore.withPermits(1)
@@ -131,11 +131,11 @@ const toItem = ({ id, images, revision, variants }: StoreProductRow): ExportItem
   media: images.map((image) => image.id)
 })
 
-const counted = (count: number, what: string) =>
+const countText = (count: number, what: string) =>
   count === 0 ? [] : [`${count.toLocaleString("en")} ${count === 1 ? "product" : "products"} ${what}`]
 
 const notesOf = ({ withoutHandle, withoutTitle, withSharedHandle }: StoreOverview): ReadonlyArray<string> => [
-  ...counted(withoutTitle, "without a title: an import refuses the file until they have one."),
-  ...counted(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
-  ...counted(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")
+  ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
+  ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
+  ...countText(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")
 ]

@@ -42,7 +42,7 @@ const openUnnamed = Effect.acquireRelease(
  * Streams the text that `produce` writes, through a temporary file. So a slow receiver does not keep the snapshot of the database
  * open: it ends when the catalog is read.
  */
-export const spooled = <E, R>(
+export const spool = <E, R>(
   produce: (write: WriteExport) => Effect.Effect<ExportEnd, E, R>
 ): Stream.Stream<ExportPart, E, R> =>
   Stream.unwrapScoped(

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import type { Locked } from "../drafts/CatalogChange.ts"
+import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -87,7 +87,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       const carryOut = <Result extends { readonly entity_id: EntityId; readonly ok: boolean }>(
         kind: EntityKind,
         operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
-        decision: Effect.Effect<(rules: KeyRules) => (locked: Locked) => Remedy<Result>, never, CurrentActor>
+        decision: Effect.Effect<(rules: KeyRules) => (locked: LockedCatalog) => Remedy<Result>, never, CurrentActor>
       ) =>
         Effect.gen(function* () {
           if (operations.length === 0) return []

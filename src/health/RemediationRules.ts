@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
-import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import {
   type ComparedBy,
   type Comparison,
@@ -113,7 +113,7 @@ export type BasedOn = ReadonlyMap<EntityId, number>
 const basedOnNothing: BasedOn = new Map()
 
 /** Undefined: the draft still has the revision that the operation is based on. */
-const changedMeanwhile = (id: EntityId, basedOn: BasedOn, { revisions }: Locked): OperationError | undefined => {
+const changedMeanwhile = (id: EntityId, basedOn: BasedOn, { revisions }: LockedCatalog): OperationError | undefined => {
   const current = revisions.get(id)
   const expected = basedOn.get(id)
   return expected === undefined || expected === current
@@ -146,7 +146,7 @@ class Working {
   private readonly aggregates: Map<EntityId, Aggregate>
   readonly changes: Array<CatalogChange> = []
 
-  constructor(kind: EntityKind, rules: KeyRules, locked: Locked) {
+  constructor(kind: EntityKind, rules: KeyRules, locked: LockedCatalog) {
     this.kind = kind
     this.rules = rules
     this.aggregates = new Map(locked.aggregates)
@@ -198,7 +198,7 @@ class Working {
  */
 export const decideFills =
   (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules, basedOn = basedOnNothing) =>
-  (locked: Locked): Remedy<FillResult> => {
+  (locked: LockedCatalog): Remedy<FillResult> => {
     const working = new Working(kind, rules, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
       const target = { entity_id, store_id: store_id ?? null, field }
@@ -254,7 +254,7 @@ export const decideReconciles =
     comparison: Comparison,
     basedOn = basedOnNothing
   ) =>
-  (locked: Locked): Remedy<ReconcileResult> => {
+  (locked: LockedCatalog): Remedy<ReconcileResult> => {
     const working = new Working(kind, rules, locked)
     const results = operations.map((operation): ReconcileResult => {
       const { entity_id, field, store_id, winner_store_id } = operation

@@ -75,18 +75,18 @@ const withinCaps = (record: Json, caps: Caps): Json => {
 }
 
 /** Joins members that are JSON text already. To serialize a row takes longer than to query it, so each row is serialized once. */
-const joined = (members: ReadonlyMap<string, string>) =>
+const joinMembers = (members: ReadonlyMap<string, string>) =>
   `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`
 
-interface Fitted {
+interface FittedRecord {
   readonly record: Json
   readonly text: string
 }
 
-const writtenOut = (record: Json): Fitted => ({ record, text: JSON.stringify(record) })
+const writtenOut = (record: Json): FittedRecord => ({ record, text: JSON.stringify(record) })
 
 /** Cuts a record until its JSON has at most `characters`. Values longer than `longest` are cut in any case. */
-const fitted = (record: Json, characters: number, longest: number): Fitted => {
+const fitRecord = (record: Json, characters: number, longest: number): FittedRecord => {
   const whole = writtenOut(record)
   // A record shorter than `longest` has no longer value.
   if (whole.text.length <= Math.min(characters, longest)) return whole
@@ -102,7 +102,7 @@ const fitted = (record: Json, characters: number, longest: number): Fitted => {
 export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
 
 /** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */
-export const cutRecord = (record: Json, longest: number): string => fitted(record, maxCharacters, longest).text
+export const cutRecord = (record: Json, longest: number): string => fitRecord(record, maxCharacters, longest).text
 
 /** Maximum characters of a record's other members if one value is returned in parts. */
 const maxAround = 10_000
@@ -123,7 +123,7 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
     valueMembers.includes(member) && typeof value === "string" ? [[member, [...value]] as const] : []
   )
   const length = Math.max(...values.map(([, characters]) => characters.length))
-  const around = fitted(others, maxAround, longestValue).record
+  const around = fitRecord(others, maxAround, longestValue).record
   let smallest = ""
   for (const size of partSizes) {
     const end = offset + size
@@ -167,7 +167,7 @@ export const cutRows = (
   names: ReadonlyArray<string>,
   { from, limit, longest }: { readonly from: number; readonly limit: number; readonly longest: number }
 ): CutRows => {
-  const head = fitted(
+  const head = fitRecord(
     Object.fromEntries(Object.entries(answer).filter(([name]) => !names.includes(name))),
     maxHeadCharacters,
     longest
@@ -177,10 +177,10 @@ export const cutRows = (
   )
   const lists = new Map(names.map((name) => [name, [] as string[]]))
   // Reserves 400 characters for a cursor, and room for the lists' names.
-  let room = maxCharacters - head.text.length - joined(new Map(names.map((name) => [name, "[]"]))).length - 400
+  let room = maxCharacters - head.text.length - joinMembers(new Map(names.map((name) => [name, "[]"]))).length - 400
   let taken = 0
   for (const { name, row } of all.slice(from, from + limit)) {
-    const text = isObject(row) ? fitted(row, taken === 0 ? room : everything, longest).text : JSON.stringify(row)
+    const text = isObject(row) ? fitRecord(row, taken === 0 ? room : everything, longest).text : JSON.stringify(row)
     if (text.length + 1 > room && taken > 0) break
     lists.get(name)?.push(text)
     room -= text.length + 1
@@ -196,7 +196,7 @@ export const cutRows = (
         if (list !== undefined) members.set(name, `[${list.join()}]`)
         else if (value !== undefined) members.set(name, JSON.stringify(value))
       }
-      return joined(members)
+      return joinMembers(members)
     },
     taken,
     more: from + taken < all.length
@@ -209,16 +209,16 @@ export const cutRows = (
  */
 export const cutBatch = (answer: Json): string => {
   const results = Array.isArray(answer.results) ? answer.results : []
-  const shortened = (characters: number) =>
+  const shortenTo = (characters: number) =>
     results.map((result) =>
       isObject(result) && isObject(result.error) && typeof result.error.message === "string"
         ? { ...result, error: { ...result.error, message: beginning(result.error.message, characters) } }
         : result
     )
-  let smallest = JSON.stringify({ ...answer, results: shortened(longestMessage) })
+  let smallest = JSON.stringify({ ...answer, results: shortenTo(longestMessage) })
   for (const text of [60, 40]) {
     if (smallest.length <= maxBatchCharacters) break
-    const rows = shortened(text).map((row) => (isObject(row) ? withinCaps(row, { text, items: everything }) : row))
+    const rows = shortenTo(text).map((row) => (isObject(row) ? withinCaps(row, { text, items: everything }) : row))
     smallest = JSON.stringify({ ...answer, results: rows })
   }
   return smallest

@@ -19,7 +19,7 @@ import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longest
 import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type BoundedCall, makeStoreBounds } from "./StoreBounds.ts"
-import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
+import { type Call, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
 import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
 import { chooseKeyed } from "./Vocabulary.ts"
 
@@ -32,14 +32,14 @@ export const toolsByName: ReadonlyMap<string, DerivedTool> = new Map(tools.map((
 type ToolEndpoint = EndpointNameOf<typeof ConnectorApi> | EndpointNameOf<typeof RestApi>
 
 /** A failed call, with the text for the agent. */
-export interface Refused {
+export interface RefusedCall {
   readonly _tag: "Refused"
   readonly text: string
   readonly code: string
 }
 
 /** The outcome of a call. `json`: the answer, serialized already. */
-export type Called = { readonly _tag: "Answered"; readonly json: string } | Refused
+export type CallOutcome = { readonly _tag: "Answered"; readonly json: string } | RefusedCall
 
 const foreignCursor = ValidationFailed.at(
   "cursor",
@@ -63,7 +63,7 @@ const makeAnswers = Effect.gen(function* () {
   const run = (derived: DerivedTool, request: ToolRequest) => Effect.map(runProgram(derived, request), derived.encode)
 
   /** Returns a page of an endpoint that pages itself. If the page is too long, requests it again with as many rows as fit. */
-  const walk = (derived: DerivedTool, { limit, request, ...asked }: Asked, choose: Chosen | undefined) =>
+  const walk = (derived: DerivedTool, { limit, request, ...asked }: Call, choose: Chosen | undefined) =>
     Effect.gen(function* () {
       const rows = derived.tool.answer.rows ?? []
       let rowsAsked = limit
@@ -85,7 +85,7 @@ const makeAnswers = Effect.gen(function* () {
     })
 
   /** Returns one page of an endpoint that returns whole lists, from the tool's own cursor on. */
-  const part = (derived: DerivedTool, { cursor, limit, request, ...asked }: Asked, choose: Chosen) =>
+  const part = (derived: DerivedTool, { cursor, limit, request, ...asked }: Call, choose: Chosen) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const { answer, name } = derived.tool
@@ -103,7 +103,7 @@ const makeAnswers = Effect.gen(function* () {
   /** `chosen`: removes parts of the answer. Undefined: the whole answer is returned. */
   return (
     derived: DerivedTool,
-    asked: Asked,
+    asked: Call,
     chosen: Chosen | undefined
   ): Effect.Effect<string, unknown, CurrentActor> => {
     const choose = chosen ?? Effect.succeed
@@ -140,14 +140,14 @@ export const makeCalls = Effect.gen(function* () {
   const boundTo = yield* makeStoreBounds
   const answerOf = yield* makeAnswers
 
-  const refused = (derived: DerivedTool, args: unknown, error: ApiError, lock = ""): Called => ({
+  const refused = (derived: DerivedTool, args: unknown, error: ApiError, lock = ""): CallOutcome => ({
     _tag: "Refused",
     text: refusalOf(derived, args, error, { pages, lock }),
     code: codeOf(error)
   })
 
   /** The outcome of a failed call. Issues are rewritten from REST's names to the connector's. */
-  const failed = (derived: DerivedTool, args: unknown, requestId: string) => (cause: Cause.Cause<unknown>) => {
+  const toRefusal = (derived: DerivedTool, args: unknown, requestId: string) => (cause: Cause.Cause<unknown>) => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause)
     const said = error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
@@ -179,13 +179,13 @@ export const makeCalls = Effect.gen(function* () {
         const left: Chosen | undefined =
           cut === undefined ? chosen : (answer) => Effect.flatMap(cut(answer), chosen ?? Effect.succeed)
         return answerOf(derived, asked, left).pipe(
-          Effect.map((json): Called => ({ _tag: "Answered", json })),
-          Effect.catchAllCause(failed(derived, args, requestId))
+          Effect.map((json): CallOutcome => ({ _tag: "Answered", json })),
+          Effect.catchAllCause(toRefusal(derived, args, requestId))
         )
       }
     })
 
-  return (derived: DerivedTool, args: unknown, requestId: string): Effect.Effect<Called, never, CurrentActor> =>
+  return (derived: DerivedTool, args: unknown, requestId: string): Effect.Effect<CallOutcome, never, CurrentActor> =>
     Effect.flatMap(CurrentBounds, ({ stores }) =>
       stores === null
         ? carryOut(derived, args, args, undefined, requestId)
@@ -198,7 +198,7 @@ export const makeCalls = Effect.gen(function* () {
               : { ...called, text: restore(called.text) }
           })
     ).pipe(
-      Effect.catchAllCause(failed(derived, args, requestId)),
+      Effect.catchAllCause(toRefusal(derived, args, requestId)),
       Effect.tap((called) =>
         Effect.sync(() =>
           metrics.toolCalls.of(derived.listed.name, called._tag === "Refused" ? called.code : "ok").add(1)
@@ -212,7 +212,7 @@ type Chosen = (
 ) => Effect.Effect<Readonly<Record<string, unknown>>, ValidationFailed | NotFound, CurrentActor>
 
 /** Whether a call selects parts of the answer. Their values may then be longer. */
-const isSelective = ({ attributes, fields }: Pick<Asked, "attributes" | "fields">) =>
+const isSelective = ({ attributes, fields }: Pick<Call, "attributes" | "fields">) =>
   attributes !== undefined || fields !== undefined
 
 const choosers = new WeakMap<DerivedTool, ReturnType<typeof chooseKeyed>>()
@@ -227,7 +227,7 @@ const chooserOf = (derived: DerivedTool) => {
 
 /** Keeps the parts of an answer that `fields` or `attributes` select. `unset_keys` lists selected keys without a value. */
 const chosenBy =
-  (derived: DerivedTool, { attributes, fields, request }: Asked, findUnset: FindUnset): Chosen =>
+  (derived: DerivedTool, { attributes, fields, request }: Call, findUnset: FindUnset): Chosen =>
   (answer) => {
     const { answer: shape } = derived.tool
     if (fields !== undefined)

@@ -11,7 +11,7 @@ import { Cursors } from "../catalog/Cursors.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
-import type { Called, Refused } from "./Calls.ts"
+import type { CallOutcome, RefusedCall } from "./Calls.ts"
 import { type Pages, pagesOf } from "./Pages.ts"
 import { type DryRun, publishText } from "./PublishText.ts"
 import { isObject, toSafeText } from "./Vocabulary.ts"
@@ -25,7 +25,7 @@ export interface Asks {
   readonly question: InputRequiredResult
 }
 
-const refused = (text: string): Refused => ({ _tag: "Refused", text, code: errorCodes.Forbidden.code })
+const refuse = (text: string): RefusedCall => ({ _tag: "Refused", text, code: errorCodes.Forbidden.code })
 
 /** The page where a person publishes this entity, or the list of entities if the call names several. */
 const publishPage = ({ entities, entity }: Pages, args: unknown) =>
@@ -33,11 +33,11 @@ const publishPage = ({ entities, entity }: Pages, args: unknown) =>
 
 /** The merchant requires a confirmation of each publish, but the client cannot ask its user. */
 const cannotAsk = (pages: Pages, args: unknown) =>
-  refused(
+  refuse(
     `Not published: the merchant must confirm each publish of this connection, but this client does not support confirmation (elicitation). Nothing was done; the draft is kept. Ask the merchant to publish it at ${publishPage(pages, args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
   )
 
-const declined = refused("Not published: the user declined. Nothing was done; the draft is kept.")
+const declined = refuse("Not published: the user declined. Nothing was done; the draft is kept.")
 
 /** Whether the client declared that it can show forms to its user. A declaration without modes means forms. */
 const showsForms = ({ mcpReq }: ServerContext): boolean => {
@@ -62,7 +62,7 @@ const onlySeen = (args: unknown, { masters }: DryRun): unknown => {
 }
 
 /** Adds the masters that were not published to the answer, each at its place in the call's list. */
-const withUnseen = (called: Called, { masters }: DryRun): Called => {
+const withUnseen = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
   if (masters === undefined || called._tag === "Refused") return called
   const answer: DryRun = JSON.parse(called.json)
   const published = [...(answer.masters ?? [])]
@@ -84,7 +84,7 @@ const ask = (preview: DryRun, requestState: string): Asks => ({
   })
 })
 
-type Call = (args: unknown) => Effect.Effect<Called, never, CurrentActor>
+type Call = (args: unknown) => Effect.Effect<CallOutcome, never, CurrentActor>
 
 /**
  * Publishes after the user has agreed, if the client can ask its user: the first call returns a question with the text of the
@@ -122,7 +122,11 @@ export const makePublishConfirmed = Effect.gen(function* () {
       return withUnseen(yield* call(onlySeen(args, dryRun)), dryRun)
     })
 
-  return (args: unknown, context: ServerContext, call: Call): Effect.Effect<Called | Asks, never, CurrentActor> => {
+  return (
+    args: unknown,
+    context: ServerContext,
+    call: Call
+  ): Effect.Effect<CallOutcome | Asks, never, CurrentActor> => {
     if (isObject(args) && args.dry_run === true) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>

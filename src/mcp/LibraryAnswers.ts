@@ -33,7 +33,7 @@ const decodeIssues = Schema.decodeUnknownOption(
  * For malformed parameters, the SDK answers with the issues of its schema as JSON, sometimes as an internal error. This makes
  * them an invalid-params error with a readable message.
  */
-const corrected = (error: Readonly<Record<string, unknown>>) =>
+const correctError = (error: Readonly<Record<string, unknown>>) =>
   Option.match(decodeIssues(listOfIssues.exec(String(error.message))?.[1]), {
     onNone: () => error,
     onSome: (issues) => ({
@@ -52,13 +52,13 @@ const eventOf = /^(event: message\ndata: )([^\n]*)(\n\n)$/
 export const isResult = (text: string) => /^(?:event: message\ndata: )?\{"result":/.test(text)
 
 /** Shortens an error of the SDK and adds our error code and the request id. Returns other answers unchanged. */
-export const completed = (text: string, status: number, requestId: string): string => {
+export const completeError = (text: string, status: number, requestId: string): string => {
   const [, before = "", json = text, after = ""] = eventOf.exec(text) ?? []
   // An answer of several events, such as the start and the end of a subscription, is not a single JSON object.
   if (!json.startsWith("{")) return text
   const message: unknown = JSON.parse(json)
   if (!isObject(message) || !isObject(message.error)) return text
-  const { code, data, message: said }: Readonly<Record<string, unknown>> = corrected(message.error)
+  const { code, data, message: said }: Readonly<Record<string, unknown>> = correctError(message.error)
   const error = {
     code,
     message: shownIn(said),

@@ -31,7 +31,7 @@ import {
   notServed,
   rpc
 } from "./GateAnswers.ts"
-import { completed, isResult } from "./LibraryAnswers.ts"
+import { completeError, isResult } from "./LibraryAnswers.ts"
 import { type Caller, makeMcpServer } from "./McpServer.ts"
 import { calledBy, callLimitBytes, callMethod, idOf, readMessage } from "./Message.ts"
 import { makeOrigins } from "./Origins.ts"
@@ -70,7 +70,7 @@ const overBudget = ({ retryAfterSeconds, scope }: RateLimited, units: number) =>
 }
 
 /** A refusal as a JSON-RPC error. */
-const refused = (
+const toRefusal = (
   tag: keyof typeof errorCodes,
   message: string,
   id: MessageId,
@@ -135,7 +135,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
       })
     if (status >= 500) yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", body), { requestId })
     if (body === "") return HttpServerResponse.empty({ status })
-    const bytes = Buffer.from(isResult(body) ? body : completed(body, status, requestId))
+    const bytes = Buffer.from(isResult(body) ? body : completeError(body, status, requestId))
     return HttpServerResponse.raw(bytes, {
       status,
       contentType,
@@ -144,7 +144,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
     })
   })
 
-interface Passed {
+interface CheckedRequest {
   readonly response: HttpServerResponse.HttpServerResponse
   /** The connection's rate window, which becomes the rate headers of the response. */
   readonly standing: Effect.Effect<Standing>
@@ -171,7 +171,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
       request: HttpServerRequest.HttpServerRequest,
       requestId: string,
       allowed: Tier
-    ): Effect.Effect<Passed> =>
+    ): Effect.Effect<CheckedRequest> =>
       Effect.gen(function* () {
         const header = bearer.exec(request.headers.authorization ?? "")
         const token = header?.[1] ?? ""
@@ -201,29 +201,29 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const id = message._tag === "Left" ? null : idOf(message.right)
         extendTime(passage, tool?.bound ?? "usual")
         passage.refuse = (error) =>
-          HttpServerResponse.setHeaders(refused(error._tag, error.message, id, requestId), {
+          HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId), {
             ...commonHeaders,
             ...origins.readable(request)
           })
         if (refusal !== null) {
           const words = name === undefined ? overMessages(refusal) : overBudget(refusal, units)
           const wait = { "retry-after": String(refusal.retryAfterSeconds) }
-          return { response: refused("RateLimited", words, id, requestId, wait), standing }
+          return { response: toRefusal("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier, role }, message.right, request)
         if (tooLow?._tag === "Status") {
           const challenge = challenges.insufficient(tooLow.needed, allowed)
-          return { response: refused("Forbidden", tooLow.text, id, requestId, challenge), standing }
+          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), standing }
         }
         return { response: yield* ask(message.right, request, found.value, requestId, tooLow?.called), standing }
       })
 
-    const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<Passed> => {
+    const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<CheckedRequest> => {
       const { headers, method, originalUrl } = request
       const { query } = splitTarget(originalUrl)
-      const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<Passed> =>
+      const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<CheckedRequest> =>
         Effect.succeed({ response, standing: budget.untouched })
       if (!allowedMethods.includes(method)) return from(notServed(requestId))
       const foreign = origins.refuse(request, requestId)
@@ -245,7 +245,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         Effect.catchAllCause((cause) =>
           Effect.map(
             answerFailure(passage, envelopeOf)(cause),
-            (response): Passed => ({ response, standing: budget.untouched })
+            (response): CheckedRequest => ({ response, standing: budget.untouched })
           )
         ),
         Effect.flatMap(({ response, standing }) =>

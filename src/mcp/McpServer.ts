@@ -12,7 +12,7 @@ import { RestApi } from "../api/RestApi.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
-import { type Called, type Refused, tools, toolsByName } from "./Calls.ts"
+import { type CallOutcome, type RefusedCall, tools, toolsByName } from "./Calls.ts"
 import type { Asks } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
@@ -29,7 +29,7 @@ export interface Caller {
   readonly bounds: ConnectionBounds
   readonly requestId: string
   /** The gate's refusal, which becomes the tool's result; the tool does not run. Undefined: the tool runs. */
-  readonly refused: Refused | undefined
+  readonly refused: RefusedCall | undefined
   /** The arguments as sent. The SDK's parsed copy can lack some members. */
   readonly args: unknown
 }
@@ -109,13 +109,13 @@ export const makeMcpServer = Effect.gen(function* () {
   const promise = Runtime.runPromise(yield* Effect.runtime())
   const errorKey = `${baseUrl}/error`
 
-  const refusalResult = ({ code, text }: Refused, requestId: string) => ({
+  const refusalResult = ({ code, text }: RefusedCall, requestId: string) => ({
     content: [{ type: "text" as const, text }],
     isError: true,
     _meta: { [errorKey]: { code, request_id: requestId } }
   })
 
-  const resultOf = (called: Called | Asks, { answered, requestId }: Passenger) => {
+  const resultOf = (called: CallOutcome | Asks, { answered, requestId }: Passenger) => {
     if (called._tag === "Asks") return called.question
     if (called._tag === "Refused") return refusalResult(called, requestId)
     if (answered === undefined)

@@ -45,13 +45,13 @@ const isIn = (absent: ReadonlySet<string>, value: unknown) =>
   typeof value === "string" && absent.has(value.toLowerCase())
 
 /** Replaces ids of stores and masters in the arguments, at any depth. `substituteOf`: undefined for ids that are kept. */
-const replaced = (value: unknown, substituteOf: (id: string) => string | undefined, isId: boolean): unknown => {
+const replaceIds = (value: unknown, substituteOf: (id: string) => string | undefined, isId: boolean): unknown => {
   if (typeof value === "string") return (isId ? substituteOf(value) : undefined) ?? value
-  if (Array.isArray(value)) return value.map((item) => replaced(item, substituteOf, isId))
+  if (Array.isArray(value)) return value.map((item) => replaceIds(item, substituteOf, isId))
   return isObject(value)
     ? // fromEntries, because an assignment to a member named `__proto__` would set the prototype.
       Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [name, replaced(member, substituteOf, idArguments.test(name))])
+        Object.entries(value).map(([name, member]) => [name, replaceIds(member, substituteOf, idArguments.test(name))])
       )
     : value
 }
@@ -115,7 +115,7 @@ export const makeStoreBounds = Effect.map(
           return substitute
         }
         return {
-          args: replaced(args, substituteOf, false),
+          args: replaceIds(args, substituteOf, false),
           cut: (answer) =>
             Effect.gen(function* () {
               const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)

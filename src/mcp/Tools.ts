@@ -40,7 +40,7 @@ export interface ToolRequest {
 }
 
 /** A decoded call. */
-export interface Asked {
+export interface Call {
   readonly request: ToolRequest
   /** Maximum rows of a page. */
   readonly limit: number
@@ -73,7 +73,7 @@ export interface DerivedTool {
   readonly bound: BoundName
   readonly listed: ListedTool
   /** Decodes the arguments. ValidationFailed lists every argument that is missing, unknown or invalid, and what is allowed. */
-  readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
+  readonly decode: (args: unknown) => Either.Either<Call, ValidationFailed>
   /** Encodes the program's answer as JSON with the connector's names. */
   readonly encode: (answer: unknown) => Record<string, unknown>
   /** As `encode`, for a page that is JSON text already. Undefined: more than names changes, so `encode` must parse the page. */
@@ -93,7 +93,7 @@ export interface DerivedTool {
 export const isPublish = ({ tool }: DerivedTool): boolean => tool.tier === "pim:publish"
 
 /** The part of an endpoint's reflection that tools use. */
-interface Reflected {
+interface Reflection {
   readonly endpoint: {
     readonly name: string
     readonly annotations: Context.Context<never>
@@ -106,7 +106,7 @@ interface Reflected {
 
 type Part = "path" | "urlParams" | "payload"
 
-const partsOf = ({ pathSchema, payloadSchema, urlParamsSchema }: Reflected["endpoint"]) =>
+const partsOf = ({ pathSchema, payloadSchema, urlParamsSchema }: Reflection["endpoint"]) =>
   (
     [
       ["path", pathSchema],
@@ -265,7 +265,7 @@ const inputSchemaOf = (parts: ReadonlyArray<SchemaAST.AST>, translate: (text: st
 }
 
 /** Makes a tool of an endpoint. */
-const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
+const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
   const parts = partsOf(endpoint)
   const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? toConnectorSchema(success))
   const members = membersOfRows(derivedOutput, tool.answer.rows ?? []).filter((name) => name !== "truncated_keys")
@@ -316,7 +316,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   }
   const takers = asts.map(takerOf)
 
-  const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
+  const decode = (given: unknown): Either.Either<Call, ValidationFailed> => {
     const named = tool.answer.fields === "attributes" ? withAttributes(given) : given
     const sent = withoutNulls(inputSchema, named)
     const args: Record<string, unknown> = {
@@ -345,7 +345,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     // A misshapen argument was not decoded, so it is also reported as missing: only the first issue of a path counts.
     if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))
     const request: ToolRequest = Object.fromEntries(parts.map(([part], index) => [part, found[index]?.value]))
-    const { value_offset = 0, ...extra } = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Asked> & {
+    const { value_offset = 0, ...extra } = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Call> & {
       readonly value_offset?: number
     }
     if (value_offset > 0 && extra.attributes?.length !== 1)
@@ -390,7 +390,7 @@ export const toolsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<DerivedTool> =>
   const found: Array<DerivedTool> = []
   HttpApi.reflect(api as HttpApi.HttpApi.AnyWithProps, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint, successes }: Reflected) => {
+    onEndpoint: ({ endpoint, successes }: Reflection) => {
       const tool = Context.getOption(endpoint.annotations, Tool)
       if (Option.isNone(tool)) return
       const success = [...successes.values()].map(({ ast }) => ast).find(Option.isSome)

@@ -113,12 +113,12 @@ const chooseMember = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | u
     : (candidates.find((type) => ParseResult.is(Schema.make(SchemaAST.encodedAST(type)))(value)) ?? candidates[0])
 }
 
-type Mapped = (value: unknown) => unknown
+type MapValue = (value: unknown) => unknown
 
-const same: Mapped = (value) => value
+const same: MapValue = (value) => value
 
 /** Cuts a list or a text to the maximum in its annotation. */
-const shortenBy = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
+const shortenBy = (map: MapValue, { maxCharacters, most }: InConnector): MapValue =>
   most === undefined && maxCharacters === undefined
     ? map
     : (value) => {
@@ -128,7 +128,7 @@ const shortenBy = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
       }
 
 /** Makes a function that translates encoded answers to the connector's vocabulary. Called once per schema. */
-export const toConnector = (ast: SchemaAST.AST): Mapped => {
+export const toConnector = (ast: SchemaAST.AST): MapValue => {
   if (!isConcerned(ast)) return same
   const inner = wire(ast)
   switch (inner._tag) {

@@ -84,7 +84,7 @@ export const effective = (canonical: Attributes, overrides: Attributes): Attribu
   Object.fromEntries(Object.entries({ ...canonical, ...overrides }).filter(([, { value }]) => value !== ""))
 
 /** Attributes for a response: all built-in keys, also empty ones, then the metafields that have a value, sorted by key. */
-export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<AttributeTriple> => {
+export const toTriples = (kind: EntityKind, attributes: Attributes): ReadonlyArray<AttributeTriple> => {
   const builtIn = builtInFields[kind]
   const metafields = Object.keys(attributes)
     .filter((key) => !Object.hasOwn(builtIn, key) && valueOf(attributes, key) !== "")

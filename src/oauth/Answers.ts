@@ -26,7 +26,7 @@ const refusal = (status: number, error: string, description: string, headers: He
  * An error response: RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: the client sent an Authorization header, so the response
  * must have `WWW-Authenticate`. Without that header it must not, or browsers would ask for a password.
  */
-export const refused = ({ code, description }: OAuthRefused, authenticated = false) =>
+export const refuse = ({ code, description }: OAuthRefused, authenticated = false) =>
   code === "invalid_client"
     ? refusal(401, code, description, authenticated ? { "www-authenticate": 'Basic realm="Catalog"' } : {})
     : refusal(400, code, description)

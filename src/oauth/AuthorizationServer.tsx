@@ -20,7 +20,7 @@ import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, type Surface, surfaceOf } from "../http/Surface.ts"
-import { anyOrigin, json, preflight, refused, refuseWith, tooMany } from "./Answers.ts"
+import { anyOrigin, json, preflight, refuse, refuseWith, tooMany } from "./Answers.ts"
 import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
@@ -123,7 +123,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
           return json(registered, { status: 201 })
         }).pipe(
           Effect.catchTags({
-            OAuthRefused: (error) => Effect.succeed(refused(error)),
+            OAuthRefused: (error) => Effect.succeed(refuse(error)),
             TooManyRegistrations: (error) => Effect.succeed(tooMany(error))
           })
         ),
@@ -132,7 +132,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
           const parameters = parametersOf(yield* readForm(request, maxBytes))
           if (authenticates(request) && parameters.get("client_id") === undefined) return yield* publicClientsOnly
           return json(yield* authorization.exchange(parameters, baseUrl))
-        }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error, authenticates(request))))),
+        }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refuse(error, authenticates(request))))),
       revoke: (request) =>
         Effect.gen(function* () {
           yield* authorization.revoke(parametersOf(yield* readForm(request, maxBytes)))

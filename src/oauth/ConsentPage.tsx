@@ -1,4 +1,4 @@
-import type { Checked, Consent } from "../connections/Consents.ts"
+import type { CheckedRequest, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
 import { covers, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
@@ -57,7 +57,7 @@ export const ConsentPage = ({
   visitor
 }: {
   readonly visitor: Visitor
-  readonly request: Checked
+  readonly request: CheckedRequest
   readonly consent: Consent
   readonly target: string
 }) => {

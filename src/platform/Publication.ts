@@ -11,7 +11,7 @@ export interface PublishedEntity {
   readonly attributes: Attributes
 }
 
-interface Requested extends PublishedEntity {
+interface RequestedPublication extends PublishedEntity {
   /** Identifies the publication. All attempts have the same key. */
   readonly key: string
 }
@@ -22,15 +22,15 @@ export type Publication = Data.TaggedEnum<{
    * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Values of variants are
    * written by the first publish of the product only.
    */
-  Product: Requested & {
+  Product: RequestedPublication & {
     readonly variants: ReadonlyArray<PublishedEntity>
     readonly media: ReadonlyArray<PublishedEntity>
   }
   /** `productPlatformId`: the platform id of the variant's product, which is published already. */
-  Variant: Requested & { readonly productPlatformId: string }
+  Variant: RequestedPublication & { readonly productPlatformId: string }
   /** `members`: the platform ids of the collection's products, in order. */
-  Collection: Requested & { readonly members: ReadonlyArray<string> }
-  Media: Requested
+  Collection: RequestedPublication & { readonly members: ReadonlyArray<string> }
+  Media: RequestedPublication
 }>
 export const Publication = Data.taggedEnum<Publication>()
 export type ProductPublication = Extract<Publication, { _tag: "Product" }>

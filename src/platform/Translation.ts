@@ -108,16 +108,16 @@ export const withAttributeKeys = (
   kind: TranslatedKind,
   { data, translatable_fields }: EntityTranslations
 ): KeyedEntityTranslations => {
-  const keyed = <Field extends { readonly key: string }>(field: Field) => ({
+  const withKey = <Field extends { readonly key: string }>(field: Field) => ({
     ...field,
     attribute_key: attributeKeyOf(kind, field.key)
   })
   return {
     data: data.map(({ locale, stores }) => ({
       locale,
-      stores: stores.map(({ store_id, translations }) => ({ store_id, translations: translations.map(keyed) }))
+      stores: stores.map(({ store_id, translations }) => ({ store_id, translations: translations.map(withKey) }))
     })),
-    translatable_fields: translatable_fields.map(keyed)
+    translatable_fields: translatable_fields.map(withKey)
   }
 }
 

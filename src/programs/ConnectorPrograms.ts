@@ -20,7 +20,7 @@ interface OneProjection {
   readonly path: { readonly master_id: EntityId; readonly channel_id: StoreId }
 }
 
-const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
+const wholeList = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
 
 interface ProjectionUpdate extends OneProjection {
   readonly payload: AttributesUpdate & { readonly add_to_channel?: boolean | undefined }
@@ -74,7 +74,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       ),
     getMasterRelated: ({ path, urlParams }: OneMaster & { readonly urlParams: ListQuery }) =>
       catalog.related(path.master_id, urlParams),
-    listProjections: ({ path }: OneMaster) => Effect.map(drafts.projections(path.master_id), bounded),
+    listProjections: ({ path }: OneMaster) => Effect.map(drafts.projections(path.master_id), wholeList),
     getProjection: ({ path }: OneProjection) =>
       Effect.flatMap(drafts.projections(path.master_id, path.channel_id), ([projection]) =>
         // Not reachable: without a projection, the read fails.
@@ -98,19 +98,21 @@ export const makeConnectorPrograms = Effect.gen(function* () {
         if (kind !== "product" && kind !== "collection")
           return yield* onlyKinds(kind, "translations", "products and collections")
         const { data, translatable_fields } = yield* operations.translations(kind, master_id)
-        return { ...bounded(data), translatable_fields }
+        return { ...wholeList(data), translatable_fields }
       }),
     getMasterSalesChannels: ({ path: { channel_id, master_id } }: OneProjection) =>
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
         if (kind === "media") return yield* onlyKinds(kind, "sales channels", "products, variants and collections")
-        return bounded(yield* channels.ofEntity(kind, master_id, channel_id).pipe(onChannel({ channel_id, master_id })))
+        return wholeList(
+          yield* channels.ofEntity(kind, master_id, channel_id).pipe(onChannel({ channel_id, master_id }))
+        )
       }),
     listMasterDrops: ({ path: { master_id } }: OneMaster) =>
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
         if (kind === "media") return yield* onlyKinds(kind, "drops", "products, variants and collections")
-        return bounded(yield* drops.ofEntity(kind, master_id))
+        return wholeList(yield* drops.ofEntity(kind, master_id))
       })
   }
 })

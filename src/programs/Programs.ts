@@ -55,7 +55,7 @@ interface Batch<Operation> {
   readonly payload: { readonly entity_type: EntityKind; readonly operations: ReadonlyArray<Operation> }
 }
 
-const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
+const wholeList = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
 
 const make = Effect.gen(function* () {
   const catalog = yield* Catalog
@@ -84,7 +84,7 @@ const make = Effect.gen(function* () {
   const versions =
     (kind: EntityKind) =>
     ({ path }: OneEntity) =>
-      Effect.map(catalog.versions(kind, path.id), bounded)
+      Effect.map(catalog.versions(kind, path.id), wholeList)
   const version =
     (kind: EntityKind) =>
     ({ path }: OneVersion) =>
@@ -93,19 +93,19 @@ const make = Effect.gen(function* () {
     (kind: TranslatedKind) =>
     ({ path }: OneEntity) =>
       Effect.map(operations.translations(kind, path.id), ({ data, translatable_fields }) => ({
-        ...bounded(data),
+        ...wholeList(data),
         translatable_fields
       }))
 
   const channelsOf =
     (kind: ChannelKind) =>
     ({ path, urlParams }: EntityOnStore) =>
-      Effect.map(channels.ofEntity(kind, path.id, urlParams.store_id), bounded)
+      Effect.map(channels.ofEntity(kind, path.id, urlParams.store_id), wholeList)
 
   const dropsOf =
     (kind: ChannelKind) =>
     ({ path }: OneEntity) =>
-      Effect.map(drops.ofEntity(kind, path.id), bounded)
+      Effect.map(drops.ofEntity(kind, path.id), wholeList)
 
   return {
     ping: () => Effect.succeed({ status: "ok", account_id_present: true }),
@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
     listMediaVersions: versions("media"),
     getMediaVersion: version("media"),
     listChanges: ({ urlParams }: { readonly urlParams: FeedQuery }) => feed.page(urlParams),
-    listStores: () => Effect.map(stores.list, bounded),
+    listStores: () => Effect.map(stores.list, wholeList),
     getDataHealth: ({ urlParams }: { readonly urlParams: { readonly store_id?: StoreId | undefined } }) =>
       health.overview(urlParams.store_id),
     runDataHealthScan: ({
@@ -144,11 +144,11 @@ const make = Effect.gen(function* () {
       remediation.fill(payload.entity_type, payload.operations),
     reconcileValueDivergence: ({ payload }: Batch<ReconcileOperation>) =>
       remediation.reconcile(payload.entity_type, payload.operations),
-    listMarkets: () => Effect.map(operations.markets, bounded),
+    listMarkets: () => Effect.map(operations.markets, wholeList),
     getMarket: ({ path }: OneRecord) => operations.market(path.id),
     listMetafieldDefinitions: ({ urlParams }: { readonly urlParams: { readonly owner_type?: OwnerType } }) =>
-      Effect.map(operations.metafieldDefinitions(urlParams.owner_type ?? null), bounded),
-    listMetaobjectDefinitions: () => Effect.map(operations.metaobjectDefinitions, bounded),
+      Effect.map(operations.metafieldDefinitions(urlParams.owner_type ?? null), wholeList),
+    listMetaobjectDefinitions: () => Effect.map(operations.metaobjectDefinitions, wholeList),
     listMetaobjectEntries: ({ path }: OneRecord) =>
       Effect.map(
         operations.metaobjectEntries(path.id),
@@ -159,11 +159,11 @@ const make = Effect.gen(function* () {
       ),
     listProductTranslations: translations("product"),
     listCollectionTranslations: translations("collection"),
-    listStoreSalesChannels: ({ path }: OneStore) => Effect.map(channels.ofStore(path.id), bounded),
+    listStoreSalesChannels: ({ path }: OneStore) => Effect.map(channels.ofStore(path.id), wholeList),
     listProductSalesChannels: channelsOf("product"),
     listVariantSalesChannels: channelsOf("variant"),
     listCollectionSalesChannels: channelsOf("collection"),
-    listDrops: () => Effect.map(drops.list, bounded),
+    listDrops: () => Effect.map(drops.list, wholeList),
     getDrop: ({ path }: { readonly path: { readonly id: DropId } }) => drops.get(path.id),
     listProductDrops: dropsOf("product"),
     listVariantDrops: dropsOf("variant"),

@@ -31,7 +31,7 @@ export interface PublishRequest {
 type Outcome = Pick<PublishedToStore, "outcome" | "message" | "changes" | "included">
 
 /** The result of one publish request. */
-interface Asked {
+interface RequestResult {
   readonly title: string
   readonly draftRevision: number
   readonly outcome: Outcome
@@ -64,7 +64,7 @@ const makeAsk = Effect.gen(function* () {
   const publishing = yield* Publishing
 
   const request = (id: EntityId, storeId: StoreId, revision: number) =>
-    Effect.map(publishing.request(id, storeId, revision), (answer): Asked => {
+    Effect.map(publishing.request(id, storeId, revision), (answer): RequestResult => {
       switch (answer.outcome) {
         case "nothing_to_publish":
           return { ...answer, outcome: upToDate, publicationId: null }
@@ -78,7 +78,7 @@ const makeAsk = Effect.gen(function* () {
   const preview = (id: EntityId, storeId: StoreId, revision: number) =>
     Effect.map(
       publishing.preview(id, storeId, revision),
-      ({ differences, included, isLive, outcome, ...head }): Asked => {
+      ({ differences, included, isLive, outcome, ...head }): RequestResult => {
         const changes = differences.map(({ draft, key, live }) => ({ key, live: isLive ? live : null, new: draft }))
         const beside = { changes, ...(included.length > 0 && { included: listSome(included) }) }
         switch (outcome) {

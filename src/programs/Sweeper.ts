@@ -18,12 +18,12 @@ const betweenSweeps = Schedule.spaced("1 hour")
 /** On a cluster, a lost hint of work is found within this time. */
 const betweenRepairs = Schedule.spaced("1 minute")
 
-const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
+const logFailures = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
   Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
 
 /** Ends the leases of processes that are gone, and continues their imports. While a node is down, leases expire instead. */
 const takeOver = Effect.gen(function* () {
-  yield* survived("Ending the leases of processes that are gone", (yield* LeasesRepo).endOfGone)
+  yield* logFailures("Ending the leases of processes that are gone", (yield* LeasesRepo).endOfGone)
   const count = yield* (yield* Imports).resume(Option.none())
   if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
 })
@@ -82,17 +82,17 @@ export const layer: Layer.Layer<
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.
-    Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+    Effect.forkScoped(Effect.repeat(Effect.fork(logFailures("Taking over imports", takeOver)), betweenTakeovers)),
     Effect.forkScoped(
       Effect.repeat(
-        survived(
+        logFailures(
           "Adding missing hints of work",
           Effect.flatMap(LeasesRepo, (repo) => repo.repairHints)
         ),
         betweenRepairs
       )
     ),
-    Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
-    Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+    Effect.forkScoped(Effect.repeat(logFailures("Sweeping", sweep), betweenSweeps)),
+    Effect.forkScoped(Effect.repeat(logFailures("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
   ])
 )

@@ -1,7 +1,7 @@
 import { Either, Schema } from "effect"
 import { AcceptedValues, type Aggregate, byPosition } from "../catalog/Aggregate.ts"
 import { publishable } from "../drafts/Aggregate.ts"
-import type { Locked } from "../drafts/CatalogChange.ts"
+import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { Attributes, builtInFields, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
@@ -68,7 +68,7 @@ export const includedIds = (content: PublicationContent): ReadonlyArray<EntityId
  * first to get the id, because the platform refers to products by it.
  */
 export const findProductsWithoutPlatformId = (
-  { aggregates }: Locked,
+  { aggregates }: LockedCatalog,
   { parentId }: Aggregate,
   storeId: StoreId,
   members: VersionsById
@@ -86,7 +86,7 @@ export const findProductsWithoutPlatformId = (
  * does not exist or is not on the store. ValidationFailed: the entity refers to a product that is not live on the store.
  */
 export const pinDraft = (
-  { aggregates, revisions }: Locked,
+  { aggregates, revisions }: LockedCatalog,
   entityId: EntityId,
   storeId: StoreId,
   members: VersionsById

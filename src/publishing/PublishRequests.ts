@@ -2,7 +2,7 @@ import { Effect, Either, Option } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { type Difference, differencesOf } from "../drafts/Difference.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
@@ -71,7 +71,7 @@ interface Target {
 
 /** The entity of a request and its related entities, read under the locks of the transaction. */
 interface LockedTarget {
-  readonly locked: Locked
+  readonly locked: LockedCatalog
   readonly aggregate: Aggregate
   readonly version: VersionState
   /** Store versions of a collection's products. */
@@ -123,7 +123,7 @@ const makeSaveRequest = Effect.gen(function* () {
 
   const toRepublication = (
     { entityId, storeId }: Target,
-    locked: Locked,
+    locked: LockedCatalog,
     by: HistoryActor,
     dropId: DropId | null
   ): Effect.Effect<NewPublication> =>
@@ -218,7 +218,7 @@ const findWaiting = (
 }
 
 /** The decision on a request: insert a publication, join an open one, or do nothing. */
-type Decided = {
+type PublishDecision = {
   readonly lockedTarget: LockedTarget
   readonly content: PublicationContent
   readonly head: AnswerHead
@@ -241,7 +241,7 @@ const makeDecide = Effect.gen(function* () {
     target: Target,
     { draftRevision, isAgain = false }: RequestOptions,
     toContent: ToContent,
-    act: (decided: Decided) => Effect.Effect<A, NotFound | ValidationFailed, CurrentActor>
+    act: (decided: PublishDecision) => Effect.Effect<A, NotFound | ValidationFailed, CurrentActor>
   ) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
@@ -331,7 +331,7 @@ const toPreview = ({
     aggregate: { kind },
     version: { accepted }
   }
-}: Decided): PublishPreview => ({
+}: PublishDecision): PublishPreview => ({
   ...head,
   outcome: previewOutcomes[_tag],
   isLive: accepted !== null,

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { CatalogChange, Locked } from "../drafts/CatalogChange.ts"
+import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
 import { noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planChanges } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -37,7 +37,12 @@ export const toPublishEvents = (
 export const makeSavePublishStates = Effect.map(
   DraftsRepo,
   (drafts) =>
-    (accountId: AccountId, locked: Locked, changes: ReadonlyArray<CatalogChange>, saveRecords: Effect.Effect<void>) =>
+    (
+      accountId: AccountId,
+      locked: LockedCatalog,
+      changes: ReadonlyArray<CatalogChange>,
+      saveRecords: Effect.Effect<void>
+    ) =>
       Effect.gen(function* () {
         const plan = yield* planChanges(locked, changes)
         yield* drafts.save(accountId, plan)

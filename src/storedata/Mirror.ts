@@ -65,7 +65,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
       const existing = yield* DefinitionsRepo
       const repo = yield* MirrorRepo
 
-      const staged = (given: MirrorItem) =>
+      const toStaged = (given: MirrorItem) =>
         Effect.gen(function* () {
           const item = normal(given)
           if (!isKeepable(item)) return yield* new PlatformUnavailable({ reason: "nonsense" })
@@ -79,7 +79,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
            */
           const stage = (items: Stream.Stream<MirrorItem, PlatformReadError>, counted?: MirrorItem["kind"]) =>
             items.pipe(
-              Stream.mapEffect(staged),
+              Stream.mapEffect(toStaged),
               Stream.grouped(itemsAtOnce),
               Stream.mapEffect((some) =>
                 Effect.as(

@@ -1,7 +1,7 @@
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
 import type { MemoryAccount } from "../database/MemoryStore.memory.ts"
-import { grouped, sortedBy } from "../drafts/MirroredDefinitions.memory.ts"
+import { groupById, sortedBy } from "../drafts/MirroredDefinitions.memory.ts"
 import type { MetaobjectDefinition, MetaobjectEntry } from "../model/Definition.ts"
 import type { StoreId } from "../model/Ids.ts"
 import type { Market } from "../platform/Market.ts"
@@ -31,7 +31,7 @@ type Content<Kind extends MirrorItem["kind"]> = Extract<MirrorItem, { readonly k
 
 /** Records of a kind, grouped by id. A group has one entry for each store with the record. */
 const ofKind = <Kind extends MirrorItem["kind"]>(mirrored: OfAccount, kind: Kind) =>
-  grouped(
+  groupById(
     mirrored.flatMap(({ records, storeId }) =>
       [...records.values()].flatMap(({ id, item }) =>
         item.kind === kind ? [{ id, storeId, content: item.content as Content<Kind> }] : []

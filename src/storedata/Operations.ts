@@ -40,7 +40,7 @@ export class Operations extends Context.Tag("catalog/Operations")<
     Effect.gen(function* () {
       const repo = yield* OperationsRepo
 
-      const known = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
+      const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
         Effect.flatMap(
           found,
           Effect.mapError(() => new NotFound())
@@ -50,7 +50,7 @@ export class Operations extends Context.Tag("catalog/Operations")<
         markets: Effect.flatMap(CurrentActor, ({ accountId }) => repo.markets(accountId)),
         market: Effect.fnUntraced(function* (id) {
           const { accountId } = yield* CurrentActor
-          return yield* known(repo.market(accountId, id))
+          return yield* orNotFound(repo.market(accountId, id))
         }),
         metafieldDefinitions: Effect.fnUntraced(function* (ownerType) {
           const { accountId } = yield* CurrentActor
@@ -64,11 +64,11 @@ export class Operations extends Context.Tag("catalog/Operations")<
         metaobjectDefinitions: Effect.flatMap(CurrentActor, ({ accountId }) => repo.metaobjectDefinitions(accountId)),
         metaobjectEntries: Effect.fnUntraced(function* (definitionId) {
           const { accountId } = yield* CurrentActor
-          return yield* known(repo.metaobjectEntries(accountId, definitionId))
+          return yield* orNotFound(repo.metaobjectEntries(accountId, definitionId))
         }),
         translations: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor
-          return withAttributeKeys(kind, yield* known(repo.translations(accountId, kind, id)))
+          return withAttributeKeys(kind, yield* orNotFound(repo.translations(accountId, kind, id)))
         })
       }
     })

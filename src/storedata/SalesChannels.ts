@@ -40,7 +40,7 @@ export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
       const platforms = yield* PlatformClient
 
       /** Calls the platform of a store. All platform failures become LiveReadFailed. */
-      const asked = <A>(storeId: StoreId, ask: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
+      const callPlatform = <A>(storeId: StoreId, ask: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           return yield* ask(yield* access.open(accountId, storeId))
@@ -52,15 +52,15 @@ export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
         )
 
       return {
-        ofStore: Effect.fn("SalesChannels.ofStore")((storeId) => asked(storeId, platforms.salesChannels)),
+        ofStore: Effect.fn("SalesChannels.ofStore")((storeId) => callPlatform(storeId, platforms.salesChannels)),
         ofEntity: Effect.fn("SalesChannels.ofEntity")(function* (kind, id, storeId) {
           const { accountId } = yield* CurrentActor
           const version = yield* catalog.onStore(accountId, kind, id, storeId)
           if (Option.isNone(version)) return yield* new NotFound()
           const { platformId } = version.value
-          return yield* asked(storeId, (store) =>
+          return yield* callPlatform(storeId, (store) =>
             platformId === null
-              ? Effect.map(platforms.salesChannels(store), (channels) => channels.map(unpublished))
+              ? Effect.map(platforms.salesChannels(store), (channels) => channels.map(toUnpublished))
               : platforms.entityChannels(store, platformId)
           )
         })
@@ -69,7 +69,7 @@ export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
   )
 }
 
-const unpublished = ({ id, name }: SalesChannel): EntityChannel => ({
+const toUnpublished = ({ id, name }: SalesChannel): EntityChannel => ({
   id,
   name,
   is_published: false,

@@ -70,7 +70,7 @@ export const isSensible = ({ currency, domain, locales, name, primaryLocale }: S
   [currency, name, primaryLocale, ...locales].every((text) => text.isWellFormed() && !text.includes("\u0000")) &&
   [currency, primaryLocale, ...locales].every((text) => text !== "")
 
-const refused = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
+const refuse = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
 
 /** The adapter of the given platform, else of the platform that the store had before. Null: the platform is `none`. */
 export const platformOf = (
@@ -82,13 +82,12 @@ export const platformOf = (
   const platform = given ?? before?.platform ?? filesOnly
   const adapter = find(platform)
   const names = [...all.map(({ name }) => name), filesOnly]
-  if (adapter._tag === "None" && platform !== filesOnly)
-    return refused("platform", `must be one of ${names.join(", ")}`)
+  if (adapter._tag === "None" && platform !== filesOnly) return refuse("platform", `must be one of ${names.join(", ")}`)
   const fields = adapter._tag === "None" ? [] : adapter.value.fields.map(({ name }) => name)
   const unknown = Object.keys(credentials).find((name) => !fields.includes(name))
   if (unknown !== undefined) {
     const others = all.filter((each) => each.fields.some(({ name }) => name === unknown)).map(({ name }) => name)
-    return refused(
+    return refuse(
       unknown,
       others.length > 0
         ? `is only for stores on the platform ${others.join(", ")}`
@@ -97,10 +96,10 @@ export const platformOf = (
   }
   if (adapter._tag === "None") return Either.right(null)
   const misfit = adapter.value.domainMisfit(domain)
-  if (misfit !== undefined) return refused("domain", misfit)
+  if (misfit !== undefined) return refuse("domain", misfit)
   // Otherwise, if the store is later linked on that other platform, ids of this platform's records could be sent to it.
   const owner = all.find((each) => each.name !== platform && each.ownsDomain(domain))
-  if (owner !== undefined) return refused("domain", `belongs to ${owner.label}: a ${platform} store needs another one`)
+  if (owner !== undefined) return refuse("domain", `belongs to ${owner.label}: a ${platform} store needs another one`)
   return Either.right(adapter.value)
 }
 
@@ -128,12 +127,12 @@ export const credentialsOf = (
   { credentials = {}, currency, name, primaryLocale }: NewStore
 ): Either.Either<Credentials, ValidationFailed> => {
   const redundant = Object.entries({ name, locale: primaryLocale, currency }).find(([, value]) => value !== undefined)
-  if (isVerified && redundant !== undefined) return refused(redundant[0], "is read from the store itself: leave it out")
+  if (isVerified && redundant !== undefined) return refuse(redundant[0], "is read from the store itself: leave it out")
   for (const field of fields) {
     const value = credentials[field.name]
-    if (value === undefined) return refused(field.name, `is required: ${field.label}`)
+    if (value === undefined) return refuse(field.name, `is required: ${field.label}`)
     const misfit = field.misfit(Redacted.value(value))
-    if (misfit !== undefined) return refused(field.name, misfit)
+    if (misfit !== undefined) return refuse(field.name, misfit)
   }
   return Either.right(credentials)
 }

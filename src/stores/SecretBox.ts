@@ -60,14 +60,14 @@ const wordsOf = (owner: SecretOwner) =>
       ? { name: "The webhook's secret", replace: "rotate it with `catalog webhook rotate`" }
       : { name: "The secret of a user's second factor", replace: "reset the second factor on the page Team" }
 
-const encrypted = (key: Buffer, secret: string, owner: SecretOwner): Buffer => {
+const encrypt = (key: Buffer, secret: string, owner: SecretOwner): Buffer => {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(owner))
   const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()])
   return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), text])
 }
 
-const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
+const decrypt = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
   const nonce = sealed.subarray(1, 1 + nonceBytes)
   const tag = sealed.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes)
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: tagBytes })
@@ -77,7 +77,7 @@ const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
 }
 
 const decryptedWith = (key: Buffer, sealed: Buffer, owner: SecretOwner): Option.Option<string> =>
-  Option.liftThrowable(decrypted)(key, sealed, owner)
+  Option.liftThrowable(decrypt)(key, sealed, owner)
 
 /** Runs a file operation. Fails with Node's error code. */
 const onFiles = <A>(work: () => Promise<A>): Effect.Effect<A, string> =>
@@ -175,7 +175,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
 
       return {
         ready: Effect.asVoid(needed),
-        seal: (secret, owner) => Effect.map(needed, (key) => encrypted(key, Redacted.value(secret), owner)),
+        seal: (secret, owner) => Effect.map(needed, (key) => encrypt(key, Redacted.value(secret), owner)),
         open: (sealed, owner) =>
           Effect.gen(function* () {
             const found = yield* Effect.mapError(known, (why) => unreadable(owner, why))

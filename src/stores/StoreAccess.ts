@@ -9,16 +9,16 @@ import { SecretBox } from "./SecretBox.ts"
 import { fromText, linkOptions } from "./StoreCredentials.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 
-const closed = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
+const refuse = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
 const noCredentials = (adapter: PlatformDescription) =>
-  closed(
+  refuse(
     "NO_ACCESS_TOKEN",
     `The store has no saved ${nounOf(adapter)}: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
   )
 
 const otherFields = (adapter: PlatformDescription) =>
-  closed(
+  refuse(
     "ACCESS_TOKEN_UNREADABLE",
     `The saved ${nounOf(adapter)} of the store lack a field: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
   )
@@ -55,7 +55,7 @@ export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
           const sealed = yield* stores.credential(accountId, storeId)
           if (Option.isNone(sealed)) return yield* noCredentials(adapter)
           const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
-            closed("ACCESS_TOKEN_UNREADABLE", message)
+            refuse("ACCESS_TOKEN_UNREADABLE", message)
           )
           const credentials = fromText(adapter, text)
           return Option.isNone(credentials)

@@ -21,7 +21,7 @@ const noLabels: ReadonlyArray<MetricLabel.MetricLabel> = []
 type MetricType = "counter" | "gauge" | "histogram"
 
 /** A metric and its series, found by the values of their labels. */
-class Labelled<Label extends string> {
+class LabelledMetric<Label extends string> {
   readonly type: MetricType
   private readonly series = new Map<string, Series>()
   private others: Series | undefined
@@ -70,17 +70,18 @@ class Labelled<Label extends string> {
 }
 
 const counter = <Label extends string>(name: string, description: string, ...labels: ReadonlyArray<Label>) =>
-  new Labelled("counter", MetricKey.counter(name, { description, incremental: true }), labels)
+  new LabelledMetric("counter", MetricKey.counter(name, { description, incremental: true }), labels)
 
 const gauge = <Label extends string>(name: string, description: string, ...labels: ReadonlyArray<Label>) =>
-  new Labelled("gauge", MetricKey.gauge(name, { description }), labels)
+  new LabelledMetric("gauge", MetricKey.gauge(name, { description }), labels)
 
 const histogram = <Label extends string>(
   name: string,
   description: string,
   bounds: ReadonlyArray<number>,
   ...labels: ReadonlyArray<Label>
-) => new Labelled("histogram", MetricKey.histogram(name, MetricBoundaries.fromIterable(bounds), description), labels)
+) =>
+  new LabelledMetric("histogram", MetricKey.histogram(name, MetricBoundaries.fromIterable(bounds), description), labels)
 
 /** Upper bounds of histograms in seconds: for requests and statements, and for publish attempts and scans. */
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -47,7 +47,7 @@ const maxRetryAfter = 21_600
 
 const results = metrics.webhookDeliveries
 
-const failed = (result: "refused" | "unanswered" | "blocked", problem: string, others: Partial<Failure> = {}) =>
+const toFailure = (result: "refused" | "unanswered" | "blocked", problem: string, others: Partial<Failure> = {}) =>
   Effect.sync((): Outcome => {
     results.of(result).add(1)
     return { problem, isGone: false, retryAfter: 0, ...others }
@@ -61,7 +61,7 @@ const accepted = Effect.sync((): Outcome => {
 const outcomeOf = ({ headers, status }: OutsideResponse) => {
   if (status >= 200 && status < 300) return accepted
   const seconds = /^\d{1,9}$/.exec(headers["retry-after"] ?? "")?.[0]
-  return failed(
+  return toFailure(
     "refused",
     status >= 300 && status < 400
       ? `It answered ${status}: redirects are not followed.`
@@ -101,7 +101,7 @@ export const makePrepare = Effect.gen(function* () {
           Effect.timeout(timeout),
           Effect.matchEffect({
             onFailure: (error) =>
-              failed(
+              toFailure(
                 "unanswered",
                 error._tag === "TimeoutException"
                   ? `It did not answer within ${Duration.toSeconds(timeout)} seconds.`
@@ -113,8 +113,8 @@ export const makePrepare = Effect.gen(function* () {
       return deliver
     }).pipe(
       Effect.catchTags({
-        OutsideFailure: ({ reason }) => Effect.succeed<Deliver>(() => failed("blocked", failures[reason])),
-        SecretUnreadable: ({ message }) => Effect.succeed<Deliver>(() => failed("blocked", message))
+        OutsideFailure: ({ reason }) => Effect.succeed<Deliver>(() => toFailure("blocked", failures[reason])),
+        SecretUnreadable: ({ message }) => Effect.succeed<Deliver>(() => toFailure("blocked", message))
       })
     )
 })

@@ -1,7 +1,7 @@
 import type { FeedChange } from "../feed/FeedChange.ts"
 import type { Failure, Outcome } from "./Delivery.ts"
 import { delayAfter, maxFailures, retrySeconds } from "./Webhook.ts"
-import type { ClaimedWebhook, FailedDelivery, Handled, NewSetAside, WaitingDelivery } from "./WebhooksRepo.ts"
+import type { ClaimedWebhook, DeliveryOutcomes, FailedDelivery, NewSetAside, WaitingDelivery } from "./WebhooksRepo.ts"
 
 /** A change to deliver. `isNew`: it was read from the feed; otherwise it was set aside before. */
 interface Item {
@@ -113,7 +113,7 @@ export class Turn {
    * The outcome so far. The new position is just before the first change that was not handled. Changes after it, even those set
    * aside in this turn, are read again from the feed.
    */
-  get outcome(): Handled {
+  get outcome(): DeliveryOutcomes {
     const { accepted, failed, failures, isAccepted, isGone, isRepaired, problem, webhook } = this
     const left = this.news.find(({ seq }) => !this.handled.has(seq))
     const position = left === undefined ? this.end : left.seq - 1

@@ -10,7 +10,7 @@ import { ChangeType } from "../drafts/FeedChanges.ts"
 import { FeedChange } from "../feed/FeedChange.ts"
 import { AccountId, WebhookId } from "../model/Ids.ts"
 import { promote } from "./WebhookRows.sql.ts"
-import type { ClaimedWebhook, Handled, WebhooksRepo } from "./WebhooksRepo.ts"
+import type { ClaimedWebhook, DeliveryOutcomes, WebhooksRepo } from "./WebhooksRepo.ts"
 
 type Repo = Context.Tag.Service<WebhooksRepo>
 
@@ -86,7 +86,7 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
     }).pipe(orDie)
 }
 
-const makeSaveSetAside = (sql: SqlClient) => (webhook: ClaimedWebhook, handled: Handled) =>
+const makeSaveSetAside = (sql: SqlClient) => (webhook: ClaimedWebhook, handled: DeliveryOutcomes) =>
   Effect.gen(function* () {
     const { accountId, id } = webhook
     const { accepted, failed, isRepaired, setAside, state } = handled

@@ -6,7 +6,7 @@ import type { FeedChange } from "../feed/FeedChange.ts"
 import type { AccountId, WebhookId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import type { StoredState, Webhook } from "./Webhook.ts"
-import { type ClaimedWebhook, type Handled, type NewWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
+import { type ClaimedWebhook, type DeliveryOutcomes, type NewWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
 
 /** Times are milliseconds. */
 interface MemoryDelivery {
@@ -50,7 +50,7 @@ const timeOf = (millis: number | null) => (millis === null ? null : fromMillis(m
 
 const lastOf = ({ feed, feedFloor }: MemoryAccount) => feedFloor + feed.length
 
-const shown = (account: MemoryAccount, hook: MemoryWebhook, millis: number): Webhook => {
+const toWebhook = (account: MemoryAccount, hook: MemoryWebhook, millis: number): Webhook => {
   const count = (state: "waiting" | "parked") => hook.deliveries.filter((each) => each.state === state).length
   const isFailing = hook.state === "active" && hook.failures > 0
   return {
@@ -73,7 +73,7 @@ const shown = (account: MemoryAccount, hook: MemoryWebhook, millis: number): Web
 const isWaiting = ({ state }: MemoryDelivery) => state === "waiting"
 
 /** Makes the first waiting change of each entity due if it has no due time. */
-const promoted = (deliveries: ReadonlyArray<MemoryDelivery>, millis: number) => {
+const promote = (deliveries: ReadonlyArray<MemoryDelivery>, millis: number) => {
   const seen = new Set<string>()
   return deliveries.map((each) => {
     const isFirst = isWaiting(each) && !seen.has(each.change.entity.id)
@@ -87,7 +87,7 @@ const isDue = (millis: number) => (each: MemoryDelivery) => each.dueAt !== null 
 /** The deliveries of a webhook after an outcome. */
 const deliveriesAfter = (
   { deliveries }: MemoryWebhook,
-  { accepted, failed, isRepaired, setAside, state }: Handled,
+  { accepted, failed, isRepaired, setAside, state }: DeliveryOutcomes,
   millis: number
 ) => {
   const again = new Map(failed.map((each) => [each.seq, each]))
@@ -115,11 +115,11 @@ const deliveriesAfter = (
   if (state === "stopped")
     return all.map((each): MemoryDelivery => (isWaiting(each) ? { ...each, state: "parked", dueAt: null } : each))
   const due = isRepaired ? all.map((each) => (each.dueAt === null ? each : { ...each, dueAt: millis })) : all
-  return promoted(due, millis)
+  return promote(due, millis)
 }
 
 const makeAccess = (store: Ref.Ref<MemoryState>) => {
-  const found = (accountId: AccountId, id: WebhookId) =>
+  const findWebhook = (accountId: AccountId, id: WebhookId) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.webhooks.get(id)))
   /** Changes a webhook. False: there is none, or the change is undefined. */
   const change = (
@@ -128,7 +128,7 @@ const makeAccess = (store: Ref.Ref<MemoryState>) => {
     to: (hook: MemoryWebhook, millis: number) => MemoryWebhook | undefined
   ) =>
     Effect.gen(function* () {
-      const before = Option.getOrUndefined(yield* found(accountId, id))
+      const before = Option.getOrUndefined(yield* findWebhook(accountId, id))
       const after = before === undefined ? undefined : to(before, yield* now)
       if (after === undefined) return false
       yield* updateAccount(store, accountId, (account) => ({
@@ -137,7 +137,7 @@ const makeAccess = (store: Ref.Ref<MemoryState>) => {
       }))
       return true
     })
-  return { change, found }
+  return { change, found: findWebhook }
 }
 
 type Repo = typeof WebhooksRepo.Service
@@ -234,7 +234,7 @@ const makeRows = (
     Effect.gen(function* () {
       const account = (yield* Ref.get(store)).get(accountId)
       const millis = yield* now
-      return account === undefined ? [] : [...account.webhooks.values()].map((hook) => shown(account, hook, millis))
+      return account === undefined ? [] : [...account.webhooks.values()].map((hook) => toWebhook(account, hook, millis))
     })
   return {
     list,
@@ -322,7 +322,7 @@ const makeRows = (
         problem: null,
         claim: null,
         dueAt: millis,
-        deliveries: promoted(
+        deliveries: promote(
           position === null
             ? hook.deliveries.map((each) => ({ ...each, state: "waiting", dueAt: null, since: millis, attempts: 0 }))
             : hook.deliveries.filter((each) => each.change.seq <= position),

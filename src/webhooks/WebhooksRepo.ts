@@ -64,7 +64,7 @@ export interface NewSetAside {
 }
 
 /** The outcome of some deliveries. */
-export interface Handled {
+export interface DeliveryOutcomes {
   readonly position: number
   /** Numbers of waiting changes that were accepted. */
   readonly accepted: ReadonlyArray<number>
@@ -129,7 +129,7 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
       entityIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlySet<string>>
     /** Saves an outcome and extends the lease. False: the webhook is no longer claimed, and nothing was saved. */
-    readonly save: (webhook: ClaimedWebhook, handled: Handled, leaseSeconds: number) => Effect.Effect<boolean>
+    readonly save: (webhook: ClaimedWebhook, handled: DeliveryOutcomes, leaseSeconds: number) => Effect.Effect<boolean>
     /** Ends the lease. The webhook is due again after the delay. Does nothing if it is no longer claimed. */
     readonly release: (webhook: ClaimedWebhook, delaySeconds: number) => Effect.Effect<void>
     /** Deletes changes of all accounts that were parked more than 30 days ago. Returns their number. */

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Option, Schema } from "effect"
 import { Authentication, RequiredScope } from "../../src/api/Authentication.ts"
 import { errorCodes } from "../../src/api/ErrorCodes.ts"
-import { type OpenApiDocument, openApiPath, published } from "../../src/api/openapi/OpenApiDocument.ts"
+import { type OpenApiDocument, openApiPath, toPublished } from "../../src/api/openapi/OpenApiDocument.ts"
 import { headers } from "../../src/api/openapi/OpenApiHeaders.ts"
 import { RestApi } from "../../src/api/RestApi.ts"
 import { documentationPath, documentRoutes } from "../../src/http/Documents.ts"
@@ -184,7 +184,7 @@ describe("the definition", () => {
       )
     )
     assert.sameMembers(
-      [...faultsOf(bare.annotate(OpenApi.Transform, published(bare)))].filter((fault) => fault.includes("/bare")),
+      [...faultsOf(bare.annotate(OpenApi.Transform, toPublished(bare)))].filter((fault) => fault.includes("/bare")),
       [
         "get /bare/{id}: parameter id: no description",
         "get /bare/{id}: not in the table: 400 no envelope",

@@ -1,6 +1,6 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, FastCheck as fc, Ref, TestClock } from "effect"
-import { type BudgetSizes, RateBudget, type Spender, type Taken } from "../../src/budgets/RateBudget.ts"
+import { type BudgetSizes, type BudgetState, RateBudget, type Spender } from "../../src/budgets/RateBudget.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { amount } from "../support/Volume.ts"
 import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
@@ -22,7 +22,7 @@ const naive = ({ perAccount, perKey }: BudgetSizes) => {
     }
     return now < start + 60_000 ? { ends: start + 60_000, count } : { ends: now + 60_000, count: 0 }
   }
-  return (now: number, { accountId, credentialId }: Spender, units: number): Taken => {
+  return (now: number, { accountId, credentialId }: Spender, units: number): BudgetState => {
     const key = windowOf(credentialId, now)
     const shared = windowOf(accountId, now)
     const refusing = [
@@ -43,7 +43,7 @@ const naive = ({ perAccount, perKey }: BudgetSizes) => {
       },
       refusal: (refused === undefined
         ? null
-        : { scope: refused.scope, retryAfterSeconds: Math.ceil((refused.ends - now) / 1000) }) as Taken["refusal"]
+        : { scope: refused.scope, retryAfterSeconds: Math.ceil((refused.ends - now) / 1000) }) as BudgetState["refusal"]
     }
   }
 }

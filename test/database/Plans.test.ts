@@ -73,7 +73,7 @@ import { OperationsRepo } from "../../src/storedata/OperationsRepo.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
-import { type Handled, WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
+import { type DeliveryOutcomes, WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
 import { report } from "../faults/Dice.ts"
 import { layerPool } from "../faults/ServerServices.ts"
 import { aMarket, aMetafield, aMetaobject, anEntry, aTranslation } from "../support/Mirrors.ts"
@@ -797,7 +797,7 @@ const webhooking = Effect.gen(function* () {
     what: []
   }
   const nothing = { accepted: [], failed: [], setAside: [], problem: null, failures: 0, state: "active" as const }
-  const handled: Handled = { ...nothing, position: 1, isAccepted: true, isRepaired: false }
+  const handled: DeliveryOutcomes = { ...nothing, position: 1, isAccepted: true, isRepaired: false }
   for (const webhook of yield* repo.claim(100, 60)) {
     yield* repo.due(webhook, 10)
     yield* repo.waitingAmong(webhook, [product(1), product(2)])

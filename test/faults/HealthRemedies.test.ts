@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Layer, Redacted, Ref } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
-import { CatalogChange, type Locked } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { Remediation } from "../../src/health/Remediation.ts"
@@ -69,7 +69,7 @@ const inGivenOrder = Layer.effect(
     lock: (accountId, owners, references) =>
       Effect.map(
         Effect.forEach(owners, (id) => drafts.lock(accountId, [id], references)),
-        (each): Locked => {
+        (each): LockedCatalog => {
           const [first] = each
           if (first === undefined) throw new Error("nothing to lock")
           return {

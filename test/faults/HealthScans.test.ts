@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Context, Deferred, Effect, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
-import { CatalogChange, type Locked } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
@@ -153,7 +153,7 @@ const contradictions = (shop: Shop, name: string) =>
 
     // What was there at each version: the changes again, in the order of the versions that they made.
     const history = [...(yield* Ref.get(written))].sort(([left], [right]) => left - right)
-    const known: Array<readonly [version: number, state: Locked]> = [[0, beginning]]
+    const known: Array<readonly [version: number, state: LockedCatalog]> = [[0, beginning]]
     for (const [version, change] of history) {
       const before = known.at(-1)?.[1] ?? beginning
       known.push([version, carriedOut(before, yield* planChanges(before, [change]))])

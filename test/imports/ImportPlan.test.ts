@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
 import type { Aggregate } from "../../src/catalog/Aggregate.ts"
-import { CatalogChange, type Locked } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
 import type { ImportedProduct } from "../../src/imports/ImportedProduct.ts"
 import { resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
@@ -46,7 +46,7 @@ const product = (variants: ReadonlyArray<Row>, images: ReadonlyArray<string>, na
 /** A catalog that files are imported into, one after another. */
 const makeCatalog = () => {
   let minted = 100
-  let locked: Locked = {
+  let locked: LockedCatalog = {
     now: Timestamp.make("2026-01-01T00:00:00.000000Z"),
     storeIds: [us, eu],
     aggregates: new Map(),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
 import type { Aggregate } from "../../src/catalog/Aggregate.ts"
-import { CatalogChange, type Locked } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
 import { planCollection } from "../../src/imports/plan/CollectionPlan.ts"
 import { type ImportPlan, resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
@@ -54,7 +54,7 @@ const rewritten = (type: string, value: string) =>
 
 /** A catalog of one entity a kind, on these stores, all of which accepted it. */
 const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<EntityKind, Values>> = {}) => {
-  let locked: Locked = {
+  let locked: LockedCatalog = {
     now: Timestamp.make("2026-01-01T00:00:00.000000Z"),
     storeIds: [us, eu],
     aggregates: new Map(),

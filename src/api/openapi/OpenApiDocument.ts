@@ -238,7 +238,7 @@ const openPaths = {
  * Makes the published document from the one that the library derives. Adds headers, 304 and scopes. Removes the library's own
  * errors, and success responses of operations that no credential may call.
  */
-export const published =
+export const toPublished =
   (api: HttpApi.HttpApi.Any) =>
   (derived: Record<string, unknown>): OpenApiDocument => {
     const spec = derived as unknown as OpenApi.OpenAPISpec

@@ -14,7 +14,7 @@ import type { Drop } from "../../drops/Drop.ts"
 import type { FeedChange } from "../../feed/FeedChange.ts"
 import { HealthDimension, type HealthIssuePage, type HealthOverview, type HealthSnapshot } from "../../health/Health.ts"
 import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../health/RemediationRules.ts"
-import { type EntityKind, listed, singleLineText } from "../../model/Attribute.ts"
+import { type EntityKind, singleLineText, toTriples } from "../../model/Attribute.ts"
 import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../model/Definition.ts"
 import {
   CursorExpired,
@@ -79,7 +79,10 @@ const row = <Kind extends EntityKind>(type: Kind, id: string, title: string) => 
 })
 
 const attributes = (kind: EntityKind, values: Readonly<Record<string, string>>) =>
-  listed(kind, Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { value, type: singleLineText }])))
+  toTriples(
+    kind,
+    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { value, type: singleLineText }]))
+  )
 
 const productAttributes = attributes("product", {
   title: "Linen shirt",

@@ -2,7 +2,7 @@ import type { Connection } from "../../connections/Connection.ts"
 import type { ReviewPart, UndonePart } from "../../connections/Undo.ts"
 import type { FieldUndo, LeftReason, UndoWindow } from "../../connections/UndoRules.ts"
 import type { Visitor } from "../Browser.ts"
-import { actionWords, Shown } from "../entities/EntityHistory.tsx"
+import { actionWords, HistoryValue } from "../entities/EntityHistory.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { actorName, counted, Domain } from "../Naming.tsx"
 import { connectionPath, paths, undoReviewPath } from "../Paths.ts"
@@ -79,9 +79,13 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
         key: keyOf(field),
         cells: [
           ...firstCells(field),
-          field.action === "attributes" && field.left !== "not_on_store" ? <Shown value={field.now} none={none} /> : "",
+          field.action === "attributes" && field.left !== "not_on_store" ? (
+            <HistoryValue value={field.now} none={none} />
+          ) : (
+            ""
+          ),
           field.left === null ? (
-            <Shown value={field.before} none={none} />
+            <HistoryValue value={field.before} none={none} />
           ) : (
             <span class="quiet">{reasonFor(field)}</span>
           )

@@ -35,10 +35,10 @@ const knownKeys = [
   )
 ]
 
-const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** A form field with its label, its rule and its problems. */
-const Labelled = ({
+const LabelledField = ({
   children,
   field,
   misfits,
@@ -66,7 +66,7 @@ const Labelled = ({
       )}
       {own.length > 0 && (
         <p id={`${field}-wrong`} class="wrong">
-          {own.map(({ message }) => `${capitalized(message)}.`).join(" ")}
+          {own.map(({ message }) => `${capitalize(message)}.`).join(" ")}
         </p>
       )}
       {children({
@@ -112,31 +112,39 @@ export const NewDropPage = ({
     {stores.length === 0 && <p>No linked store has a platform, so there is nothing that a drop can change.</p>}
     <form method="post" action={paths.drops} class="sheet fields">
       <HiddenFields csrf={visitor.csrf} id={nextId} />
-      <Labelled field="name" misfits={misfits}>
+      <LabelledField field="name" misfits={misfits}>
         {(attributes) => <input type="text" value={form.name} required maxLength={200} dir="auto" {...attributes} />}
-      </Labelled>
-      <Labelled field="starts" misfits={misfits} rule="In UTC, not in your local time.">
+      </LabelledField>
+      <LabelledField field="starts" misfits={misfits} rule="In UTC, not in your local time.">
         {(attributes) => <input type="datetime-local" value={form.starts} required {...attributes} />}
-      </Labelled>
-      <Labelled
+      </LabelledField>
+      <LabelledField
         field="ends"
         misfits={misfits}
         rule="In UTC. The field then has its earlier value again. Leave it empty to keep the new value."
       >
         {(attributes) => <input type="datetime-local" value={form.ends} {...attributes} />}
-      </Labelled>
-      <Labelled field="entity" misfits={misfits} rule="The id of the entity, or the handle of a product or collection.">
+      </LabelledField>
+      <LabelledField
+        field="entity"
+        misfits={misfits}
+        rule="The id of the entity, or the handle of a product or collection."
+      >
         {(attributes) => <input type="text" value={form.entity} required {...attributes} />}
-      </Labelled>
-      <Labelled field="store_id" misfits={misfits}>
+      </LabelledField>
+      <LabelledField field="store_id" misfits={misfits}>
         {(attributes) => (
           <select {...attributes}>
             <option value="">All stores of the entity</option>
             <StoreOptions stores={stores} chosen={form.store_id} />
           </select>
         )}
-      </Labelled>
-      <Labelled field="field" misfits={misfits} rule="For example title or price, or namespace.key of a metafield.">
+      </LabelledField>
+      <LabelledField
+        field="field"
+        misfits={misfits}
+        rule="For example title or price, or namespace.key of a metafield."
+      >
         {(attributes) => (
           <input
             type="text"
@@ -148,16 +156,16 @@ export const NewDropPage = ({
             {...attributes}
           />
         )}
-      </Labelled>
+      </LabelledField>
       <datalist id="keys">
         {knownKeys.map((key) => (
           <option key={key} value={key} />
         ))}
       </datalist>
-      <Labelled field="value" misfits={misfits} rule="Leave it empty to clear the field.">
+      <LabelledField field="value" misfits={misfits} rule="Leave it empty to clear the field.">
         {/* HTML parsers drop the first line break of a textarea. This added one is dropped, and those of the value stay. */}
         {(attributes) => <textarea dir="auto" {...attributes}>{`\n${form.value}`}</textarea>}
-      </Labelled>
+      </LabelledField>
       <div class="buttons">
         <button type="submit">Schedule the drop</button>
       </div>

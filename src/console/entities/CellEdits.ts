@@ -111,7 +111,7 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       )
     )
 
-  const refused = (edit: CellEdit, status: 400 | 409 | 423, refusal: CellRefusal): CellOutcome => ({
+  const refuse = (edit: CellEdit, status: 400 | 409 | 423, refusal: CellRefusal): CellOutcome => ({
     _tag: "Refused",
     edit,
     status,
@@ -123,20 +123,20 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       const { place, view } = edit
       switch (error._tag) {
         case "PimLocked":
-          return refused(edit, 423, { _tag: "Refused", message: lockedMessage })
+          return refuse(edit, 423, { _tag: "Refused", message: lockedMessage })
         case "ValidationFailed":
-          return refused(edit, 400, {
+          return refuse(edit, 400, {
             _tag: "Refused",
             message: error.issues.map(({ message }) => sentence(`this value ${message}`)).join(" ")
           })
         case "RevisionConflict": {
           const value = storedIn(yield* drafts.sheet(view.id), place.storeId, place.key)
           return digestOf(value) === edit.seen
-            ? refused(edit, 409, {
+            ? refuse(edit, 409, {
                 _tag: "Refused",
                 message: "Not saved: somebody changed other fields meanwhile. Check the stores, then save again."
               })
-            : refused(edit, 409, { _tag: "Newer", value, author: yield* authorOf(view.id, place) })
+            : refuse(edit, 409, { _tag: "Newer", value, author: yield* authorOf(view.id, place) })
         }
       }
     })

@@ -21,7 +21,7 @@ export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attri
 const maxCharacters = 200
 
 /** `none`: the words to show if there is no value. */
-export const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
+export const HistoryValue = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
   value === null || value === "" ? (
     <span class="quiet">{value === null ? none : "empty"}</span>
   ) : (
@@ -30,8 +30,8 @@ export const Shown = ({ none, value }: { readonly value: string | null; readonly
 
 const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => (
   <li>
-    <code>{change.key}</code>: <Shown value={change.old} none={none} /> <span aria-hidden="true">→</span>
-    <span class="spoken"> became </span> <Shown value={change.new} none={none} />
+    <code>{change.key}</code>: <HistoryValue value={change.old} none={none} /> <span aria-hidden="true">→</span>
+    <span class="spoken"> became </span> <HistoryValue value={change.new} none={none} />
   </li>
 )
 

@@ -21,7 +21,7 @@ const reconnectMillis = 3_000
 /** Seconds after which a refused stream may be requested again. */
 const retryAfterSeconds = 30
 
-const refused = (status: 401 | 429 | 503, reason: string) =>
+const refuse = (status: 401 | 429 | 503, reason: string) =>
   HttpServerResponse.text(`${reason}\n`, {
     status,
     headers: { ...pageHeaders, ...(status !== 401 && { "retry-after": String(retryAfterSeconds) }) }
@@ -90,13 +90,13 @@ export const eventStreams: Surface<AccountEvents | BaseUrl | Readiness | Session
         Effect.gen(function* () {
           const token = sessionTokenIn(request, baseUrl)
           const visitor = yield* visitorOf(sessions, baseUrl, request, false)
-          if (token === undefined || Option.isNone(visitor)) return refused(401, "Sign in first.")
-          if (yield* Effect.isFailure(readiness.check)) return refused(503, "The service is stopping.")
+          if (token === undefined || Option.isNone(visitor)) return refuse(401, "Sign in first.")
+          if (yield* Effect.isFailure(readiness.check)) return refuse(503, "The service is stopping.")
           const { accountId, sessionHash } = visitor.value
           const opened = yield* Effect.either(events.open(accountId, sessionHash, queryOf(request).get("state")))
           if (opened._tag === "Left") {
             const { max, of } = opened.left
-            return refused(429, `The ${of} has ${max} open streams already: close a page.`)
+            return refuse(429, `The ${of} has ${max} open streams already: close a page.`)
           }
           const stream = opened.right
           // The browser may leave before the stream is read for the first time.

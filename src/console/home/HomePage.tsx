@@ -59,7 +59,7 @@ const causesOf = (failures: ReadonlyArray<FailedPublication>) => {
 const maxListed = 5
 
 /** The failed publishes of a store, with their causes, and a form that publishes all of them again. */
-const Failed = ({
+const FailedPublishes = ({
   failed,
   failures,
   store,
@@ -156,7 +156,7 @@ const NeedsYou = ({ counts, drops, failures, incomplete, now, stores, visitor }:
       const own = failures.filter(({ storeId }) => storeId === store.id)
       return failed === 0
         ? []
-        : [<Failed key={store.id} visitor={visitor} store={store} failed={failed} failures={own} />]
+        : [<FailedPublishes key={store.id} visitor={visitor} store={store} failed={failed} failures={own} />]
     }),
     ...(incomplete === undefined || incomplete === 0
       ? []
@@ -190,15 +190,15 @@ const StoreCard = ({
 }) => {
   const { failed = 0, publishing = 0, unpublished = 0 } = counts ?? {}
   const mayPublish = useMay("publish")
-  const listed = (state: string) => `${paths.products}?${new URLSearchParams({ store_id: store.id, state })}`
+  const listPath = (state: string) => `${paths.products}?${new URLSearchParams({ store_id: store.id, state })}`
   const figures = [
-    { count: failed, name: "failed", tone: "bad", path: listed("failed") },
-    { count: publishing, name: "publishing", tone: "busy", path: listed("publishing") },
+    { count: failed, name: "failed", tone: "bad", path: listPath("failed") },
+    { count: publishing, name: "publishing", tone: "busy", path: listPath("publishing") },
     {
       count: unpublished,
       name: "to publish",
       tone: "wait",
-      path: mayPublish ? publishStoreOf(store.id) : listed("changed")
+      path: mayPublish ? publishStoreOf(store.id) : listPath("changed")
     }
   ].filter(({ count }) => count > 0)
   return (

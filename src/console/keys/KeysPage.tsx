@@ -64,7 +64,7 @@ const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp
   )
 }
 
-const Created = ({ name, token }: { readonly name: string; readonly token: string }) => (
+const CreatedKey = ({ name, token }: { readonly name: string; readonly token: string }) => (
   <Note>
     <p>
       Created the key{" "}
@@ -114,7 +114,7 @@ export const KeysPage = ({
   return (
     <Frame title="API keys" visitor={visitor} current={paths.keys}>
       {note !== undefined && <Note>{note}</Note>}
-      {created !== undefined && <Created {...created} />}
+      {created !== undefined && <CreatedKey {...created} />}
       <p>Your programs send a key with every API request.</p>
       <section aria-labelledby="create">
         <h2 id="create">Create a key</h2>

@@ -25,13 +25,13 @@ export const StoreStates = ({
   readonly stores: ReadonlyArray<Store>
 }) => {
   const stateOn = new Map(states.map((each) => [each.storeId, publishStateOf(each.status, each.pendingPublish)]))
-  const named = (of: PublishStateName | undefined) =>
+  const storesIn = (of: PublishStateName | undefined) =>
     stores.filter(({ id }) => stateOn.get(id) === of).map(({ name }) => name)
-  const absent = named(undefined)
+  const absent = storesIn(undefined)
   return (
     <ul class="states">
       {order.map((state) => {
-        const on = named(state)
+        const on = storesIn(state)
         const { name, tone } = publishStates[state]
         return on.length === 0 ? null : (
           <li key={state}>

@@ -1,6 +1,6 @@
 import type { Enrolment } from "../../access/SecondFactors.ts"
 import type { Visitor } from "../Browser.ts"
-import { Copied, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { QrCode } from "./QrCode.tsx"
@@ -40,8 +40,8 @@ export const EnrolPage = ({
     <div class="sheet">
       <p>Scan this picture with your app, or copy the text into it.</p>
       <QrCode text={enrolment.uri} label="QR code for your authenticator app. The text below has the same content." />
-      <Copied id="secret" label="Secret" text={enrolment.secret} />
-      <Copied id="uri" label="Address (otpauth)" text={enrolment.uri} />
+      <CopyText id="secret" label="Secret" text={enrolment.secret} />
+      <CopyText id="uri" label="Address (otpauth)" text={enrolment.uri} />
     </div>
     <form method="post" action={paths.confirmSecondFactor} class="sheet fields">
       <HiddenFields csrf={visitor.csrf} />

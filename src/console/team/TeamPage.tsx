@@ -2,7 +2,7 @@ import { type User, userState } from "../../access/User.ts"
 import { Role, roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
-import { Copied, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { CopyText, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
@@ -36,7 +36,7 @@ const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink
       </strong>{" "}
       to set a password. It is valid once, for {days === 1 ? "one day" : `${days} days`}. {mailWords[mail]}
     </p>
-    <Copied id="new-link" label="Link (shown only once)" text={url} />
+    <CopyText id="new-link" label="Link (shown only once)" text={url} />
   </Note>
 )
 

@@ -67,8 +67,8 @@ const ReplayForm = ({ visitor, webhook }: { readonly visitor: Visitor; readonly 
       <input type="text" name="from" value="" maxLength={100} aria-describedby="from-rule" />
     </label>
     <p id="from-rule" class="quiet">
-      Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>, the number of a
-      change, or a time such as 2027-01-31T09:30:00Z.
+      Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>,
+      the number of a change, or a time such as 2027-01-31T09:30:00Z.
     </p>
     <div class="buttons">
       <button type="submit">Replay</button>

@@ -1,5 +1,5 @@
 import type { Aggregate } from "../../catalog/Aggregate.ts"
-import type { CatalogChange, Locked } from "../../drafts/CatalogChange.ts"
+import type { CatalogChange, LockedCatalog } from "../../drafts/CatalogChange.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import { isPublishedSince } from "./StoreVersion.ts"
@@ -65,7 +65,7 @@ export const resolveConflicts = (
  * publish is newer than the values that were read.
  */
 export const omitOvertaken = (
-  { aggregates }: Locked,
+  { aggregates }: LockedCatalog,
   changes: ReadonlyArray<CatalogChange>,
   begunAt: Timestamp
 ): ReadonlyArray<CatalogChange> =>

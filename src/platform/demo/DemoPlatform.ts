@@ -80,14 +80,14 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
         Effect.timeoutFail({ duration: liveLimit, onTimeout: () => timeout })
       )
 
-    const called = (store: PlatformStore) =>
+    const call = (store: PlatformStore) =>
       Effect.flatMap(drawFailures(store), applyFailures).pipe(
         Effect.timeoutFail({ duration: callLimit, onTimeout: () => timeout })
       )
 
     const section = <A, I>(store: PlatformStore, name: string, schema: Schema.Schema<A, I>) =>
       Stream.unwrap(
-        Effect.map(Effect.zipRight(called(store), shops.section(store, name)), (items) =>
+        Effect.map(Effect.zipRight(call(store), shops.section(store, name)), (items) =>
           Stream.mapEffect(Stream.fromIterable(items), (item) =>
             Effect.mapError(Schema.decodeUnknown(schema)(item), () => new PlatformUnavailable({ reason: "nonsense" }))
           )
@@ -106,7 +106,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
             currency: "USD"
           })
         ),
-      pull: (store) => Stream.unwrap(Effect.as(called(store), shops.records(store))),
+      pull: (store) => Stream.unwrap(Effect.as(call(store), shops.records(store))),
       publish: (store, publication) =>
         Effect.gen(function* () {
           const failures = yield* drawFailures(store)
@@ -122,8 +122,8 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
           if (find(failures, "lost") !== undefined) return yield* new PlatformOutcomeUnknown({ reason: "transport" })
           return published
         }),
-      readBack: (store, publication) => Effect.zipRight(called(store), shops.applied(store, publication.key)),
-      find: (store, _kind, { entityId }) => Effect.zipRight(called(store), shops.find(store, entityId)),
+      readBack: (store, publication) => Effect.zipRight(call(store), shops.applied(store, publication.key)),
+      find: (store, _kind, { entityId }) => Effect.zipRight(call(store), shops.find(store, entityId)),
       salesChannels: (store) => live(store, Effect.succeed(channels)),
       entityChannels: (store) => live(store, Effect.succeed(channels.map(onChannel))),
       markets: (store) => section(store, "markets", PlatformMarket),

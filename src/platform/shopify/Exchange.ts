@@ -69,15 +69,15 @@ const isNotSent = (error: HttpClientError.HttpClientError) =>
   error._tag === "RequestError" &&
   (error.reason !== "Transport" || codesOf(error.cause).some((code) => neverConnected.has(code)))
 
-const refused = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
+const refuse = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
 /** HTTP statuses that a repetition cannot change. The messages are ours, because the body may be a proxy's HTML page. */
 const refusals: Readonly<Record<number, PlatformRefused>> = {
-  401: refused("UNAUTHORIZED", "The store does not accept the access token: the token is wrong or was revoked."),
-  402: refused("SHOP_FROZEN", "The store is frozen until its bill is paid."),
-  403: refused("FORBIDDEN", "The access token does not allow this."),
-  404: refused("SHOP_NOT_FOUND", "There is no such store on the platform."),
-  423: refused("SHOP_LOCKED", "The store is locked by its platform.")
+  401: refuse("UNAUTHORIZED", "The store does not accept the access token: the token is wrong or was revoked."),
+  402: refuse("SHOP_FROZEN", "The store is frozen until its bill is paid."),
+  403: refuse("FORBIDDEN", "The access token does not allow this."),
+  404: refuse("SHOP_NOT_FOUND", "There is no such store on the platform."),
+  423: refuse("SHOP_LOCKED", "The store is locked by its platform.")
 }
 
 const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
@@ -104,7 +104,7 @@ export const failureOf = ({ errors = [] }: Answer): NoAnswer | PlatformRefused |
   const code = first.extensions?.code ?? "GRAPHQL_ERROR"
   if (code === "THROTTLED") return new NoAnswer({ reason: "throttled", isHarmless: true })
   if (serverErrors.has(code)) return new NoAnswer({ reason: "server", isHarmless: false })
-  return refused(code, oneLine(first.message))
+  return refuse(code, oneLine(first.message))
 }
 
 /** Sends one request to the Admin API and reads the answer. */

@@ -28,7 +28,7 @@ export const entityIdOf = (metafields: ReadonlyArray<MetafieldValues>): EntityId
 
 type Texts = Readonly<Record<string, string>>
 
-const typed = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<MetafieldValues> = []): Attributes => ({
+const toAttributes = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<MetafieldValues> = []): Attributes => ({
   ...Object.fromEntries(
     Object.entries(texts)
       .filter(([, value]) => value !== "")
@@ -174,7 +174,7 @@ export const productRecord = (
   metafields: ReadonlyArray<MetafieldValues>,
   media: ReadonlyArray<string>
 ): PlatformRecord =>
-  record("product", product.id, typed("product", productTexts(product), metafields), {
+  record("product", product.id, toAttributes("product", productTexts(product), metafields), {
     entityId: entityIdOf(metafields),
     media
   })
@@ -184,7 +184,7 @@ export const variantRecord = (
   metafields: ReadonlyArray<MetafieldValues>,
   parentId: string
 ): PlatformRecord =>
-  record("variant", variant.id, typed("variant", variantTexts(variant), metafields), {
+  record("variant", variant.id, toAttributes("variant", variantTexts(variant), metafields), {
     entityId: entityIdOf(metafields),
     parentId
   })
@@ -194,7 +194,7 @@ export const collectionRecord = (
   metafields: ReadonlyArray<MetafieldValues>,
   members: ReadonlyArray<string>
 ): PlatformRecord =>
-  record("collection", collection.id, typed("collection", collectionTexts(collection), metafields), {
+  record("collection", collection.id, toAttributes("collection", collectionTexts(collection), metafields), {
     entityId: entityIdOf(metafields),
     members
   })
@@ -205,7 +205,9 @@ export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   const texts = fileTexts(file)
   const { entityId, fileName } = readFileName(texts.file_name ?? "")
   return Option.some(
-    record("media", file.id, typed("media", { ...texts, alt: file.alt ?? "", file_name: fileName }), { entityId })
+    record("media", file.id, toAttributes("media", { ...texts, alt: file.alt ?? "", file_name: fileName }), {
+      entityId
+    })
   )
 }
 

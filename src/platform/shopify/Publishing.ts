@@ -16,7 +16,7 @@ import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
-import { published } from "./ReadBack.ts"
+import { toPublished } from "./ReadBack.ts"
 
 export const makePublish = (client: ShopifyClient): PlatformClient["Type"]["publish"] => {
   const defined = new Set<string>()
@@ -85,7 +85,7 @@ const makePublishVariant =
         yield* failIfRefused(productVariantsBulkCreate.userErrors)
         const [created] = productVariantsBulkCreate.productVariants ?? []
         if (created === undefined) return yield* noId
-        return published([[entityId, created.id]])
+        return toPublished([[entityId, created.id]])
       }
       const { productVariantsBulkUpdate } = yield* client.write(
         store,
@@ -98,7 +98,7 @@ const makePublishVariant =
       )
       yield* failIfRefused(productVariantsBulkUpdate.userErrors)
       yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
-      return published([[entityId, current.id]])
+      return toPublished([[entityId, current.id]])
     })
 
 /** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
@@ -149,7 +149,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
         })
         yield* failIfRefused(collectionCreate.userErrors)
         if (collectionCreate.collection === null) return yield* noId
-        return published([[publication.entityId, collectionCreate.collection.id]])
+        return toPublished([[publication.entityId, collectionCreate.collection.id]])
       }
       const members = yield* membership(store, current.id, publication)
       const { collectionUpdate } = yield* client.write(store, Documents.updateCollection, Answers.UpdateCollection, {
@@ -157,7 +157,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       })
       yield* failIfRefused(collectionUpdate.userErrors)
       yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
-      return published([[publication.entityId, current.id]])
+      return toPublished([[publication.entityId, current.id]])
     })
 }
 
@@ -171,11 +171,11 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
       yield* failIfRefused(fileCreate.userErrors)
       const [created] = fileCreate.files ?? []
       if (created === undefined) return yield* noId
-      return published([[media.entityId, created.id]])
+      return toPublished([[media.entityId, created.id]])
     }
     const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, {
       files: [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
     })
     yield* failIfRefused(fileUpdate.userErrors)
-    return published([[media.entityId, current.id]])
+    return toPublished([[media.entityId, current.id]])
   })

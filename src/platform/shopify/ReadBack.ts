@@ -17,7 +17,7 @@ import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
 
-export const published = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
+export const toPublished = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
 
 const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRecord =>
   Mapping.variantRecord(variant, variant.metafields.nodes, productId)
@@ -48,7 +48,7 @@ export const makeReadBack = (client: ShopifyClient) => {
         product,
         variants,
         matched,
-        published: published([
+        published: toPublished([
           [publication.entityId, product.id],
           ...[...matched].map(([entityId, { id }]) => [entityId, id] as const),
           ...publication.media.flatMap(({ entityId }, index) => {
@@ -99,7 +99,7 @@ export const makeReadBack = (client: ShopifyClient) => {
       live !== null &&
       Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
       Mapping.holds("variant", publication, variantOf(live, publication.productPlatformId).attributes)
-        ? Option.some(published([[publication.entityId, live.id]]))
+        ? Option.some(toPublished([[publication.entityId, live.id]]))
         : Option.none()
     )
 
@@ -113,13 +113,13 @@ export const makeReadBack = (client: ShopifyClient) => {
         record.entityId === publication.entityId &&
         Mapping.holds("collection", publication, record.attributes) &&
         sameSet(members, publication.members)
-      return isHeld ? Option.some(published([[publication.entityId, live.id]])) : Option.none()
+      return isHeld ? Option.some(toPublished([[publication.entityId, live.id]])) : Option.none()
     })
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.map(lookups.file(store, entity), (live) =>
       live !== null && (live.alt ?? "") === valueOf(entity.attributes, "alt")
-        ? Option.some(published([[entity.entityId, live.id]]))
+        ? Option.some(toPublished([[entity.entityId, live.id]]))
         : Option.none()
     )
 
