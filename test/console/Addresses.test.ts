@@ -8,7 +8,7 @@ import { ask, assertErrorPage, aUser, bodyOf, PagesServer } from "../oauth/Pages
 const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
 
 layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => {
-  it.effect("is answered with a page with the navigation in a browser, signed in or not", () =>
+  it.effect("gets a page with the navigation in a browser, signed in or not", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       for (const path of ["/nowhere", "/Stores", "/stores/", "/settings", "/drops/a/b", "/oauth/nowhere", "/apis?x=1"])
@@ -27,7 +27,7 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     })
   )
 
-  it.effect("and every other page is sent as it is: its size must not tell of the secrets in it", () =>
+  it.effect("and every other page is not compressed, because its size must not reveal its secrets", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       for (const path of ["/nowhere", "/stores"]) {
@@ -38,7 +38,7 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     })
   )
 
-  it.effect("has the colours that the browser has chosen", () =>
+  it.effect("has the colours that were chosen in the browser", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const page = yield* ask("/stores", { cookie })
@@ -61,7 +61,7 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     })
   )
 
-  it.effect("is the envelope for the API, and for whatever does not ask for a page", () =>
+  it.effect("gets the error envelope for the API, and for requests that do not accept pages", () =>
     Effect.gen(function* () {
       const { apiKey } = yield* aUser()
       const authorization = `Bearer ${apiKey}`

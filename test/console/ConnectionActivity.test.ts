@@ -57,7 +57,7 @@ const aWorld = Effect.gen(function* () {
 })
 
 layer(PagesServer, { excludeTestServices: true })("the page of a connection", (it) => {
-  it.effect("is reached from the list, and shows the connection, its days and what it changed", () =>
+  it.effect("is linked from the list, and shows the connection, its days and its changes", () =>
     Effect.gen(function* () {
       const { accountId, agent, connection, open, page, product, store, write } = yield* aWorld
       assert.include(
@@ -128,7 +128,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
     })
   )
 
-  it.effect("foreign, unknown and malformed ids are answered alike; without a session, sign-in comes first", () =>
+  it.effect("foreign, unknown and malformed ids get the same answer; without a session, sign-in comes first", () =>
     Effect.gen(function* () {
       const { agent, confirm, connection, open, page, review, titleOf, write } = yield* aWorld
       const stranger = yield* aWorld
@@ -167,7 +167,7 @@ const assertRefusalOf = (answer: Effect.Effect.Success<ReturnType<typeof ask>>, 
 }
 
 layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (it) => {
-  it.effect("is reviewed, confirmed, and takes back what nobody edited meanwhile", () =>
+  it.effect("is reviewed, confirmed, and restores fields that nobody edited meanwhile", () =>
     Effect.gen(function* () {
       const { actor, agent, confirm, connection, email, open, product, review, store, titleOf, write } = yield* aWorld
       yield* write(agent, { title: "Agent <b>", vendor: "Tern" })
@@ -218,7 +218,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
     })
   )
 
-  it.effect("starts at a chosen time; without a start it says what to choose", () =>
+  it.effect("starts at a chosen time; without a time the page says what to choose", () =>
     Effect.gen(function* () {
       const { agent, connection, review, write } = yield* aWorld
       yield* write(agent, { title: "Agent" })
@@ -267,7 +267,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
     })
   )
 
-  it.effect("reviews and undoes more entities than fit a page, in parts", () =>
+  it.effect("reviews and undoes more entities than a page shows, in parts", () =>
     Effect.gen(function* () {
       const { actor, agent, confirm, review, write } = yield* aWorld
       const ids = yield* Effect.replicateEffect(anEntity("product", { title: "One" }), 21).pipe(actingAs(actor))

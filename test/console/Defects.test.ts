@@ -20,8 +20,8 @@ const pages = addressOf().pipe(
   Layer.orDie
 )
 
-layer(pages, { excludeTestServices: true })("a page that died", (it) => {
-  it.effect("is a failure of ours and logged once, though it is tagged like an error of the API", () =>
+layer(pages, { excludeTestServices: true })("a page that fails with a defect", (it) => {
+  it.effect("is an error of the service and logged once, even with the tag of an API error", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const answer = yield* ask("/entity?id=00000000-0000-4000-8000-000000000001", { cookie })
@@ -34,7 +34,7 @@ layer(pages, { excludeTestServices: true })("a page that died", (it) => {
     })
   )
 
-  it.effect("because the database is unreachable says so and is no defect", () =>
+  it.effect("because the database is unreachable says so, and is not a defect", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const answer = yield* ask("/products", { cookie })

@@ -202,7 +202,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("the form takes an id or a handle, and one store or all", () =>
+  it.effect("the form accepts an id or a handle, and one store or all", () =>
     Effect.gen(function* () {
       const { actor, boots, create, fitting, list, store, winter } = yield* aShop
       yield* create({ ...fitting, entity: ` ${boots.toUpperCase()} `, store_id: "", ends: "", field: " vendor " })

@@ -315,7 +315,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     assert.strictEqual(whoOf({ ...entry, drop: null }), '<td data-label="Who">ada@shop.example</td>')
   })
 
-  it("right-to-left values stay on their side of the arrow", () => {
+  it("right-to-left values do not move across the arrow", () => {
     const entry: HistoryEntry = {
       at: fromMillis(0),
       draft_revision: 2,

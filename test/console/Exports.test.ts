@@ -32,7 +32,7 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
     })
   )
 
-  it.effect("of a store's products; those of a store without a platform can count as published", () =>
+  it.effect("have a store's products; those of a store without a platform can count as published", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, files, shop } = merchant

@@ -5,7 +5,7 @@ import { ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, aReview, assertPage, textOf } from "./Merchant.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
-  it.effect("lists first steps until there are stores and products", () =>
+  it.effect("lists the first steps until there are stores and products", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const text = textOf(yield* assertPage("/", cookie))
@@ -15,7 +15,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
     })
   )
 
-  it.effect("shows what failed with its cause, and retries it", () =>
+  it.effect("shows failures with their causes, and retries them", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant

@@ -67,7 +67,7 @@ describe("pictures of media", () => {
     })
   )
 
-  it("are told by their content", () => {
+  it("are recognized by their content", () => {
     for (const [text, type] of [
       ["\xff\xd8\xff\xe0", "image/jpeg"],
       ["GIF89a", "image/gif"],
@@ -79,7 +79,7 @@ describe("pictures of media", () => {
       assert.strictEqual(imageTypeOf(Buffer.from(text, "latin1")), type)
   })
 
-  it.scopedLive("are served at signed addresses only, fetched once, and kept", () =>
+  it.scopedLive("are served only at signed addresses, fetched once, and cached", () =>
     Effect.gen(function* () {
       const host = yield* makeDocumentHost
       host.answers.set("/a.png", { body: png })

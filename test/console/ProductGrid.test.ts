@@ -51,7 +51,7 @@ const alertIn = ({ text }: Answer) =>
 layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) => {
   const shown = ({ cookie, stove }: Merchant, query = "") => ask(`/entity?id=${stove}${query}`, { cookie })
 
-  it.effect("tells inherited, own, changed, failed and unfit values in words", () =>
+  it.effect("marks inherited, own, changed, failed and invalid values in words", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant
@@ -82,26 +82,28 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("names language, currency and direction of each store, and only its own words are in its language", () =>
-    Effect.gen(function* () {
-      const merchant = yield* aMerchant
-      const { actor, cookie, stove } = merchant
-      const { store: gulf } = yield* Effect.flatMap(Stores, ({ link }) =>
-        link({ domain: "gulf.example", name: "تارن", currency: "AED", primaryLocale: "ar-AE" })
-      ).pipe(actingAs(actor), Effect.orDie)
-      yield* write(merchant, CatalogChange.AddToStore({ entityId: stove, storeId: gulf.id }))
-      yield* write(merchant, override(stove, gulf.id, { title: "موقد" }))
-      const page = yield* shown(merchant)
-      assert.include(page.text, `<bdi>تارن</bdi><div class="quiet">Arabic (United Arab Emirates), AED</div>`)
-      assert.include(cellOf(page, "title", gulf.id), '<div lang="ar-AE" dir="rtl">موقد</div>')
-      assert.include(cellOf(page, "vendor", gulf.id), '<div dir="auto">')
-      assert.include(cellOf(page, "handle", gulf.id), "<div>stove</div>")
-      const form = yield* ask(addressOf(stove, "title", gulf.id), { cookie })
-      assert.match(cellOf(form, "title", gulf.id), /<input [^>]*lang="ar-AE" dir="rtl" type="text"/)
-    })
+  it.effect(
+    "shows language, currency and direction of each store, and marks only the store's words with its language",
+    () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { actor, cookie, stove } = merchant
+        const { store: gulf } = yield* Effect.flatMap(Stores, ({ link }) =>
+          link({ domain: "gulf.example", name: "تارن", currency: "AED", primaryLocale: "ar-AE" })
+        ).pipe(actingAs(actor), Effect.orDie)
+        yield* write(merchant, CatalogChange.AddToStore({ entityId: stove, storeId: gulf.id }))
+        yield* write(merchant, override(stove, gulf.id, { title: "موقد" }))
+        const page = yield* shown(merchant)
+        assert.include(page.text, `<bdi>تارن</bdi><div class="quiet">Arabic (United Arab Emirates), AED</div>`)
+        assert.include(cellOf(page, "title", gulf.id), '<div lang="ar-AE" dir="rtl">موقد</div>')
+        assert.include(cellOf(page, "vendor", gulf.id), '<div dir="auto">')
+        assert.include(cellOf(page, "handle", gulf.id), "<div>stove</div>")
+        const form = yield* ask(addressOf(stove, "title", gulf.id), { cookie })
+        assert.match(cellOf(form, "title", gulf.id), /<input [^>]*lang="ar-AE" dir="rtl" type="text"/)
+      })
   )
 
-  it.effect("shows only differences, empty metafields, and one store for a narrow screen, by its address", () =>
+  it.effect("shows differences only, empty metafields, or one store for a narrow screen, as its address says", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { shop, stove } = merchant
@@ -188,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("reads lists, choices and long texts as their fields are", () =>
+  it.effect("reads lists, choices and long texts by the types of their fields", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, shop, stove } = merchant
@@ -266,41 +268,43 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("two people edit one product: other fields do not disturb, the same field is never overwritten", () =>
-    Effect.gen(function* () {
-      const merchant = yield* aMerchant
-      const { cookie, shop, stove } = merchant
-      const form = yield* openForm(cookie, stove, "title", shop.id)
-      const another = yield* openForm(cookie, stove, "vendor", shop.id)
-      assert.strictEqual((yield* save(cookie, { ...another, value: "Tarn", do: "save" })).status, 303)
-      assert.strictEqual((yield* save(cookie, { ...form, value: "Ofen", do: "save" })).status, 303)
-      const mine = yield* openForm(cookie, stove, "title", shop.id)
-      yield* write(merchant, override(stove, shop.id, { title: "Theirs <i>" }))
-      const refused = yield* save(cookie, { ...mine, value: "Mine & good", do: "save" })
-      assertWholePage(refused, 409)
-      assert.strictEqual(
-        alertIn(refused),
-        "Command line changed this while you were typing. Nothing was overwritten. It is now: Theirs &lt;i> Your text is still below. Saving it replaces that value."
-      )
-      const cell = cellOf(refused, "title", shop.id)
-      assert.include(cell, `value="${escaped("Mine & good")}"`)
-      assert.include(cell, `aria-describedby="cell-${shop.id}-title-refusal" aria-invalid="true"`)
-      assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Theirs &lt;i> Own value/)
-      // Saving again is based on what the person has seen now.
-      const again = sectionsOf(refused.text, "/entity/edit").hidden
-      assert.strictEqual((yield* save(cookie, { ...again, value: "Mine & good", do: "save" })).status, 303)
-      assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Mine &amp; good Own value/)
-      // Somebody gave the value back to the catalog.
-      const last = yield* openForm(cookie, stove, "title", shop.id)
-      yield* write(merchant, override(stove, shop.id, { title: null }))
-      assert.include(
-        alertIn(yield* save(cookie, { ...last, value: "Late", do: "save" })),
-        "It is now: the catalog's value"
-      )
-    })
+  it.effect(
+    "two people edit one product: edits of other fields do not conflict, the same field is never overwritten",
+    () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { cookie, shop, stove } = merchant
+        const form = yield* openForm(cookie, stove, "title", shop.id)
+        const another = yield* openForm(cookie, stove, "vendor", shop.id)
+        assert.strictEqual((yield* save(cookie, { ...another, value: "Tarn", do: "save" })).status, 303)
+        assert.strictEqual((yield* save(cookie, { ...form, value: "Ofen", do: "save" })).status, 303)
+        const mine = yield* openForm(cookie, stove, "title", shop.id)
+        yield* write(merchant, override(stove, shop.id, { title: "Theirs <i>" }))
+        const refused = yield* save(cookie, { ...mine, value: "Mine & good", do: "save" })
+        assertWholePage(refused, 409)
+        assert.strictEqual(
+          alertIn(refused),
+          "Command line changed this while you were typing. Nothing was overwritten. It is now: Theirs &lt;i> Your text is still below. Saving it replaces that value."
+        )
+        const cell = cellOf(refused, "title", shop.id)
+        assert.include(cell, `value="${escaped("Mine & good")}"`)
+        assert.include(cell, `aria-describedby="cell-${shop.id}-title-refusal" aria-invalid="true"`)
+        assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Theirs &lt;i> Own value/)
+        // Saving again is based on what the person has seen now.
+        const again = sectionsOf(refused.text, "/entity/edit").hidden
+        assert.strictEqual((yield* save(cookie, { ...again, value: "Mine & good", do: "save" })).status, 303)
+        assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Mine &amp; good Own value/)
+        // Somebody gave the value back to the catalog.
+        const last = yield* openForm(cookie, stove, "title", shop.id)
+        yield* write(merchant, override(stove, shop.id, { title: null }))
+        assert.include(
+          alertIn(yield* save(cookie, { ...last, value: "Late", do: "save" })),
+          "It is now: the catalog's value"
+        )
+      })
   )
 
-  it.effect("says at the field why a value is refused, with everything typed still there", () =>
+  it.effect("shows at the field why a value is refused, and keeps everything typed", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, files, shop, stove } = merchant
@@ -331,7 +335,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("is nobody else's, and takes no form from elsewhere", () =>
+  it.effect("refuses entities of other accounts and forms from other sites", () =>
     Effect.gen(function* () {
       const { cookie, files, shop, stove } = yield* aMerchant
       const stranger = yield* aMerchant
@@ -352,7 +356,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("keeps what was typed if the session has ended, and saves it after sign-in", () =>
+  it.effect("keeps typed values if the session has expired, and saves them after sign-in", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, email, shop, stove } = merchant
@@ -401,7 +405,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
-  it.effect("leads to the history of one field", () =>
+  it.effect("links to the history of one field", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant

@@ -10,7 +10,7 @@ const namesOf = (text: string) =>
   [...text.matchAll(/<div><a href="\/entity[^>]*><bdi>([^<]*)</g)].map(([, title = ""]) => title)
 
 layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) => {
-  it.effect("show each kind, and find by words or id", () =>
+  it.effect("show each kind, and search by words or id", () =>
     Effect.gen(function* () {
       const { cookie, tent } = yield* aMerchant
       for (const [path, names] of [

@@ -92,7 +92,7 @@ const enter = (hidden: Readonly<Record<string, string>>, code: string) =>
 const refusedCode = "This code is wrong or was used already. Enter the newest code of your app."
 
 layer(Served, { excludeTestServices: true })("the profile", (it) => {
-  it.effect("keeps language and time zone, in which the pages show times", () =>
+  it.effect("saves language and time zone, and pages show times in that zone", () =>
     Effect.gen(function* () {
       const { cookie, send } = yield* aPerson
       assert.match((yield* ask(path, { cookie })).text, /<time dateTime="[^"]*">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>/i)
@@ -196,7 +196,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("is asked for at sign-in; a code works once, also for another sign-in", () =>
+  it.effect("is required at sign-in; a code works once, even for another sign-in", () =>
     Effect.gen(function* () {
       const { email, first, secret, userId } = yield* anEnrolled
       const used = yield* firstStep(email)
@@ -217,7 +217,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("of sign-ins at the same time with the same code, one succeeds", () =>
+  it.effect("one of several concurrent sign-ins with the same code succeeds", () =>
     Effect.gen(function* () {
       const { email, secret, userId } = yield* anEnrolled
       const steps = yield* Effect.forEach([1, 2, 3, 4], () => firstStep(email))
@@ -241,7 +241,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("five wrong codes in 15 minutes are the most, over all sign-ins; a step expires after ten minutes", () =>
+  it.effect("five wrong codes in 15 minutes are allowed over all sign-ins; a step expires after ten minutes", () =>
     Effect.gen(function* () {
       const { codes, email } = yield* anEnrolled
       const step = yield* firstStep(email)
@@ -269,7 +269,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("a link that sets a password asks for it too", () =>
+  it.effect("is required after setting a password by a link", () =>
     Effect.gen(function* () {
       const { accountId, codes, email } = yield* anEnrolled
       const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
@@ -281,7 +281,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("is switched off with the password, or by an administrator; waiting sign-ins end with it", () =>
+  it.effect("is switched off with the password or by an administrator, which ends waiting sign-ins", () =>
     Effect.gen(function* () {
       const { accountId, codes, cookie, email, send, userId } = yield* anEnrolled
       const wrong = yield* send(`${factorPath}/disable`, { current: "not the password" })
@@ -306,7 +306,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("its secret is encrypted again by a rotation, and with the wrong key only recovery codes work", () =>
+  it.effect("a rotation encrypts its secret again; with the wrong key only recovery codes work", () =>
     Effect.gen(function* () {
       const { accountId, codes, email, secret, userId } = yield* anEnrolled
       const next = Redacted.make("cd".repeat(32))

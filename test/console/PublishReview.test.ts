@@ -104,7 +104,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
     })
   )
 
-  it.effect("says which store cannot be published to, and is nobody else's", () =>
+  it.effect("says why a store cannot be published to, and is not visible to other accounts", () =>
     Effect.gen(function* () {
       const merchant = yield* aDraft
       const { actor, cookie, files, shop, stove } = merchant

@@ -161,7 +161,7 @@ const offeredBy = (html: string) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => {
-  it.effect("every route has a decision", () =>
+  it.effect("every route states its role", () =>
     Effect.sync(() => {
       const decided = Object.entries(decisions).flatMap(([needs, names]) => names.map((name) => [name, needs] as const))
       assert.deepStrictEqual<unknown>(
@@ -171,7 +171,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
     })
   )
 
-  it.effect("each role may use the routes that it includes, and no other", () =>
+  it.effect("each role can use the routes that it includes, and no other", () =>
     Effect.gen(function* () {
       const { accountId } = yield* aMerchant
       const browsers = yield* browsersOf(accountId)
@@ -203,7 +203,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
     })
   )
 
-  it.effect("pages offer what the role may use, and nothing else", () =>
+  it.effect("pages offer only what the role allows", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { accountId, cookie, shop, stove } = merchant
@@ -257,7 +257,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
     })
   )
 
-  it.effect("a form that the role no longer includes is refused, and shows what was typed", () =>
+  it.effect("a form that the role no longer allows is refused, and keeps what was typed", () =>
     Effect.gen(function* () {
       const users = yield* Users
       const { accountId, stove } = yield* aMerchant

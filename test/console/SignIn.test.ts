@@ -116,7 +116,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("with e-mail and password, and continues with a page of this service only", () =>
+  it.effect("works with e-mail and password, and continues only with a page of this service", () =>
     Effect.gen(function* () {
       const email = "joan@example.com"
       yield* aPerson(email)
@@ -256,7 +256,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("the twenty newest browsers of a user are known", () =>
+  it.effect("the twenty newest browsers of a user are remembered", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const email = "cecilia@example.com"
@@ -339,7 +339,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a form without a session is not carried out, and its page opens after sign-in", () =>
+  it.effect("a form without a session is not processed, and its page opens after sign-in", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       for (const [referer, to] of [

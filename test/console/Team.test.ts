@@ -39,7 +39,7 @@ const anAdministrator = Effect.gen(function* () {
 })
 
 layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
-  it.effect("invites by a link that is shown once, works once, for seven days, until a newer one", () =>
+  it.effect("invites by a link that is shown once and works once, for seven days or until a newer one", () =>
     Effect.gen(function* () {
       const { cookie, find, invite, send } = yield* anAdministrator
       const email = newEmail()
@@ -85,7 +85,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
     })
   )
 
-  it.effect("refuses an address at its field, keeps what was typed, and tells nothing about other accounts", () =>
+  it.effect("refuses an address at its field, keeps what was typed, and reveals nothing about other accounts", () =>
     Effect.gen(function* () {
       const { cookie, email: own, invite } = yield* anAdministrator
       const stranger = yield* aUser()

@@ -158,7 +158,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     })
   )
 
-  it.effect("is refused if it is too large or not a browser form", () =>
+  it.effect("is refused if it is too large or not sent by a browser form", () =>
     Effect.gen(function* () {
       const { cookie, csrf, files, formOf, runs, send } = yield* atImports
       const before = yield* runs

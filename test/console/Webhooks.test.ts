@@ -39,7 +39,7 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
   "webhooks in the settings",
   (it) => {
     it.effect(
-      "are created with their secret shown once, and each has a page with its state and what was set aside",
+      "are created with their secret shown once, and each has a page with its state and its waiting and parked changes",
       () =>
         Effect.gen(function* () {
           const receiver = yield* Receiver
@@ -112,7 +112,7 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
       })
     )
 
-    it.effect("are deleted after a question; those of another account are answered like missing ones", () =>
+    it.effect("are deleted after a confirmation; those of another account are answered like missing ones", () =>
       Effect.gen(function* () {
         const receiver = yield* Receiver
         const { accountId, cookie, create } = yield* opened

@@ -11,7 +11,7 @@ const never = ApiKeyId.make("00000000-0000-4000-8000-00000000dead")
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`access on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("accounts are listed in the order of their making, names trimmed", () =>
+      it.effect("accounts are listed in the order of their creation, with trimmed names", () =>
         Effect.gen(function* () {
           const accounts = yield* Accounts
           const first = yield* accounts.create("  First  ")
@@ -38,7 +38,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a key opens its account with the scopes it was given, until it is revoked", () =>
+      it.effect("a key gives access to its account with the granted scopes, until it is revoked", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { accountId } = yield* anAccount()
@@ -60,7 +60,7 @@ for (const engine of serviceEngines) {
       )
 
       it.scoped(
-        "a creation that is repeated makes one key, and shows its token for a moment and in that process alone",
+        "a repeated creation makes one key, and shows its token only for a short time and in the same process",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
@@ -90,7 +90,7 @@ for (const engine of serviceEngines) {
           })
       )
 
-      it.effect("a token that was never minted opens nothing", () =>
+      it.effect("a token that was never created gives no access", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { accountId, token } = yield* anAccount()
@@ -108,7 +108,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("an expired key opens nothing", () =>
+      it.effect("an expired key gives no access", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const access = yield* AccessRepo
@@ -132,7 +132,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("what cannot be granted is refused with the reason", () =>
+      it.effect("scopes and expiries that cannot be granted are refused with the reason", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { accountId } = yield* anAccount()
@@ -148,7 +148,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a key of another account cannot be revoked, and reads as an absent one", () =>
+      it.effect("a key of another account cannot be revoked, and is answered like a missing one", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const ours = yield* anAccount()

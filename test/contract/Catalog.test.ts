@@ -175,7 +175,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a walk is in the order of canonical changes; a changed entity moves to the tail with a newer revision",
+        "a walk is in the order of canonical changes; a changed entity moves to the end with a newer revision",
         () =>
           Effect.gen(function* () {
             const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
@@ -211,7 +211,7 @@ for (const engine of serviceEngines) {
           })
       )
 
-      it.effect("N quiet rows take ceil(N / limit) pages, the last without a cursor", () =>
+      it.effect("N unchanged rows take ceil(N / limit) pages, the last without a cursor", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -235,7 +235,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a cursor is good for its list, account and filters only", () =>
+      it.effect("a cursor is valid only for its list, account and filters", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()
           const theirs = yield* anAccount()
@@ -261,7 +261,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("search looks into name, store titles, vendor, tags and SKUs; every term must match", () =>
+      it.effect("search covers name, store titles, vendor, tags and SKUs; every term must match", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
           yield* Effect.gen(function* () {
@@ -306,7 +306,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("updated_since is inclusive to the microsecond and not widened by store edits", () =>
+      it.effect("updated_since is inclusive to the microsecond, and store edits do not count", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
           yield* Effect.gen(function* () {
@@ -328,59 +328,61 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("publish states roll up, and pending says whether the store has what it would get", () =>
-        Effect.gen(function* () {
-          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
-          yield* Effect.gen(function* () {
-            const [a, b] = stores
-            assert(a !== undefined && b !== undefined)
-            const entityId = yield* anEntity("product", { title: "1" }, { on: [a, b] })
-            const state = Effect.map(pageOf("product"), ({ data }) => [
-              data[0]?.last_publish_status,
-              data[0]?.pending_publish
-            ])
-            assert.deepStrictEqual(yield* state, ["never_published", true])
-            yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: a.id }))
-            assert.deepStrictEqual(yield* state, ["published", true])
-            yield* apply(CatalogChange.RequestPublish({ entityId, storeId: b.id }))
-            assert.deepStrictEqual(yield* state, ["pending", true])
-            yield* apply(
-              CatalogChange.RefusePublish({ entityId, storeId: b.id, error: { code: "busy", message: "Busy" } })
-            )
-            assert.deepStrictEqual(yield* state, ["failed", true])
-            assert.deepStrictEqual(
-              (yield* (yield* Catalog).get("product", entityId)).stores.map(
-                ({ last_publish_error }) => last_publish_error
-              ),
-              [null, { code: "busy", message: "Busy" }]
-            )
-            yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: b.id }))
-            assert.deepStrictEqual(yield* state, ["published", false])
-            const revision = (yield* pageOf("product")).data[0]?.draft_revision ?? 0
+      it.effect(
+        "publish states roll up, and pending says whether a store lacks a value that a publish would send",
+        () =>
+          Effect.gen(function* () {
+            const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+            yield* Effect.gen(function* () {
+              const [a, b] = stores
+              assert(a !== undefined && b !== undefined)
+              const entityId = yield* anEntity("product", { title: "1" }, { on: [a, b] })
+              const state = Effect.map(pageOf("product"), ({ data }) => [
+                data[0]?.last_publish_status,
+                data[0]?.pending_publish
+              ])
+              assert.deepStrictEqual(yield* state, ["never_published", true])
+              yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: a.id }))
+              assert.deepStrictEqual(yield* state, ["published", true])
+              yield* apply(CatalogChange.RequestPublish({ entityId, storeId: b.id }))
+              assert.deepStrictEqual(yield* state, ["pending", true])
+              yield* apply(
+                CatalogChange.RefusePublish({ entityId, storeId: b.id, error: { code: "busy", message: "Busy" } })
+              )
+              assert.deepStrictEqual(yield* state, ["failed", true])
+              assert.deepStrictEqual(
+                (yield* (yield* Catalog).get("product", entityId)).stores.map(
+                  ({ last_publish_error }) => last_publish_error
+                ),
+                [null, { code: "busy", message: "Busy" }]
+              )
+              yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: b.id }))
+              assert.deepStrictEqual(yield* state, ["published", false])
+              const revision = (yield* pageOf("product")).data[0]?.draft_revision ?? 0
 
-            yield* apply(CatalogChange.SetOverrides({ entityId, storeId: a.id, values: { title: "2" } }))
-            assert.deepStrictEqual(yield* state, ["published", true])
-            yield* apply(CatalogChange.SetOverrides({ entityId, storeId: a.id, values: { title: null } }))
-            assert.deepStrictEqual(yield* state, ["published", false])
-            assert.strictEqual((yield* pageOf("product")).data[0]?.draft_revision, revision + 2)
+              yield* apply(CatalogChange.SetOverrides({ entityId, storeId: a.id, values: { title: "2" } }))
+              assert.deepStrictEqual(yield* state, ["published", true])
+              yield* apply(CatalogChange.SetOverrides({ entityId, storeId: a.id, values: { title: null } }))
+              assert.deepStrictEqual(yield* state, ["published", false])
+              assert.strictEqual((yield* pageOf("product")).data[0]?.draft_revision, revision + 2)
 
-            const variant = yield* anEntity("variant", { title: "S" }, { of: entityId })
-            assert.deepStrictEqual(yield* state, ["published", false])
-            yield* apply(CatalogChange.AddToStore({ entityId: variant, storeId: a.id }))
-            assert.deepStrictEqual(yield* state, ["published", true])
-            const filtered = (status: ListQuery["status"]) =>
-              Effect.map(pageOf("product", { status }), ({ data }) => data.length)
-            assert.deepStrictEqual([yield* filtered("published"), yield* filtered("failed")], [1, 0])
-            yield* apply(
-              CatalogChange.RemoveFromStore({ entityId, storeId: a.id }),
-              CatalogChange.RemoveFromStore({ entityId, storeId: b.id })
-            )
-            assert.deepStrictEqual(yield* state, ["never_published", false])
-          }).pipe(actingAs(actor))
-        })
+              const variant = yield* anEntity("variant", { title: "S" }, { of: entityId })
+              assert.deepStrictEqual(yield* state, ["published", false])
+              yield* apply(CatalogChange.AddToStore({ entityId: variant, storeId: a.id }))
+              assert.deepStrictEqual(yield* state, ["published", true])
+              const filtered = (status: ListQuery["status"]) =>
+                Effect.map(pageOf("product", { status }), ({ data }) => data.length)
+              assert.deepStrictEqual([yield* filtered("published"), yield* filtered("failed")], [1, 0])
+              yield* apply(
+                CatalogChange.RemoveFromStore({ entityId, storeId: a.id }),
+                CatalogChange.RemoveFromStore({ entityId, storeId: b.id })
+              )
+              assert.deepStrictEqual(yield* state, ["never_published", false])
+            }).pipe(actingAs(actor))
+          })
       )
 
-      it.effect("lists filter by store, status and pending; with a store, by the states on it", () =>
+      it.effect("lists filter by store, status and pending; with a store, by the states on that store", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
           const [a, b, c] = stores
@@ -445,7 +447,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a list of an unknown store is not found, after what is wrong with its cursor", () =>
+      it.effect("a list of an unknown store is not found; errors of its cursor are reported first", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount({ domains: ["a.example"] })
           const theirs = yield* anAccount({ domains: ["a.example"] })
@@ -473,7 +475,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a collection's members, a gallery and the order of variants are canonical; who shows them is not",
+        "a collection's members, a gallery and the order of variants are canonical; the stores that show them differ",
         () =>
           Effect.gen(function* () {
             const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
@@ -520,7 +522,7 @@ for (const engine of serviceEngines) {
           })
       )
 
-      it.effect("a change list holds as a whole or not at all", () =>
+      it.effect("a list of changes is written completely or not at all", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -540,7 +542,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("an import's changes leave what the same changes leave from anywhere else", () =>
+      it.effect("changes of an import have the same result as the same changes from any other source", () =>
         Effect.gen(function* () {
           const service = yield* CatalogChanges
           const transaction = yield* Transaction
@@ -622,41 +624,43 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("what another account has reads as absent, and cannot be written or referred to", () =>
-        Effect.gen(function* () {
-          const ours = yield* anAccount({ domains: ["a.example"] })
-          const theirs = yield* anAccount({ domains: ["a.example"] })
-          const [store] = theirs.stores
-          assert(store !== undefined)
-          const foreign = yield* anEntity("product", { title: "theirs" }, { on: theirs.stores }).pipe(
-            actingAs(theirs.actor)
-          )
-          const media = yield* anEntity("media", { alt: "theirs" }).pipe(actingAs(theirs.actor))
-          yield* Effect.gen(function* () {
-            const catalog = yield* Catalog
-            const own = yield* anEntity("product", { title: "ours" }, { on: ours.stores })
-            assert.deepStrictEqual(titles(yield* pageOf("product")), ["ours"])
-            const refusals = yield* Effect.all([
-              Effect.flip(catalog.get("product", nothing)),
-              Effect.flip(catalog.get("product", foreign)),
-              Effect.flip(catalog.get("variant", own)),
-              Effect.flip(catalog.versions("product", foreign)),
-              Effect.flip(catalog.version("product", own, store.id)),
-              Effect.flip(catalog.version("product", foreign, store.id)),
-              Effect.flip(apply(CatalogChange.SetAttributes({ entityId: foreign, values: { title: "stolen" } }))),
-              Effect.flip(apply(CatalogChange.AddToStore({ entityId: own, storeId: store.id }))),
-              Effect.flip(
-                apply(CatalogChange.SetGallery({ entityId: own, entries: [{ mediaId: media, storeIds: [] }] }))
-              ),
-              Effect.flip(
-                apply(CatalogChange.CreateEntity({ id: unused, kind: "variant", parentId: foreign, values: {} }))
-              )
-            ])
-            for (const refusal of refusals)
-              assert.deepStrictEqual([refusal._tag, refusal.message], ["NotFound", "No such record."])
-          }).pipe(actingAs(ours.actor))
-          assert.deepStrictEqual(titles(yield* pageOf("product").pipe(actingAs(theirs.actor))), ["theirs"])
-        })
+      it.effect(
+        "entities of another account are answered like missing ones, and cannot be written or referred to",
+        () =>
+          Effect.gen(function* () {
+            const ours = yield* anAccount({ domains: ["a.example"] })
+            const theirs = yield* anAccount({ domains: ["a.example"] })
+            const [store] = theirs.stores
+            assert(store !== undefined)
+            const foreign = yield* anEntity("product", { title: "theirs" }, { on: theirs.stores }).pipe(
+              actingAs(theirs.actor)
+            )
+            const media = yield* anEntity("media", { alt: "theirs" }).pipe(actingAs(theirs.actor))
+            yield* Effect.gen(function* () {
+              const catalog = yield* Catalog
+              const own = yield* anEntity("product", { title: "ours" }, { on: ours.stores })
+              assert.deepStrictEqual(titles(yield* pageOf("product")), ["ours"])
+              const refusals = yield* Effect.all([
+                Effect.flip(catalog.get("product", nothing)),
+                Effect.flip(catalog.get("product", foreign)),
+                Effect.flip(catalog.get("variant", own)),
+                Effect.flip(catalog.versions("product", foreign)),
+                Effect.flip(catalog.version("product", own, store.id)),
+                Effect.flip(catalog.version("product", foreign, store.id)),
+                Effect.flip(apply(CatalogChange.SetAttributes({ entityId: foreign, values: { title: "stolen" } }))),
+                Effect.flip(apply(CatalogChange.AddToStore({ entityId: own, storeId: store.id }))),
+                Effect.flip(
+                  apply(CatalogChange.SetGallery({ entityId: own, entries: [{ mediaId: media, storeIds: [] }] }))
+                ),
+                Effect.flip(
+                  apply(CatalogChange.CreateEntity({ id: unused, kind: "variant", parentId: foreign, values: {} }))
+                )
+              ])
+              for (const refusal of refusals)
+                assert.deepStrictEqual([refusal._tag, refusal.message], ["NotFound", "No such record."])
+            }).pipe(actingAs(ours.actor))
+            assert.deepStrictEqual(titles(yield* pageOf("product").pipe(actingAs(theirs.actor))), ["theirs"])
+          })
       )
     })
   })

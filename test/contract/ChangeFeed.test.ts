@@ -41,7 +41,7 @@ const changesBy = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`change feed on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("every kind of write has its changes", () =>
+      it.effect("every kind of write adds its changes to the feed", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
           yield* Effect.gen(function* () {
@@ -148,7 +148,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("pages go on where the last one ended, also when it was empty", () =>
+      it.effect("a page continues where the last one ended, even if that was empty", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
           const other = yield* anAccount({ domains: ["other.example"] })
@@ -182,61 +182,63 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a change of many entities is complete, in an import too, and pages cut it anywhere", () =>
-        Effect.gen(function* () {
-          const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
-          yield* Effect.gen(function* () {
-            const changes = yield* CatalogChanges
-            const transaction = yield* Transaction
-            const begun = yield* latest
-            const created: Array<CatalogChange> = []
-            const ids: Array<string> = []
-            for (let index = 0; index < 300; index++) {
-              const id = yield* mintId(EntityId)
-              ids.push(id)
-              created.push(
-                CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: String(index) } }),
-                CatalogChange.AddToStore({ entityId: id, storeId: stores[0].id })
-              )
-            }
-            yield* transaction.run(changes.applyImported(yield* mintId(ImportId), created))
-            const whole: Array<readonly [number, string, string]> = []
-            for (let cursor = begun; ; ) {
-              const page = yield* feedPage(cursor, 250)
-              whole.push(...page.data.map(({ entity, seq, type }) => [seq, type, entity.id] as const))
-              cursor = page.next_cursor
-              if (page.data.length < 250) break
-            }
-            assert.lengthOf(whole, 600)
-            assert.deepStrictEqual(
-              whole.map(([, type]) => type),
-              [...Array(300).fill("entity.created"), ...Array(300).fill("store_version.added")]
-            )
-            assert.deepStrictEqual(
-              whole.map(([, , id]) => id),
-              [...ids, ...ids]
-            )
-            const first = whole[0]?.[0] ?? 0
-            assert.deepStrictEqual(
-              whole.map(([seq]) => seq),
-              whole.map((_, index) => first + index)
-            )
-            for (const limit of [1, 7, 249]) {
-              let cursor = begun
-              const some: Array<string> = []
-              for (let pages = 0; pages < (limit === 1 ? 5 : 600 / limit); pages++) {
-                const page = yield* feedPage(cursor, limit)
-                some.push(...page.data.map(({ entity }) => entity.id))
-                cursor = page.next_cursor
+      it.effect(
+        "all entities of a large change are in the feed, for imports too, and pages may end anywhere in it",
+        () =>
+          Effect.gen(function* () {
+            const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
+            yield* Effect.gen(function* () {
+              const changes = yield* CatalogChanges
+              const transaction = yield* Transaction
+              const begun = yield* latest
+              const created: Array<CatalogChange> = []
+              const ids: Array<string> = []
+              for (let index = 0; index < 300; index++) {
+                const id = yield* mintId(EntityId)
+                ids.push(id)
+                created.push(
+                  CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: String(index) } }),
+                  CatalogChange.AddToStore({ entityId: id, storeId: stores[0].id })
+                )
               }
-              assert.deepStrictEqual(some, [...ids, ...ids].slice(0, some.length))
-              assert.isAtLeast(some.length, limit === 1 ? 5 : 600)
-            }
-          }).pipe(actingAs(actor))
-        })
+              yield* transaction.run(changes.applyImported(yield* mintId(ImportId), created))
+              const whole: Array<readonly [number, string, string]> = []
+              for (let cursor = begun; ; ) {
+                const page = yield* feedPage(cursor, 250)
+                whole.push(...page.data.map(({ entity, seq, type }) => [seq, type, entity.id] as const))
+                cursor = page.next_cursor
+                if (page.data.length < 250) break
+              }
+              assert.lengthOf(whole, 600)
+              assert.deepStrictEqual(
+                whole.map(([, type]) => type),
+                [...Array(300).fill("entity.created"), ...Array(300).fill("store_version.added")]
+              )
+              assert.deepStrictEqual(
+                whole.map(([, , id]) => id),
+                [...ids, ...ids]
+              )
+              const first = whole[0]?.[0] ?? 0
+              assert.deepStrictEqual(
+                whole.map(([seq]) => seq),
+                whole.map((_, index) => first + index)
+              )
+              for (const limit of [1, 7, 249]) {
+                let cursor = begun
+                const some: Array<string> = []
+                for (let pages = 0; pages < (limit === 1 ? 5 : 600 / limit); pages++) {
+                  const page = yield* feedPage(cursor, limit)
+                  some.push(...page.data.map(({ entity }) => entity.id))
+                  cursor = page.next_cursor
+                }
+                assert.deepStrictEqual(some, [...ids, ...ids].slice(0, some.length))
+                assert.isAtLeast(some.length, limit === 1 ? 5 : 600)
+              }
+            }).pipe(actingAs(actor))
+          })
       )
 
-      it.effect("a copy that follows the feed is equal to the catalog, whatever is written", () =>
+      it.effect("a copy that follows the feed equals the catalog after random writes", () =>
         Effect.gen(function* () {
           const domains = ["a.example", "b.example", "c.example"]
           const { actor, stores } = yield* anAccount({ domains })

@@ -133,7 +133,7 @@ const alone = <A, E, R>(test: Effect.Effect<A, E, R>) =>
 for (const engine of all) {
   describe.skipIf(engine.absent || adminSchema === undefined)(`a Shopify store on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("is linked under what it says of itself, and its token opens it from then on", () =>
+      it.effect("is linked with the name, languages and currency that it reports, and later calls use its token", () =>
         alone(
           Effect.gen(function* () {
             const token = yield* aToken
@@ -162,7 +162,7 @@ for (const engine of all) {
         ).pipe(Effect.asVoid)
       )
 
-      it.effect("opens with its newest token; an unlinked one with none", () =>
+      it.effect("is called with its newest token; an unlinked store has none", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -194,7 +194,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("with a token that it does not accept nothing is written, and nothing told", () =>
+      it.effect("that refuses the token is not linked, and the caller learns nothing about the store", () =>
         Effect.gen(function* () {
           const owner = yield* anAccount()
           const other = yield* anAccount()
@@ -216,7 +216,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("that answers nonsense, or not at all, is not linked", () =>
+      it.effect("that sends an invalid response, or none, is not linked", () =>
         alone(
           Effect.gen(function* () {
             const server = yield* ShopifyTestServer
@@ -236,7 +236,7 @@ for (const engine of all) {
         ).pipe(Effect.asVoid)
       )
 
-      it.effect("gets its token only at an address of Shopify's, and only one that can be a token", () =>
+      it.effect("accepts only a valid token, and only for an address of Shopify", () =>
         alone(
           Effect.gen(function* () {
             const token = yield* aToken
@@ -284,7 +284,7 @@ for (const engine of all) {
         ).pipe(Effect.asVoid)
       )
 
-      it.effect("that is known by its files becomes one that is asked", () =>
+      it.effect("that had only imported files can be linked on its platform", () =>
         alone(
           Effect.gen(function* () {
             const { link } = yield* Stores
@@ -300,7 +300,7 @@ for (const engine of all) {
         ).pipe(Effect.asVoid)
       )
 
-      it.effect("gets a new token while an import keeps the account locked; one that was unlinked waits", () =>
+      it.effect("gets a new token while an import locks the account; an unlinked store cannot be linked then", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -323,7 +323,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("whose token was lost or spoiled says so", () =>
+      it.effect("reports a token that is missing or cannot be decrypted", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -370,7 +370,7 @@ for (const engine of all) {
         }
       })
 
-      it.effect("that several accounts link at once is one account's", () =>
+      it.effect("that several accounts link at once belongs to one of them", () =>
         Effect.gen(function* () {
           const { defects, linked, told } = yield* linkedAtOnce
           assert.deepStrictEqual([linked, defects], [1, 0])
@@ -382,14 +382,14 @@ for (const engine of all) {
       )
 
       if (engine.name === "server")
-        it.effect("that nobody looks for elsewhere (planted) is still one account's, by a defect for the others", () =>
+        it.effect("that is not reserved (planted) still belongs to one account; the others fail with a defect", () =>
           Effect.gen(function* () {
             const { defects, linked } = yield* linkedAtOnce
             assert.deepStrictEqual([linked, defects], [1, 5])
           }).pipe(Effect.provide(Planted))
         )
 
-      it.effect("keeps its token out of the database and the log", () =>
+      it.effect("has its token neither in the database in plain text nor in the log", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           const token = yield* aToken

@@ -112,7 +112,7 @@ const versionOf = (actor: Actor) =>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`drafts on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("canonical values are set, emptied and counted; the others stay", () =>
+      it.effect("canonical values are set, cleared and counted; the other values do not change", () =>
         inCatalog(({ here, ids }) =>
           Effect.gen(function* () {
             const before = yield* valuesOf(ids.product)
@@ -136,7 +136,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a store's values are its own until they are removed; an empty one is deliberate", () =>
+      it.effect("a store's override stays until it is removed; an empty override is deliberate", () =>
         inCatalog(({ here, ids }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts
@@ -160,7 +160,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a store's edit keeps the place in the walk, a canonical one takes a new place", () =>
+      it.effect("a store edit keeps the entity's position in the walk, a canonical edit gives it a new one", () =>
         inCatalog(({ actor, here, ids }) =>
           Effect.gen(function* () {
             const other = yield* anEntity("product", { title: "Later" })
@@ -173,7 +173,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what changes nothing raises no counter and leaves no trace", () =>
+      it.effect("a write that changes nothing raises no counter and is not recorded", () =>
         inCatalog(({ actor, here, ids }) =>
           Effect.gen(function* () {
             yield* setOn(here, ids.product, yield* revisionOf(ids.product), { title: "Zelt" })
@@ -190,7 +190,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("undoing a draft clears what is pending", () =>
+      it.effect("undoing a draft clears its pending state", () =>
         inCatalog(({ here, ids }) =>
           Effect.gen(function* () {
             const accept = CatalogChange.AcceptPublish({ entityId: ids.product, storeId: here.id })
@@ -202,7 +202,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("values that do not fit are refused, each with its key, its rule and what is allowed", () =>
+      it.effect("invalid values are refused, each with its key, its rule and the allowed values", () =>
         inCatalog(({ actor, here, ids }) =>
           Effect.gen(function* () {
             const before = yield* versionOf(actor)
@@ -226,7 +226,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("values that fit are stored as they were sent", () =>
+      it.effect("valid values are stored unchanged", () =>
         inCatalog(({ here, ids }) =>
           Effect.gen(function* () {
             for (const [kind, values] of fitting) {
@@ -242,7 +242,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("text that cannot be stored, and keys given twice, are refused before anything is looked at", () =>
+      it.effect("text that cannot be stored, and duplicate keys, are refused before anything is read", () =>
         inCatalog(({ ids }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts
@@ -267,7 +267,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a stale revision is told the current one, after everything else was checked", () =>
+      it.effect("a write with an old revision gets the current one, after all other checks", () =>
         inCatalog(({ actor, here, ids }) =>
           Effect.gen(function* () {
             const current = yield* revisionOf(ids.product)
@@ -295,7 +295,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what is absent and what is another account's read the same", () =>
+      it.effect("missing entities and those of another account get the same answer", () =>
         inCatalog(({ actor, here, ids, there }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts
@@ -325,7 +325,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("while an import is under review every write waits, after what is wrong with it is said", () =>
+      it.effect("every write is refused while an import is under review, but its own errors are reported first", () =>
         inCatalog(({ accountId, actor, here, ids, there }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts
@@ -356,105 +356,109 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a product brings its variants to a store, a variant follows its product, others go alone", () =>
-        inCatalog(({ actor, here, ids, there }) =>
-          Effect.gen(function* () {
-            const drafts = yield* Drafts
-            const onTwo = [here, there].map(({ id }) => ({ store_id: id, pending_publish: true }))
-            assert.strictEqual(
-              yield* refusal(drafts.addStoreVersion(ids.variant, there.id)),
-              `store_id: the variant's product ${ids.product} is not on this store: add the product first`
-            )
-            const revision = yield* revisionOf(ids.product)
-            const variantRevision = yield* revisionOf(ids.variant)
-            const added = yield* drafts.addStoreVersion(ids.product, there.id)
-            assert.deepStrictEqual(added, {
-              entity_id: ids.product,
-              entity_type: "product",
-              draft_revision: revision + 1,
-              pending_publish: true,
-              stores: onTwo
-            })
-            assert.strictEqual(yield* revisionOf(ids.variant), variantRevision + 1)
-            assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
-            assert.include(yield* valuesOf(ids.product, there.id), { title: "Tent" })
-
-            const before = yield* versionOf(actor)
-            for (const kind of ["product", "variant"] as const)
+      it.effect(
+        "adding a product to a store adds its variants; a variant needs its product there; other kinds are added alone",
+        () =>
+          inCatalog(({ actor, here, ids, there }) =>
+            Effect.gen(function* () {
+              const drafts = yield* Drafts
+              const onTwo = [here, there].map(({ id }) => ({ store_id: id, pending_publish: true }))
               assert.strictEqual(
-                yield* refusal(drafts.addStoreVersion(ids[kind], there.id)),
-                `store_id: the ${kind} is on this store already`
+                yield* refusal(drafts.addStoreVersion(ids.variant, there.id)),
+                `store_id: the variant's product ${ids.product} is not on this store: add the product first`
               )
-            assert.strictEqual(yield* versionOf(actor), before)
+              const revision = yield* revisionOf(ids.product)
+              const variantRevision = yield* revisionOf(ids.variant)
+              const added = yield* drafts.addStoreVersion(ids.product, there.id)
+              assert.deepStrictEqual(added, {
+                entity_id: ids.product,
+                entity_type: "product",
+                draft_revision: revision + 1,
+                pending_publish: true,
+                stores: onTwo
+              })
+              assert.strictEqual(yield* revisionOf(ids.variant), variantRevision + 1)
+              assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
+              assert.include(yield* valuesOf(ids.product, there.id), { title: "Tent" })
 
-            const later = yield* anEntity("variant", { sku: "T-2" }, { of: ids.product })
-            assert.deepStrictEqual((yield* drafts.addStoreVersion(later, there.id)).stores, onTwo.slice(1))
-            for (const kind of ["collection", "media"] as const)
-              assert.deepStrictEqual((yield* drafts.addStoreVersion(ids[kind], there.id)).stores, onTwo)
-          })
-        )
+              const before = yield* versionOf(actor)
+              for (const kind of ["product", "variant"] as const)
+                assert.strictEqual(
+                  yield* refusal(drafts.addStoreVersion(ids[kind], there.id)),
+                  `store_id: the ${kind} is on this store already`
+                )
+              assert.strictEqual(yield* versionOf(actor), before)
+
+              const later = yield* anEntity("variant", { sku: "T-2" }, { of: ids.product })
+              assert.deepStrictEqual((yield* drafts.addStoreVersion(later, there.id)).stores, onTwo.slice(1))
+              for (const kind of ["collection", "media"] as const)
+                assert.deepStrictEqual((yield* drafts.addStoreVersion(ids[kind], there.id)).stores, onTwo)
+            })
+          )
       )
 
-      it.effect("values of a store that has not the entity: refused, or written with the addition", () =>
-        inCatalog(({ actor, ids, there }) =>
-          Effect.gen(function* () {
-            const drafts = yield* Drafts
-            const write = (kind: EntityKind, revision: number, values: Record<string, string | null>, adds = true) =>
-              drafts.updateVersionAttributes(
-                ids[kind],
-                there.id,
-                {
-                  draft_revision: revision,
-                  attributes: Object.entries(values).map(([key, value]) => ({ key, value }))
-                },
-                adds
+      it.effect(
+        "values of a store that does not have the entity are refused, unless the write also adds the entity",
+        () =>
+          inCatalog(({ actor, ids, there }) =>
+            Effect.gen(function* () {
+              const drafts = yield* Drafts
+              const write = (kind: EntityKind, revision: number, values: Record<string, string | null>, adds = true) =>
+                drafts.updateVersionAttributes(
+                  ids[kind],
+                  there.id,
+                  {
+                    draft_revision: revision,
+                    attributes: Object.entries(values).map(([key, value]) => ({ key, value }))
+                  },
+                  adds
+                )
+              const revision = yield* revisionOf(ids.product)
+              const before = yield* versionOf(actor)
+              assert.strictEqual(yield* refusal(write("product", revision, { title: "x" }, false)), "No such record.")
+              assert.strictEqual(
+                yield* refusal(write("variant", yield* revisionOf(ids.variant), { title: "x" })),
+                `store_id: the variant's product ${ids.product} is not on this store: add the product first`
               )
-            const revision = yield* revisionOf(ids.product)
-            const before = yield* versionOf(actor)
-            assert.strictEqual(yield* refusal(write("product", revision, { title: "x" }, false)), "No such record.")
-            assert.strictEqual(
-              yield* refusal(write("variant", yield* revisionOf(ids.variant), { title: "x" })),
-              `store_id: the variant's product ${ids.product} is not on this store: add the product first`
-            )
-            assert.strictEqual(
-              yield* refusal(write("product", revision, { status: "sold" })),
-              "attributes.status: must be one of active, draft, archived, unlisted"
-            )
-            assert.instanceOf(yield* Effect.flip(write("product", revision - 1, { title: "x" })), RevisionConflict)
-            assert.strictEqual(yield* versionOf(actor), before)
+              assert.strictEqual(
+                yield* refusal(write("product", revision, { status: "sold" })),
+                "attributes.status: must be one of active, draft, archived, unlisted"
+              )
+              assert.instanceOf(yield* Effect.flip(write("product", revision - 1, { title: "x" })), RevisionConflict)
+              assert.strictEqual(yield* versionOf(actor), before)
 
-            const added = yield* write("product", revision, { title: "Zelt" })
-            assert.strictEqual(added.draft_revision, revision + 1)
-            assert.deepInclude(added.stores, { store_id: there.id, pending_publish: true })
-            assert.include(yield* valuesOf(ids.product, there.id), { title: "Zelt" })
-            assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
-            const entries = yield* histories(ids.product)
-            assert.deepStrictEqual(
-              entries.slice(0, 2).map(({ action, changes, draft_revision, store_id }) => ({
-                action,
-                changes,
-                draft_revision,
-                store_id
-              })),
-              [
-                {
-                  action: "attributes",
-                  changes: [{ key: "title", old: null, new: "Zelt" }],
-                  draft_revision: revision + 1,
-                  store_id: there.id
-                },
-                { action: "added_to_store", changes: [], draft_revision: revision + 1, store_id: there.id }
-              ]
-            )
-            // On the store already: it is a write like any other. Without values: the addition alone.
-            assert.strictEqual((yield* write("product", revision + 1, { title: "Z" })).draft_revision, revision + 2)
-            const collection = yield* revisionOf(ids.collection)
-            assert.strictEqual((yield* write("collection", collection, {})).draft_revision, collection + 1)
-          })
-        )
+              const added = yield* write("product", revision, { title: "Zelt" })
+              assert.strictEqual(added.draft_revision, revision + 1)
+              assert.deepInclude(added.stores, { store_id: there.id, pending_publish: true })
+              assert.include(yield* valuesOf(ids.product, there.id), { title: "Zelt" })
+              assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
+              const entries = yield* histories(ids.product)
+              assert.deepStrictEqual(
+                entries.slice(0, 2).map(({ action, changes, draft_revision, store_id }) => ({
+                  action,
+                  changes,
+                  draft_revision,
+                  store_id
+                })),
+                [
+                  {
+                    action: "attributes",
+                    changes: [{ key: "title", old: null, new: "Zelt" }],
+                    draft_revision: revision + 1,
+                    store_id: there.id
+                  },
+                  { action: "added_to_store", changes: [], draft_revision: revision + 1, store_id: there.id }
+                ]
+              )
+              // On the store already: it is a write like any other. Without values: the addition alone.
+              assert.strictEqual((yield* write("product", revision + 1, { title: "Z" })).draft_revision, revision + 2)
+              const collection = yield* revisionOf(ids.collection)
+              assert.strictEqual((yield* write("collection", collection, {})).draft_revision, collection + 1)
+            })
+          )
       )
 
-      it.effect("the history says who changed what, when, newest first, and has every revision", () =>
+      it.effect("the history has every revision with its author, changes and time, newest first", () =>
         inCatalog(({ accountId, actor, here, ids, there }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts

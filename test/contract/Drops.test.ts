@@ -418,7 +418,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("wait while an import keeps the account locked", () =>
+      it.effect("wait while an import locks the account", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { keep } = yield* ImportLockRepo

@@ -99,7 +99,7 @@ const aCatalog = Effect.gen(function* () {
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`lists with include on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("a row has the members of the single read that were asked for, in its order", () =>
+      it.effect("a row has the requested members of the single read, in the same order", () =>
         Effect.gen(function* () {
           const { actor } = yield* aCatalog
           yield* Effect.gen(function* () {
@@ -138,7 +138,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("ids, handles, SKUs and barcodes find exactly the entities that have them", () =>
+      it.effect("the filters ids, handles, SKUs and barcodes find exactly the matching entities", () =>
         Effect.gen(function* () {
           const { actor, ids } = yield* aCatalog
           yield* Effect.gen(function* () {
@@ -171,7 +171,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("filters by value are part of the cursor, the groups are not", () =>
+      it.effect("a cursor depends on the value filters, but not on the included groups", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -187,7 +187,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a page has at most 4 MiB, cut between rows, and nothing is lost at the cuts", () =>
+      it.effect("a page has at most 4 MiB and ends between rows, and no row is lost", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {

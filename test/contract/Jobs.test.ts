@@ -22,7 +22,7 @@ const claimed = (actor: Actor, id: JobId) =>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`jobs on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("a job is taken by one process, keeps what its steps save, and ends", () =>
+      it.effect("a job is claimed by one process, keeps the results of its steps, and ends", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           const { accountId } = actor
@@ -89,46 +89,48 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a lease that expired or was let go is taken again, and its former holder writes nothing", () =>
-        Effect.gen(function* () {
-          const { actor } = yield* anAccount()
-          const { accountId } = actor
-          const repo = yield* JobsRepo
-          const { id } = yield* begin(actor, null)
-          const first = Option.getOrThrow(yield* repo.claim({ accountId, id }, 0))
-          const second = yield* claimed(actor, id)
-          assert.strictEqual(second.attempts, 2)
-          assert.isTrue(Option.isNone(yield* repo.hold(first)))
-          yield* repo.save(first, { cursor: null, done: 9, counts: {}, errors: [] }, 30)
-          yield* repo.fail(first, { why: "Why.", next: "Next." })
-          yield* repo.release(first, { delaySeconds: 0, waitingFor: "nothing", isAttempt: true })
-          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
-            state: "running",
-            done: 0,
-            problem: null,
-            waiting_for: null
+      it.effect(
+        "a job whose lease expired or was released is claimed again, and its former holder writes nothing",
+        () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount()
+            const { accountId } = actor
+            const repo = yield* JobsRepo
+            const { id } = yield* begin(actor, null)
+            const first = Option.getOrThrow(yield* repo.claim({ accountId, id }, 0))
+            const second = yield* claimed(actor, id)
+            assert.strictEqual(second.attempts, 2)
+            assert.isTrue(Option.isNone(yield* repo.hold(first)))
+            yield* repo.save(first, { cursor: null, done: 9, counts: {}, errors: [] }, 30)
+            yield* repo.fail(first, { why: "Why.", next: "Next." })
+            yield* repo.release(first, { delaySeconds: 0, waitingFor: "nothing", isAttempt: true })
+            assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+              state: "running",
+              done: 0,
+              problem: null,
+              waiting_for: null
+            })
+            yield* repo.release(second, { delaySeconds: 0, waitingFor: "an import", isAttempt: true })
+            assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+              state: "queued",
+              waiting_for: "an import"
+            })
+            const third = yield* claimed(actor, id)
+            assert.strictEqual(third.attempts, 3)
+            yield* repo.save(third, { cursor: 1, done: 1, counts: {}, errors: [] }, 30)
+            yield* repo.release(third, { delaySeconds: 60, waitingFor: null, isAttempt: true })
+            assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "not due yet")
+            yield* (yield* Jobs).command("pause", id).pipe(actingAs(actor))
+            yield* (yield* Jobs).command("resume", id).pipe(actingAs(actor))
+            const fourth = yield* claimed(actor, id)
+            assert.strictEqual(fourth.attempts, 1)
+            yield* repo.fail(fourth, { why: "The store is gone.", next: "Link it." })
+            assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+              state: "failed",
+              done: 1,
+              problem: { why: "The store is gone.", next: "Link it." }
+            })
           })
-          yield* repo.release(second, { delaySeconds: 0, waitingFor: "an import", isAttempt: true })
-          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
-            state: "queued",
-            waiting_for: "an import"
-          })
-          const third = yield* claimed(actor, id)
-          assert.strictEqual(third.attempts, 3)
-          yield* repo.save(third, { cursor: 1, done: 1, counts: {}, errors: [] }, 30)
-          yield* repo.release(third, { delaySeconds: 60, waitingFor: null, isAttempt: true })
-          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "not due yet")
-          yield* (yield* Jobs).command("pause", id).pipe(actingAs(actor))
-          yield* (yield* Jobs).command("resume", id).pipe(actingAs(actor))
-          const fourth = yield* claimed(actor, id)
-          assert.strictEqual(fourth.attempts, 1)
-          yield* repo.fail(fourth, { why: "The store is gone.", next: "Link it." })
-          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
-            state: "failed",
-            done: 1,
-            problem: { why: "The store is gone.", next: "Link it." }
-          })
-        })
       )
 
       it.effect("is paused, resumed and cancelled in the states that allow it", () =>

@@ -131,9 +131,9 @@ const invalid = (id: EntityId) =>
   })
 
 for (const engine of serviceEngines)
-  describe.skipIf(engine.absent)(`what keys take, on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`rules of keys, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("drafts, fills and reconciles keep to the definition's type and validations", () =>
+      it.effect("drafts, fills and reconciles obey the definition's type and validations", () =>
         inShop(({ a, b, product }) =>
           Effect.gen(function* () {
             const before = yield* draftOf(product)
@@ -178,7 +178,7 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("the definition's type wins over the one that a value was stored with", () =>
+      it.effect("the definition's type applies, not the type with which a value was stored", () =>
         inShop(({ a, product }) =>
           Effect.gen(function* () {
             yield* apply(
@@ -200,7 +200,7 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("a drop asks the same rule", () =>
+      it.effect("a drop obeys the same rules", () =>
         inShop(({ a, b, product }) =>
           Effect.gen(function* () {
             const { create } = yield* Drops
@@ -216,7 +216,7 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("an unknown key is refused everywhere, naming what may have been meant, and writes nothing", () =>
+      it.effect("an unknown key is refused everywhere with similar keys in the message, and nothing is written", () =>
         inShop(({ a, product }) =>
           Effect.gen(function* () {
             const before = yield* draftOf(product)
@@ -258,7 +258,7 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("values of keys that nothing defines can be read and removed, not written", () =>
+      it.effect("values of undefined keys can be read and removed, but not written", () =>
         inShop(({ a, product }) =>
           Effect.gen(function* () {
             yield* apply(
@@ -277,7 +277,7 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("a scan lists what is not valid, on the stores that say it", () =>
+      it.effect("a scan lists invalid values on the stores that have them", () =>
         inShop(({ a, b, product }) =>
           Effect.gen(function* () {
             const line = { "specs.pages": "single_line_text_field", "specs.sizes": "single_line_text_field" }
@@ -303,58 +303,60 @@ for (const engine of serviceEngines)
         )
       )
 
-      it.effect("a definition can be made here, once, and be given another type with the values that fit it", () =>
-        inShop(({ a, actor, product }) =>
-          Effect.gen(function* () {
-            const definitions = yield* OwnDefinitions
-            const given = { owner_type: "product", key: "care.hours", type: "single_line_text_field" } as const
-            assert.match(
-              yield* refusal(definitions.create({ ...given, key: "hours", type: "text", name: " " })),
-              /^key: must be namespace\.key.*; type: must be one of .*; name: must have 1 to 200 characters$/
-            )
-            const { definition } = yield* definitions.create({ ...given, description: "Of drying." })
-            assert.deepInclude(definition, {
-              key: "hours",
-              namespace: "care",
-              name: "hours",
-              description: "Of drying.",
-              stores: []
+      it.effect(
+        "a definition can be created here once, and its type can be changed together with the values that fit",
+        () =>
+          inShop(({ a, actor, product }) =>
+            Effect.gen(function* () {
+              const definitions = yield* OwnDefinitions
+              const given = { owner_type: "product", key: "care.hours", type: "single_line_text_field" } as const
+              assert.match(
+                yield* refusal(definitions.create({ ...given, key: "hours", type: "text", name: " " })),
+                /^key: must be namespace\.key.*; type: must be one of .*; name: must have 1 to 200 characters$/
+              )
+              const { definition } = yield* definitions.create({ ...given, description: "Of drying." })
+              assert.deepInclude(definition, {
+                key: "hours",
+                namespace: "care",
+                name: "hours",
+                description: "Of drying.",
+                stores: []
+              })
+              assert.strictEqual(
+                yield* refusal(definitions.create(given)),
+                "key: is defined already, as single_line_text_field"
+              )
+              assert.include(
+                (yield* (yield* Operations).metafieldDefinitions("product")).map(({ id }) => id),
+                definition.id
+              )
+              const other = yield* anEntity("product", { title: "Hut" }, { on: [a] }).pipe(actingAs(actor))
+              yield* write(product, "care.hours", "12")
+              yield* write(product, "care.hours", "13", a.id)
+              yield* write(other, "care.hours", "some")
+              const changed = yield* definitions.setType({ ...given, type: "number_integer" })
+              assert.deepStrictEqual([changed.definition.type, changed.retyped], ["number_integer", 1])
+              assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
+              assert.strictEqual((yield* typesOf(product, a.id))["care.hours"], "number_integer")
+              assert.strictEqual((yield* typesOf(other))["care.hours"], "single_line_text_field")
+              assert.deepStrictEqual([yield* invalid(product), yield* invalid(other)], [[], [["care.hours"]]])
+              assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
+              const [newest] = yield* (yield* Drafts).history(product, 1)
+              assert.strictEqual(newest?.draft_revision, (yield* draftOf(product)).draft_revision)
+              // Of a platform's own definition the platform decides.
+              assert.strictEqual(
+                yield* refusal(definitions.setType({ ...given, key: "specs.pages" })),
+                "key: is defined by a store's platform, as number_integer: change it there, then refresh the store"
+              )
+              assert.strictEqual(
+                yield* refusal(definitions.setType({ ...given, key: "care.nope" })),
+                "key: has no definition yet: create one"
+              )
             })
-            assert.strictEqual(
-              yield* refusal(definitions.create(given)),
-              "key: is defined already, as single_line_text_field"
-            )
-            assert.include(
-              (yield* (yield* Operations).metafieldDefinitions("product")).map(({ id }) => id),
-              definition.id
-            )
-            const other = yield* anEntity("product", { title: "Hut" }, { on: [a] }).pipe(actingAs(actor))
-            yield* write(product, "care.hours", "12")
-            yield* write(product, "care.hours", "13", a.id)
-            yield* write(other, "care.hours", "some")
-            const changed = yield* definitions.setType({ ...given, type: "number_integer" })
-            assert.deepStrictEqual([changed.definition.type, changed.retyped], ["number_integer", 1])
-            assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
-            assert.strictEqual((yield* typesOf(product, a.id))["care.hours"], "number_integer")
-            assert.strictEqual((yield* typesOf(other))["care.hours"], "single_line_text_field")
-            assert.deepStrictEqual([yield* invalid(product), yield* invalid(other)], [[], [["care.hours"]]])
-            assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
-            const [newest] = yield* (yield* Drafts).history(product, 1)
-            assert.strictEqual(newest?.draft_revision, (yield* draftOf(product)).draft_revision)
-            // Of a platform's own definition the platform decides.
-            assert.strictEqual(
-              yield* refusal(definitions.setType({ ...given, key: "specs.pages" })),
-              "key: is defined by a store's platform, as number_integer: change it there, then refresh the store"
-            )
-            assert.strictEqual(
-              yield* refusal(definitions.setType({ ...given, key: "care.nope" })),
-              "key: has no definition yet: create one"
-            )
-          })
-        )
+          )
       )
 
-      it.effect("a platform's definition stands before the account's own", () =>
+      it.effect("a platform's definition takes precedence over the account's own", () =>
         inShop(({ a, accountId, product }) =>
           Effect.gen(function* () {
             yield* definedAs("product", { "care.hours": "single_line_text_field" })

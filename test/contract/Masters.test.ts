@@ -58,7 +58,7 @@ const aFamily = Effect.gen(function* () {
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`masters on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("entities of all kinds come in the one change order, page by page, under every filter", () =>
+      it.effect("entities of all kinds are in one order of changes, page by page, under every filter", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -99,7 +99,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a cursor of all kinds is good for no list of one kind, and the other way round", () =>
+      it.effect("a cursor of the list of all kinds is invalid for the list of one kind, and the reverse", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -119,7 +119,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("what a master is related to: four lists in their orders, one cursor through them", () =>
+      it.effect("related masters are four lists in their orders, with one cursor through them", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -160,7 +160,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a handle is that of products and collections, of each as many as have it, in one account", () =>
+      it.effect("a handle finds all products and collections of the account that have it", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()
           const theirs = yield* anAccount()
@@ -184,7 +184,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a name is a handle or a SKU, of as many as have it, in one account", () =>
+      it.effect("a name finds all entities of the account that have it as handle or SKU", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()
           const theirs = yield* anAccount()
@@ -211,7 +211,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a master of another account is of no kind and related to nothing", () =>
+      it.effect("a master of another account has no kind and no related masters", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()
           const theirs = yield* anAccount()

@@ -198,7 +198,7 @@ for (const engine of featureEngines) {
     )
     layer(Live, { excludeTestServices: true })((it) => {
       it.effect(
-        "random refreshes read as on the memory twin, and the second of the same writes no row",
+        "random refreshes have the same result in memory and in SQL, and repeating one writes no row",
         () =>
           Effect.gen(function* () {
             let refreshes = 0
@@ -224,7 +224,7 @@ for (const engine of featureEngines) {
         600_000
       )
 
-      it.effect("what nobody forgot for 14 days is forgotten, and nothing else", () =>
+      it.effect("staged data is deleted after 14 days, and nothing else", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const { accountId, stores } = yield* anAccount({ domains: ["a.example"] })
@@ -245,7 +245,7 @@ for (const engine of featureEngines) {
         })
       )
 
-      it.effect("a write that changes nothing is seen by that", () =>
+      it.effect("an update that changes nothing is visible in the row versions", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })

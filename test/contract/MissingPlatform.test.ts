@@ -43,7 +43,7 @@ const aShop = Effect.gen(function* () {
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`a store whose platform has no adapter here, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("is listed, counted and scanned as every other store", () =>
+      it.effect("is listed, counted and scanned like every other store", () =>
         Effect.gen(function* () {
           const { actor, product, store } = yield* aShop
           yield* Effect.gen(function* () {
@@ -60,7 +60,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("refuses publishes, jobs that publish, and live reads with one reason", () =>
+      it.effect("refuses publishes, publish jobs and live reads with the same reason", () =>
         Effect.gen(function* () {
           const { accountId, actor, product, store } = yield* aShop
           yield* Effect.gen(function* () {

@@ -81,94 +81,101 @@ const translationsOf = (kind: "product" | "collection", id: EntityId) =>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`operations on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("markets with one handle are one market, as the first of its stores has it, and keep their ids", () =>
-        inAccount(({ a, b, refreshed }) =>
-          Effect.gen(function* () {
-            const operations = yield* Operations
-            assert.deepStrictEqual(yield* operations.markets, [])
-            const catalog = (id: string, title: string) => ({
-              id,
-              title,
-              status: "active" as const,
-              currency: "GBP",
-              price_adjustment: { type: "percentage_increase" as const, value: 7.5 }
-            })
-            const web_presences = [
-              {
-                platform_id: "w",
-                domain: "a.example",
-                subfolder_suffix: null,
-                default_locale: "en",
-                alternate_locales: ["de"]
-              }
-            ]
-            const there = aMarket("eu", { name: "Europa", type: "company_location", currency: "EUR", status: "active" })
-            const here = aMarket("eu", {
-              status: "draft",
-              web_presences,
-              catalogs: [catalog("2", "B"), catalog("1", "B")]
-            })
-            const onA = { markets: [here, aMarket("Asia")] }
-            const onB = { markets: [there] }
-            assert.deepStrictEqual(yield* refreshed(b, onB), {
-              isChanged: true,
-              summary: {
-                markets: 1,
-                metafield_definitions: 0,
-                metaobject_definitions: 0,
-                metaobject_entries: 0,
-                translations: 0,
-                cut_metaobjects: []
-              }
-            })
-            const [eu = assert.fail("no market")] = yield* operations.markets
-            assert.deepStrictEqual([eu.name, eu.type, eu.status], ["Europa", "company_location", "active"])
-            assert.isTrue((yield* refreshed(a, onA)).isChanged)
-            const both = yield* operations.markets
-            yield* promised(Market, both)
-            assert.deepStrictEqual(
-              both.map(({ handle }) => handle),
-              ["Asia", "eu"]
-            )
-            const onStore = ({ catalogs: _, handle: __, type: ___, ...rest }: typeof here, store: Store) => ({
-              store_id: store.id,
-              ...rest
-            })
-            assert.deepStrictEqual(both[1], {
-              id: eu.id,
-              handle: "eu",
-              name: "The eu",
-              status: "active",
-              type: "region",
-              stores: [onStore(here, a), onStore(there, b)],
-              catalogs: [catalog("1", "B"), catalog("2", "B")].map((each) => ({ store_id: a.id, ...each }))
-            })
-            assert.deepStrictEqual(yield* operations.market(eu.id), both[1])
-            yield* missing(operations.market(nobody))
+      it.effect(
+        "markets with the same handle are one market with the fields of its first store, and keep their ids",
+        () =>
+          inAccount(({ a, b, refreshed }) =>
+            Effect.gen(function* () {
+              const operations = yield* Operations
+              assert.deepStrictEqual(yield* operations.markets, [])
+              const catalog = (id: string, title: string) => ({
+                id,
+                title,
+                status: "active" as const,
+                currency: "GBP",
+                price_adjustment: { type: "percentage_increase" as const, value: 7.5 }
+              })
+              const web_presences = [
+                {
+                  platform_id: "w",
+                  domain: "a.example",
+                  subfolder_suffix: null,
+                  default_locale: "en",
+                  alternate_locales: ["de"]
+                }
+              ]
+              const there = aMarket("eu", {
+                name: "Europa",
+                type: "company_location",
+                currency: "EUR",
+                status: "active"
+              })
+              const here = aMarket("eu", {
+                status: "draft",
+                web_presences,
+                catalogs: [catalog("2", "B"), catalog("1", "B")]
+              })
+              const onA = { markets: [here, aMarket("Asia")] }
+              const onB = { markets: [there] }
+              assert.deepStrictEqual(yield* refreshed(b, onB), {
+                isChanged: true,
+                summary: {
+                  markets: 1,
+                  metafield_definitions: 0,
+                  metaobject_definitions: 0,
+                  metaobject_entries: 0,
+                  translations: 0,
+                  cut_metaobjects: []
+                }
+              })
+              const [eu = assert.fail("no market")] = yield* operations.markets
+              assert.deepStrictEqual([eu.name, eu.type, eu.status], ["Europa", "company_location", "active"])
+              assert.isTrue((yield* refreshed(a, onA)).isChanged)
+              const both = yield* operations.markets
+              yield* promised(Market, both)
+              assert.deepStrictEqual(
+                both.map(({ handle }) => handle),
+                ["Asia", "eu"]
+              )
+              const onStore = ({ catalogs: _, handle: __, type: ___, ...rest }: typeof here, store: Store) => ({
+                store_id: store.id,
+                ...rest
+              })
+              assert.deepStrictEqual(both[1], {
+                id: eu.id,
+                handle: "eu",
+                name: "The eu",
+                status: "active",
+                type: "region",
+                stores: [onStore(here, a), onStore(there, b)],
+                catalogs: [catalog("1", "B"), catalog("2", "B")].map((each) => ({ store_id: a.id, ...each }))
+              })
+              assert.deepStrictEqual(yield* operations.market(eu.id), both[1])
+              yield* missing(operations.market(nobody))
 
-            assert.isFalse((yield* refreshed(a, onA)).isChanged)
-            assert.deepStrictEqual(yield* operations.markets, both)
-            // Gone on one store, then on the other, and back.
-            assert.isTrue((yield* refreshed(a, { markets: [aMarket("Asia")] })).isChanged)
-            assert.deepStrictEqual((yield* operations.market(eu.id)).name, "Europa")
-            assert.isTrue((yield* refreshed(b, {})).isChanged)
-            yield* missing(operations.market(eu.id))
-            assert.isFalse((yield* refreshed(b, {})).isChanged)
-            yield* refreshed(b, onB)
-            assert.strictEqual((yield* operations.market(eu.id)).name, "Europa")
-            // A catalog that changes, and one that goes.
-            const next = { ...here, catalogs: [{ ...catalog("1", "B"), currency: null, price_adjustment: null }] }
-            yield* refreshed(a, { markets: [here] })
-            assert.isTrue((yield* refreshed(a, { markets: [next] })).isChanged)
-            assert.deepStrictEqual((yield* operations.market(eu.id)).catalogs, [
-              { store_id: a.id, ...catalog("1", "B"), currency: null, price_adjustment: null }
-            ])
-            assert.isFalse((yield* refreshed(a, { markets: [next] })).isChanged)
-          })
-        )
+              assert.isFalse((yield* refreshed(a, onA)).isChanged)
+              assert.deepStrictEqual(yield* operations.markets, both)
+              // Gone on one store, then on the other, and back.
+              assert.isTrue((yield* refreshed(a, { markets: [aMarket("Asia")] })).isChanged)
+              assert.deepStrictEqual((yield* operations.market(eu.id)).name, "Europa")
+              assert.isTrue((yield* refreshed(b, {})).isChanged)
+              yield* missing(operations.market(eu.id))
+              assert.isFalse((yield* refreshed(b, {})).isChanged)
+              yield* refreshed(b, onB)
+              assert.strictEqual((yield* operations.market(eu.id)).name, "Europa")
+              // A catalog that changes, and one that goes.
+              const next = { ...here, catalogs: [{ ...catalog("1", "B"), currency: null, price_adjustment: null }] }
+              yield* refreshed(a, { markets: [here] })
+              assert.isTrue((yield* refreshed(a, { markets: [next] })).isChanged)
+              assert.deepStrictEqual((yield* operations.market(eu.id)).catalogs, [
+                { store_id: a.id, ...catalog("1", "B"), currency: null, price_adjustment: null }
+              ])
+              assert.isFalse((yield* refreshed(a, { markets: [next] })).isChanged)
+            })
+          )
       )
 
-      it.effect("metafield definitions are one by owner type, namespace and key, and are filtered by the first", () =>
+      it.effect("metafield definitions are merged by owner type, namespace and key, and filtered by owner type", () =>
         inAccount(({ a, b, refreshed }) =>
           Effect.gen(function* () {
             const operations = yield* Operations
@@ -256,84 +263,89 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("metaobjects and their entries: by type and handle, counted over all stores, ids kept", () =>
-        inAccount(({ a, b, refreshed }) =>
-          Effect.gen(function* () {
-            const operations = yield* Operations
-            const onA = {
-              metaobjects: [aMetaobject("maker", { entries_count: 2 }), aMetaobject("colour", { entries_count: 0 })],
-              entries: { maker: [anEntry("nine"), anEntry("ash", { status: "draft" as const })] }
-            }
-            const onB = {
-              metaobjects: [aMetaobject("maker", { entries_count: 1, translatable: true, description: "There" })],
-              entries: { maker: [anEntry("ash", { display_name: "Ash, there" })] }
-            }
-            assert.deepInclude((yield* refreshed(a, onA)).summary, { metaobject_definitions: 2, metaobject_entries: 2 })
-            yield* refreshed(b, onB)
-            const definitions = yield* operations.metaobjectDefinitions
-            yield* promised(MetaobjectDefinition, definitions)
-            assert.deepStrictEqual(
-              definitions.map(({ entries_count, stores, translatable, type }) => [
-                type,
-                entries_count,
-                translatable,
-                stores.length
-              ]),
-              [
-                ["colour", 0, false, 1],
-                ["maker", 3, true, 2]
-              ]
-            )
-            const maker = definitions[1]?.id ?? nobody
-            const entries = yield* entriesOf(maker)
-            assert.deepStrictEqual(
-              entries.map(({ display_name, handle, status, store_id }) => [handle, store_id, display_name, status]),
-              [
-                ["ash", a.id, "ASH", "draft"],
-                ["ash", b.id, "Ash, there", "active"],
-                ["nine", a.id, "NINE", "active"]
-              ]
-            )
-            const { platform_id: _, ...nine } = anEntry("nine")
-            assert.deepStrictEqual(entries[2], { id: entries[2]?.id ?? nobody, ...nine, store_id: a.id })
-            assert.deepStrictEqual(yield* entriesOf(definitions[0]?.id ?? nobody), [])
-            yield* missing(operations.metaobjectEntries(nobody))
-            yield* missing(operations.metaobjectEntries(entries[0]?.id ?? nobody))
+      it.effect(
+        "metaobjects are sorted by type and their entries by handle, counted over all stores, with stable ids",
+        () =>
+          inAccount(({ a, b, refreshed }) =>
+            Effect.gen(function* () {
+              const operations = yield* Operations
+              const onA = {
+                metaobjects: [aMetaobject("maker", { entries_count: 2 }), aMetaobject("colour", { entries_count: 0 })],
+                entries: { maker: [anEntry("nine"), anEntry("ash", { status: "draft" as const })] }
+              }
+              const onB = {
+                metaobjects: [aMetaobject("maker", { entries_count: 1, translatable: true, description: "There" })],
+                entries: { maker: [anEntry("ash", { display_name: "Ash, there" })] }
+              }
+              assert.deepInclude((yield* refreshed(a, onA)).summary, {
+                metaobject_definitions: 2,
+                metaobject_entries: 2
+              })
+              yield* refreshed(b, onB)
+              const definitions = yield* operations.metaobjectDefinitions
+              yield* promised(MetaobjectDefinition, definitions)
+              assert.deepStrictEqual(
+                definitions.map(({ entries_count, stores, translatable, type }) => [
+                  type,
+                  entries_count,
+                  translatable,
+                  stores.length
+                ]),
+                [
+                  ["colour", 0, false, 1],
+                  ["maker", 3, true, 2]
+                ]
+              )
+              const maker = definitions[1]?.id ?? nobody
+              const entries = yield* entriesOf(maker)
+              assert.deepStrictEqual(
+                entries.map(({ display_name, handle, status, store_id }) => [handle, store_id, display_name, status]),
+                [
+                  ["ash", a.id, "ASH", "draft"],
+                  ["ash", b.id, "Ash, there", "active"],
+                  ["nine", a.id, "NINE", "active"]
+                ]
+              )
+              const { platform_id: _, ...nine } = anEntry("nine")
+              assert.deepStrictEqual(entries[2], { id: entries[2]?.id ?? nobody, ...nine, store_id: a.id })
+              assert.deepStrictEqual(yield* entriesOf(definitions[0]?.id ?? nobody), [])
+              yield* missing(operations.metaobjectEntries(nobody))
+              yield* missing(operations.metaobjectEntries(entries[0]?.id ?? nobody))
 
-            assert.isFalse((yield* refreshed(a, onA)).isChanged)
-            // One changes, one goes, one comes.
-            const moved = {
-              ...onA,
-              entries: { maker: [anEntry("ash"), anEntry("reed")] }
-            }
-            assert.isTrue((yield* refreshed(a, moved)).isChanged)
-            const next = yield* entriesOf(maker)
-            assert.deepStrictEqual(
-              next.map(({ handle, status, store_id }) => [handle, store_id, status]),
-              [
-                ["ash", a.id, "active"],
-                ["ash", b.id, "active"],
-                ["reed", a.id, "active"]
-              ]
-            )
-            assert.deepStrictEqual([next[0]?.id, next[1]?.id], [entries[0]?.id, entries[1]?.id])
-            // Its definition goes with its entries.
-            yield* refreshed(a, { ...moved, metaobjects: [] })
-            assert.deepStrictEqual(
-              (yield* entriesOf(maker)).map(({ store_id }) => store_id),
-              [b.id]
-            )
-            yield* (yield* Stores).unlink("b.example")
-            assert.deepStrictEqual(yield* operations.metaobjectDefinitions, [])
-            yield* missing(operations.metaobjectEntries(maker))
-            yield* (yield* Stores).link({ domain: "b.example" })
-            assert.strictEqual((yield* entriesOf(maker)).length, 1)
-          })
-        )
+              assert.isFalse((yield* refreshed(a, onA)).isChanged)
+              // One changes, one goes, one comes.
+              const moved = {
+                ...onA,
+                entries: { maker: [anEntry("ash"), anEntry("reed")] }
+              }
+              assert.isTrue((yield* refreshed(a, moved)).isChanged)
+              const next = yield* entriesOf(maker)
+              assert.deepStrictEqual(
+                next.map(({ handle, status, store_id }) => [handle, store_id, status]),
+                [
+                  ["ash", a.id, "active"],
+                  ["ash", b.id, "active"],
+                  ["reed", a.id, "active"]
+                ]
+              )
+              assert.deepStrictEqual([next[0]?.id, next[1]?.id], [entries[0]?.id, entries[1]?.id])
+              // Its definition goes with its entries.
+              yield* refreshed(a, { ...moved, metaobjects: [] })
+              assert.deepStrictEqual(
+                (yield* entriesOf(maker)).map(({ store_id }) => store_id),
+                [b.id]
+              )
+              yield* (yield* Stores).unlink("b.example")
+              assert.deepStrictEqual(yield* operations.metaobjectDefinitions, [])
+              yield* missing(operations.metaobjectEntries(maker))
+              yield* (yield* Stores).link({ domain: "b.example" })
+              assert.strictEqual((yield* entriesOf(maker)).length, 1)
+            })
+          )
       )
 
       it.effect(
-        "of more than 10,000 entries of a definition so many are kept, and the summary says so",
+        "at most 10,000 entries of a definition are stored, and the summary says so",
         () =>
           inAccount(({ a, refreshed }) =>
             Effect.gen(function* () {
@@ -360,7 +372,7 @@ for (const engine of serviceEngines) {
         120_000
       )
 
-      it.effect("translations go to the entities that the store knows by their ids; outdated ones are told", () =>
+      it.effect("translations are assigned to entities by the store's ids; outdated ones are marked", () =>
         inAccount(({ a, b, refreshed }) =>
           Effect.gen(function* () {
             const on = [b, a]
@@ -480,7 +492,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what is read is apart until it is applied, can be forgotten, and read again", () =>
+      it.effect("staged data is separate until it is applied, and can be deleted and read again", () =>
         inAccount(({ a, accountId }) =>
           Effect.gen(function* () {
             const { apply, forget, stage } = yield* Mirror
@@ -503,7 +515,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a platform that fails, or says what cannot be kept, changes nothing", () =>
+      it.effect("a platform that fails, or sends data that cannot be stored, changes nothing", () =>
         inAccount(({ a, accountId, refreshed }) =>
           Effect.gen(function* () {
             const { stage } = yield* Mirror
@@ -538,7 +550,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what other accounts have is theirs, whatever it is called", () =>
+      it.effect("accounts do not see each other's data, even with equal names", () =>
         Effect.gen(function* () {
           const sections = {
             markets: [aMarket("eu")],

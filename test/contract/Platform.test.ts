@@ -27,7 +27,7 @@ const idIn = (ids: ReadonlyMap<string, string>, id: string) => ids.get(id) ?? as
 for (const engine of platformEngines) {
   describe.skipIf(engine.absent)(`a platform: ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("holds what was published, and gives it back by pulling", () =>
+      it.effect("stores what was published, and a pull returns it", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const store = yield* (yield* PlatformShops).open
@@ -69,7 +69,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("a later publish changes the values and leaves the variants alone", () =>
+      it.effect("a later publish changes the values of a product, but not its variants", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -103,7 +103,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("the same publication again has its effect once", () =>
+      it.effect("the same publication has its effect only once", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -117,7 +117,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("a lost answer is an unknown outcome; read back, it was published", () =>
+      it.effect("a lost answer is an unknown outcome; reading back shows that it was published", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -143,7 +143,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("a platform that fails has published nothing, and does when it is repaired", () =>
+      it.effect("a failing platform publishes nothing; after its repair it does", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -161,7 +161,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("a product without a title is refused by the platform, in its words", () =>
+      it.effect("a platform refuses a product without a title with its own message", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops
@@ -179,7 +179,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("variants, collections and media are published by themselves", () =>
+      it.effect("variants, collections and media can be published alone", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const store = yield* (yield* PlatformShops).open
@@ -247,7 +247,7 @@ for (const engine of platformEngines) {
         })
       )
 
-      it.effect("what belongs to one shop is in no other", () =>
+      it.effect("data of one shop is in no other shop", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* PlatformShops

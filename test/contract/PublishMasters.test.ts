@@ -104,180 +104,182 @@ const refusal = <E extends { readonly message: string }, R>(effect: Effect.Effec
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`the program of publish_master_v1 on ${engine.name}`, () => {
     layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
-      it.effect("a dry run answers live -> new per channel, with what goes along, and changes nothing", () =>
-        inShop(({ large, other, picture, product, small, store }) =>
-          Effect.gen(function* () {
-            const all = [product, small, large, picture]
-            const before = yield* stateOf(all)
-            const draft_revision = yield* revisionOf(product)
-            const first = [
-              { key: "title", live: null, new: "Tent" },
-              { key: "spec.made", live: null, new: "here" },
-              { key: "variant_ids", live: null, new: JSON.stringify([small, large]) },
-              { key: "media_ids", live: null, new: JSON.stringify([picture]) }
-            ]
-            const included = { count: 3, entity_ids: [small, large, picture] }
-            const row = (on: typeof store) => ({ store_id: on.id, store_domain: on.domain })
-            assert.deepStrictEqual<unknown>(yield* publishNow(product, { dry_run: true }), {
-              entity_id: product,
-              title: "Tent",
-              draft_revision,
-              stores: [store, other].map((on) => ({ ...row(on), outcome: "would_publish", changes: first, included }))
-            })
-            assert.deepStrictEqual(yield* stateOf(all), before)
-
-            yield* settle([product, store])
-            yield* set(product, { title: "Tent 2", "spec.made": null })
-            yield* set(large, { price: "3.00" })
-            const edited = yield* stateOf(all)
-            const answer = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
-            assert.deepStrictEqual<unknown>(answer, {
-              entity_id: product,
-              title: "Tent 2",
-              draft_revision: draft_revision + 1,
-              stores: [
-                {
-                  ...row(store),
-                  outcome: "would_publish",
-                  changes: [
-                    { key: "title", live: "Tent", new: "Tent 2" },
-                    { key: "spec.made", live: "here", new: "" }
-                  ]
-                }
-              ],
-              waiting: { count: 1, entity_ids: [large] }
-            })
-            // Requested, it is pending, also for a dry run.
-            yield* publishNow(product, { channel_ids: [store.id] })
-            const again = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
-            assert.deepInclude(again.stores?.[0], {
-              outcome: "pending",
-              message: "a publish of this draft is already requested"
-            })
-            assert.deepStrictEqual((yield* stateOf([large]))[0], edited[2])
-            // Refusals are those of a publish.
-            assert.strictEqual(
-              yield* refusal(publish({ master_id: product, draft_revision: 1, dry_run: true })),
-              `The record was changed: its draft_revision is now ${draft_revision + 1}. Read it again and repeat the write.`
-            )
-            assert.strictEqual(
-              yield* refusal(publishNow(product, { channel_ids: [nowhere], dry_run: true })),
-              "No such record."
-            )
-          })
-        )
-      )
-
-      it.effect("a second publish answers in words, and names what needs a publish of its own", () =>
-        inShop(({ files, large, other, product, small, store }) =>
-          Effect.gen(function* () {
-            yield* settle([product, store], [product, other])
-            yield* apply(
-              CatalogChange.SetOverrides({ entityId: small, storeId: store.id, values: { price: "1.50" } }),
-              CatalogChange.SetAttributes({ entityId: large, values: { price: "3.00" } })
-            )
-            const nothing = (on: typeof store) => ({
-              store_id: on.id,
-              store_domain: on.domain,
-              outcome: "nothing_to_publish",
-              message: "the store already has this draft"
-            })
-            assert.deepStrictEqual<unknown>(yield* publishNow(product), {
-              entity_id: product,
-              title: "Tent",
-              draft_revision: yield* revisionOf(product),
-              stores: [nothing(store), nothing(other)],
-              waiting: { count: 2, entity_ids: [large, small].sort() }
-            })
-            const ofVariant = yield* publishNow(small)
-            assert.deepStrictEqual(
-              ofVariant.stores?.map(({ outcome }) => outcome),
-              ["pending", "nothing_to_publish"]
-            )
-            assert.isUndefined(ofVariant.waiting)
-            assert.deepStrictEqual((yield* publishNow(product)).waiting, { count: 1, entity_ids: [large] })
-            // On a store without a platform it stays unpublished: that is told beside what succeeded.
-            yield* apply(CatalogChange.AddToStore({ entityId: product, storeId: files.id }))
-            const beside = yield* publishNow(product)
-            assert.deepStrictEqual<unknown>(beside.stores?.[2], {
-              store_id: files.id,
-              store_domain: files.domain,
-              outcome: "refused",
-              message: "files.example has no platform: nothing can be published to it"
-            })
-            const loose = yield* anEntity("collection", { title: "Loose" })
-            assert.deepStrictEqual<unknown>(yield* publishNow(loose), {
-              entity_id: loose,
-              title: "Loose",
-              draft_revision: yield* revisionOf(loose),
-              message: "The master is on no channel: nothing can be published.",
-              stores: []
-            })
-          })
-        )
-      )
-
       it.effect(
-        "projections show the draft, what the store has instead, what is pending, and why a publish failed",
+        "a dry run shows live -> new per channel and the related entities of the publish, and changes nothing",
         () =>
-          inShop((shop) =>
+          inShop(({ large, other, picture, product, small, store }) =>
             Effect.gen(function* () {
-              const { large, other, product, small, store } = shop
-              const { projections } = yield* Drafts
-              const [onA, onB] = yield* projections(product)
-              assert(onA !== undefined && onB !== undefined)
-              assert.deepStrictEqual([onA.store_domain, onB.store_domain], [store.domain, other.domain])
-              assert.deepInclude(onA, {
-                pending_publish: true,
-                pending_keys: ["title", "spec.made", "variant_ids", "media_ids"],
-                last_publish_status: "never_published",
-                published_at: null,
-                last_publish_error: null
+              const all = [product, small, large, picture]
+              const before = yield* stateOf(all)
+              const draft_revision = yield* revisionOf(product)
+              const first = [
+                { key: "title", live: null, new: "Tent" },
+                { key: "spec.made", live: null, new: "here" },
+                { key: "variant_ids", live: null, new: JSON.stringify([small, large]) },
+                { key: "media_ids", live: null, new: JSON.stringify([picture]) }
+              ]
+              const included = { count: 3, entity_ids: [small, large, picture] }
+              const row = (on: typeof store) => ({ store_id: on.id, store_domain: on.domain })
+              assert.deepStrictEqual<unknown>(yield* publishNow(product, { dry_run: true }), {
+                entity_id: product,
+                title: "Tent",
+                draft_revision,
+                stores: [store, other].map((on) => ({ ...row(on), outcome: "would_publish", changes: first, included }))
               })
-              assert.isTrue(onA.attributes.every(({ live }) => live === undefined))
+              assert.deepStrictEqual(yield* stateOf(all), before)
 
               yield* settle([product, store])
-              const [published] = yield* projections(product, store.id)
-              assert.deepInclude(published, {
-                pending_publish: false,
-                pending_keys: [],
-                last_publish_status: "published"
+              yield* set(product, { title: "Tent 2", "spec.made": null })
+              yield* set(large, { price: "3.00" })
+              const edited = yield* stateOf(all)
+              const answer = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
+              assert.deepStrictEqual<unknown>(answer, {
+                entity_id: product,
+                title: "Tent 2",
+                draft_revision: draft_revision + 1,
+                stores: [
+                  {
+                    ...row(store),
+                    outcome: "would_publish",
+                    changes: [
+                      { key: "title", live: "Tent", new: "Tent 2" },
+                      { key: "spec.made", live: "here", new: "" }
+                    ]
+                  }
+                ],
+                waiting: { count: 1, entity_ids: [large] }
               })
-              assert.isString(published?.published_at)
-              assert.isTrue(published?.attributes.every(({ live }) => live === undefined))
-
-              yield* fail(shop)
-              yield* apply(
-                CatalogChange.SetOverrides({ entityId: product, storeId: store.id, values: { title: "Zelt" } }),
-                CatalogChange.SetAttributes({ entityId: product, values: { "spec.made": null } }),
-                CatalogChange.OrderVariants({ productId: product, variantIds: [large, small] })
-              )
-              const [record] = yield* settle([product, store])
-              assert.strictEqual(record?.state, "failed")
-              const [failed] = yield* projections(product, store.id)
-              assert.deepInclude(failed, {
-                pending_publish: true,
-                pending_keys: ["title", "spec.made", "variant_ids"],
-                last_publish_status: "failed",
-                last_publish_error: refused
+              // Requested, it is pending, also for a dry run.
+              yield* publishNow(product, { channel_ids: [store.id] })
+              const again = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
+              assert.deepInclude(again.stores?.[0], {
+                outcome: "pending",
+                message: "a publish of this draft is already requested"
               })
-              const text = "single_line_text_field"
-              assert.deepStrictEqual(
-                failed?.attributes.filter(({ live }) => live !== undefined),
-                [
-                  { key: "title", value: "Zelt", type: text, live: "Tent" },
-                  { key: "spec.made", value: "", type: text, live: "here" }
-                ]
+              assert.deepStrictEqual((yield* stateOf([large]))[0], edited[2])
+              // Refusals are those of a publish.
+              assert.strictEqual(
+                yield* refusal(publish({ master_id: product, draft_revision: 1, dry_run: true })),
+                `The record was changed: its draft_revision is now ${draft_revision + 1}. Read it again and repeat the write.`
               )
-              assert.strictEqual(yield* refusal(projections(product, nowhere)), "No such record.")
-              assert.strictEqual(yield* refusal(projections(nobody)), "No such record.")
-              const theirs = yield* aShop
-              assert.strictEqual(yield* refusal(projections(theirs.product)), "No such record.")
+              assert.strictEqual(
+                yield* refusal(publishNow(product, { channel_ids: [nowhere], dry_run: true })),
+                "No such record."
+              )
             })
           )
       )
 
-      it.effect("a batch answers for each master; one that fails stops no other", () =>
+      it.effect(
+        "a second publish says that the store has the draft, and names related entities that must be published separately",
+        () =>
+          inShop(({ files, large, other, product, small, store }) =>
+            Effect.gen(function* () {
+              yield* settle([product, store], [product, other])
+              yield* apply(
+                CatalogChange.SetOverrides({ entityId: small, storeId: store.id, values: { price: "1.50" } }),
+                CatalogChange.SetAttributes({ entityId: large, values: { price: "3.00" } })
+              )
+              const nothing = (on: typeof store) => ({
+                store_id: on.id,
+                store_domain: on.domain,
+                outcome: "nothing_to_publish",
+                message: "the store already has this draft"
+              })
+              assert.deepStrictEqual<unknown>(yield* publishNow(product), {
+                entity_id: product,
+                title: "Tent",
+                draft_revision: yield* revisionOf(product),
+                stores: [nothing(store), nothing(other)],
+                waiting: { count: 2, entity_ids: [large, small].sort() }
+              })
+              const ofVariant = yield* publishNow(small)
+              assert.deepStrictEqual(
+                ofVariant.stores?.map(({ outcome }) => outcome),
+                ["pending", "nothing_to_publish"]
+              )
+              assert.isUndefined(ofVariant.waiting)
+              assert.deepStrictEqual((yield* publishNow(product)).waiting, { count: 1, entity_ids: [large] })
+              // On a store without a platform it stays unpublished: that is told beside what succeeded.
+              yield* apply(CatalogChange.AddToStore({ entityId: product, storeId: files.id }))
+              const beside = yield* publishNow(product)
+              assert.deepStrictEqual<unknown>(beside.stores?.[2], {
+                store_id: files.id,
+                store_domain: files.domain,
+                outcome: "refused",
+                message: "files.example has no platform: nothing can be published to it"
+              })
+              const loose = yield* anEntity("collection", { title: "Loose" })
+              assert.deepStrictEqual<unknown>(yield* publishNow(loose), {
+                entity_id: loose,
+                title: "Loose",
+                draft_revision: yield* revisionOf(loose),
+                message: "The master is on no channel: nothing can be published.",
+                stores: []
+              })
+            })
+          )
+      )
+
+      it.effect("projections show the draft, the store's values, pending keys, and why a publish failed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, other, product, small, store } = shop
+            const { projections } = yield* Drafts
+            const [onA, onB] = yield* projections(product)
+            assert(onA !== undefined && onB !== undefined)
+            assert.deepStrictEqual([onA.store_domain, onB.store_domain], [store.domain, other.domain])
+            assert.deepInclude(onA, {
+              pending_publish: true,
+              pending_keys: ["title", "spec.made", "variant_ids", "media_ids"],
+              last_publish_status: "never_published",
+              published_at: null,
+              last_publish_error: null
+            })
+            assert.isTrue(onA.attributes.every(({ live }) => live === undefined))
+
+            yield* settle([product, store])
+            const [published] = yield* projections(product, store.id)
+            assert.deepInclude(published, {
+              pending_publish: false,
+              pending_keys: [],
+              last_publish_status: "published"
+            })
+            assert.isString(published?.published_at)
+            assert.isTrue(published?.attributes.every(({ live }) => live === undefined))
+
+            yield* fail(shop)
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: product, storeId: store.id, values: { title: "Zelt" } }),
+              CatalogChange.SetAttributes({ entityId: product, values: { "spec.made": null } }),
+              CatalogChange.OrderVariants({ productId: product, variantIds: [large, small] })
+            )
+            const [record] = yield* settle([product, store])
+            assert.strictEqual(record?.state, "failed")
+            const [failed] = yield* projections(product, store.id)
+            assert.deepInclude(failed, {
+              pending_publish: true,
+              pending_keys: ["title", "spec.made", "variant_ids"],
+              last_publish_status: "failed",
+              last_publish_error: refused
+            })
+            const text = "single_line_text_field"
+            assert.deepStrictEqual(
+              failed?.attributes.filter(({ live }) => live !== undefined),
+              [
+                { key: "title", value: "Zelt", type: text, live: "Tent" },
+                { key: "spec.made", value: "", type: text, live: "here" }
+              ]
+            )
+            assert.strictEqual(yield* refusal(projections(product, nowhere)), "No such record.")
+            assert.strictEqual(yield* refusal(projections(nobody)), "No such record.")
+            const theirs = yield* aShop
+            assert.strictEqual(yield* refusal(projections(theirs.product)), "No such record.")
+          })
+        )
+      )
+
+      it.effect("a batch has an outcome for each master; a failed master does not stop the others", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, files, large, other, picture, product, store } = shop
@@ -357,7 +359,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a batch that is followed tells each outcome once, in words, and answers them", () =>
+      it.effect("a batch with progress reports each outcome once as text, and returns all", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { picture, product, store } = shop
@@ -452,7 +454,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("batches of the same masters at once, in any order, make one publication of each", () =>
+      it.effect("concurrent batches of the same masters, in any order, make one publication of each master", () =>
         inShop(({ accountId, store }) =>
           Effect.gen(function* () {
             const ids = yield* Effect.forEach(

@@ -72,9 +72,9 @@ const byKey = <A extends { readonly key: string }>(changes: ReadonlyArray<A>) =>
 const byId = (stores: ReadonlyArray<{ readonly id: StoreId }>) => stores.map(({ id }) => id).sort()
 
 for (const engine of serviceEngines) {
-  describe.skipIf(engine.absent)(`remedies on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`remediation on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("a fill writes the store's own value where its effective one is empty, and nothing else", () =>
+      it.effect("a fill writes the store's override where the effective value is empty, and nothing else", () =>
         inShop(({ a, b, product }) =>
           Effect.gen(function* () {
             yield* apply(override(product, b, { title: "", vendor: "Fell" }))
@@ -141,7 +141,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a fill without a store writes the canonical value, and is in the history as that", () =>
+      it.effect("a fill without a store writes the canonical value, and the history shows it", () =>
         inShop(({ a, b, homeless, product }) =>
           Effect.gen(function* () {
             yield* apply(override(product, b, { vendor: "" }))
@@ -237,7 +237,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a fill that cannot be carried out fails alone, and says why", () =>
+      it.effect("a fill that cannot be applied fails alone, with the reason", () =>
         inShop(({ a, b, homeless, media, product, variant }) =>
           Effect.gen(function* () {
             const theirs = yield* aShop
@@ -296,7 +296,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a reconcile makes stores that disagree agree, and leaves those that match alone", () =>
+      it.effect("a reconcile makes different stores equal, and does not write stores that match", () =>
         inShop(({ a, b, c, product, stores }) =>
           Effect.gen(function* () {
             yield* apply(
@@ -359,7 +359,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a reconcile that cannot be carried out fails alone, and says why", () =>
+      it.effect("a reconcile that cannot be applied fails alone, with the reason", () =>
         inShop(({ a, b, homeless, product, stores, variant }) =>
           Effect.gen(function* () {
             const theirs = yield* aShop
@@ -421,7 +421,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("both are refused whole while an import keeps the account locked", () =>
+      it.effect("whole batches are refused while an import locks the account", () =>
         inShop(({ a, accountId, product }) =>
           Effect.gen(function* () {
             const lock = yield* ImportLockRepo
@@ -442,7 +442,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("the key that asked is in the history", () =>
+      it.effect("the history names the key that sent the batch", () =>
         inShop(({ a, accountId, product }) =>
           Effect.gen(function* () {
             const key = yield* (yield* ApiKeys).create(accountId, {

@@ -68,7 +68,7 @@ const rotate = (accountId: AccountId) => Effect.flatMap(makeRotateSecrets, (run)
 const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, unknown>) =>
   describe(`changing the key of secrets (${name})`, () => {
     layer(Layer.orDie(repositories), { excludeTestServices: true })((it) => {
-      it.effect("encrypts each token again, once, while both keys read", () =>
+      it.effect("encrypts each token again once, while both keys can decrypt", () =>
         Effect.gen(function* () {
           const { id: accountId } = yield* (yield* Accounts).create("Rotating")
           const before = yield* aStoreUnder(accountId, old)
@@ -110,7 +110,7 @@ const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, un
         })
       )
 
-      it.effect("is refused without a setting, and says which", () =>
+      it.effect("is refused without the setting, which the message names", () =>
         Effect.gen(function* () {
           const { id: accountId } = yield* (yield* Accounts).create("Unset")
           const none = Layer.fresh(SecretBox.layer)

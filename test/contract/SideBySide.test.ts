@@ -233,9 +233,9 @@ const planted: Readonly<Record<string, Plant>> = {
   )
 }
 
-describe("the memory twins and SQL", () => {
+describe("the in-memory implementations and SQL", () => {
   it.scopedLive(
-    "answer alike after every operation of random sequences",
+    "return the same after every operation of random sequences",
     () =>
       Effect.gen(function* () {
         const sides = yield* everySide
@@ -253,7 +253,7 @@ describe("the memory twins and SQL", () => {
   )
 
   for (const [difference, plant] of Object.entries(planted))
-    it.scopedLive(`would be told apart if ${difference}`, () =>
+    it.scopedLive(`are found to differ if ${difference}`, () =>
       Effect.gen(function* () {
         const sides = yield* Effect.all([memorySide("memory"), memorySide("wrong memory", plant)])
         const result = yield* search(sides, { sequences: plantedSequences, operations: 60, counted: counts() }, true)

@@ -79,7 +79,7 @@ const finds = (kind: EntityKind, search: string) =>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`stores on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("an unlinked store is in no answer, and linked again everything is as it was", () =>
+      it.effect("an unlinked store is in no answer; linking it again restores everything", () =>
         Effect.gen(function* () {
           const { accountId, actor, stores } = yield* anAccount({ domains: ["b.example", "a.example"] })
           const [first, second] = [stores[0].id, stores[1].id]
@@ -163,7 +163,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("what changed while a store was unlinked is pending there when it is linked again", () =>
+      it.effect("changes while a store was unlinked are pending there when it is linked again", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
           const [first, second] = [stores[0].id, stores[1].id]
@@ -232,7 +232,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("linking again keeps what the store was called, unless told otherwise", () =>
+      it.effect("linking again keeps the store's name, unless a new one is given", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -279,7 +279,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("an import that keeps the account locked keeps its stores as they are, but for new ones", () =>
+      it.effect("an import that locks the account prevents changes of its stores, but new stores can be linked", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount({ domains: ["a.example", "b.example"] })
           yield* Effect.gen(function* () {
@@ -303,7 +303,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("what a store cannot be called, speak or charge in is refused, and nothing is linked", () =>
+      it.effect("an invalid name, language or currency is refused, and nothing is linked", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           yield* Effect.gen(function* () {
@@ -323,7 +323,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("count how their versions stand with publishes; unlinked stores and other accounts do not count", () =>
+      it.effect("counts versions by publish state; unlinked stores and other accounts do not count", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "empty.example"] })
           const [first, second] = stores
@@ -354,7 +354,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("stores of other accounts stay, whatever their domain", () =>
+      it.effect("unlinking a store does not affect stores of other accounts with the same domain", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount({ domains: ["a.example"] })
           const theirs = yield* anAccount({ domains: ["a.example", "b.example"] })

@@ -90,7 +90,7 @@ for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`undo on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect(
-        "values go back to those before the connection's first write, in one revision by the person who undid",
+        "values return to those before the connection's first write, in one revision by the person who undid",
         () =>
           inWorld(({ agent, connectionId, drafts, here, product, review, revisionOf, run, valuesOf, window, write }) =>
             Effect.gen(function* () {
@@ -213,7 +213,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "what cannot go back says why: removed from the store, unlinked, no longer fitting, added to a store",
+        "each field that cannot be undone has the reason: removed from the store, unlinked, invalid now, added to a store",
         () =>
           inWorld(({ agent, drafts, here, product, review, run, there, undo, valuesOf, window, write }) =>
             Effect.gen(function* () {
@@ -260,7 +260,7 @@ for (const engine of serviceEngines) {
           )
       )
 
-      it.effect("a metafield goes back with the type of its definition", () =>
+      it.effect("a metafield is restored with the type of its definition", () =>
         inWorld(({ agent, drafts, product, run, window, write }) =>
           Effect.gen(function* () {
             yield* definedAs("product", { "spec.size": "number_integer" })
@@ -276,38 +276,40 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("parts cover every entity once, in the order of ids; variants and their products too", () =>
-        inWorld(({ agent, connectionId, here, product, run, undo, valuesOf, window, write }) =>
-          Effect.gen(function* () {
-            const ids = yield* Effect.replicateEffect(
-              anEntity("variant", { sku: "T-1" }, { on: [here], of: product }),
-              5
-            )
-            for (const id of ids) yield* write(agent, { barcode: "x" }, { id })
-            yield* write(agent, { title: "Agent" })
-            const over = yield* window
-            const seen: Array<string> = []
-            let after: EntityId | null = firstPart
-            while (after !== null) {
-              assert.strictEqual(yield* undo.count(connectionId, over, after), 6 - seen.length)
-              const part: Effect.Effect.Success<ReturnType<typeof undo.review>> = yield* undo.review(
-                connectionId,
-                over,
-                after,
-                2
+      it.effect(
+        "the parts of an undo include every entity once, in the order of ids, with variants and their products",
+        () =>
+          inWorld(({ agent, connectionId, here, product, run, undo, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              const ids = yield* Effect.replicateEffect(
+                anEntity("variant", { sku: "T-1" }, { on: [here], of: product }),
+                5
               )
-              assert.isAtMost(part.fields.length, 2)
-              seen.push(...part.fields.map(({ entityId }) => entityId))
-              after = part.next
-            }
-            assert.deepStrictEqual(seen, [...ids, product].sort())
-            assert.deepStrictEqual(yield* run(over), { entities: 6, fields: 6, left: [], next: null })
-            for (const id of ids) assert.include(yield* valuesOf(id), { barcode: "" })
-          })
-        )
+              for (const id of ids) yield* write(agent, { barcode: "x" }, { id })
+              yield* write(agent, { title: "Agent" })
+              const over = yield* window
+              const seen: Array<string> = []
+              let after: EntityId | null = firstPart
+              while (after !== null) {
+                assert.strictEqual(yield* undo.count(connectionId, over, after), 6 - seen.length)
+                const part: Effect.Effect.Success<ReturnType<typeof undo.review>> = yield* undo.review(
+                  connectionId,
+                  over,
+                  after,
+                  2
+                )
+                assert.isAtMost(part.fields.length, 2)
+                seen.push(...part.fields.map(({ entityId }) => entityId))
+                after = part.next
+              }
+              assert.deepStrictEqual(seen, [...ids, product].sort())
+              assert.deepStrictEqual(yield* run(over), { entities: 6, fields: 6, left: [], next: null })
+              for (const id of ids) assert.include(yield* valuesOf(id), { barcode: "" })
+            })
+          )
       )
 
-      it.effect("the import lock refuses, and nothing is written", () =>
+      it.effect("an undo is refused under the import lock, and nothing is written", () =>
         inWorld(({ accountId, agent, product, run, valuesOf, window, write }) =>
           Effect.gen(function* () {
             yield* write(agent, { title: "Agent" })
@@ -327,7 +329,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("another account's writes are not seen", () =>
+      it.effect("writes of other accounts are not visible", () =>
         inWorld(({ agent, product, valuesOf, window, write }) =>
           Effect.gen(function* () {
             yield* write(agent, { title: "Agent" })
@@ -378,7 +380,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("changes are listed newest first and paged, and say where they were published since", () =>
+      it.effect("changes are listed newest first and paged, with the stores on which they were published since", () =>
         inWorld(({ accountId, actor, agent, connectionId, here, product, write }) =>
           Effect.gen(function* () {
             const activity = yield* Activity
@@ -412,7 +414,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a change counts as published on a store once a later or equal revision was", () =>
+      it.effect("a change counts as published on a store after a later or equal revision was published there", () =>
         inWorld(({ accountId, agent, connectionId, product, write }) =>
           Effect.gen(function* () {
             const activity = yield* Activity

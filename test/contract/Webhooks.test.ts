@@ -82,7 +82,7 @@ for (const engine of all) {
       Layer.provideMerge(layerReceiver)
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("every change is delivered once, signed, with an id that stays", () =>
+      it.effect("every change is delivered once, signed, with a stable id", () =>
         Effect.gen(function* () {
           const { accountId, actor, arrived, id, receiver, secret, webhook } = yield* aWebhook("/once")
           assert.match(Redacted.value(secret), /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -129,60 +129,62 @@ for (const engine of all) {
         })
       )
 
-      it.effect("a failed change is tried again in its order while others go on, then parked and listed", () =>
-        Effect.gen(function* () {
-          const { actor, arrived, id, receiver } = yield* aWebhook("/one-fails")
-          yield* Effect.gen(function* () {
-            const bad = yield* anEntity("product", { title: "bad" })
-            const good = yield* anEntity("product", { title: "good" })
-            yield* runDue
-            const begun = arrived().length
-            receiver.behaviour.answer = ({ message }) => (message.data.entity.id === bad ? 500 : 204)
-            for (const title of ["1", "2"]) for (const product of [bad, good]) yield* retitle(product, title)
-            yield* runDue
-            const [first, second] = yield* setAside(id)
-            assert.deepStrictEqual(
-              [first?.state, first?.attempts, first?.problem, second?.attempts, second?.next_attempt_at],
-              ["waiting", 1, "It answered 500.", 0, null]
-            )
-            assert.deepStrictEqual(numbers(arrived().slice(begun)).sort(), [3, 4, 6])
-            assert.deepStrictEqual([(yield* get(id)).position, (yield* get(id)).waiting], [6, 2])
-            // Not before its time.
-            yield* advance(delayAfter(1) * 500)
-            assert.strictEqual(yield* runDue, 0)
-            for (let attempt = 1; attempt <= 6; attempt++) {
-              yield* advance(delayAfter(attempt) * 1_000)
+      it.effect(
+        "a failed change is retried before later changes of its entity while others continue, then parked and listed",
+        () =>
+          Effect.gen(function* () {
+            const { actor, arrived, id, receiver } = yield* aWebhook("/one-fails")
+            yield* Effect.gen(function* () {
+              const bad = yield* anEntity("product", { title: "bad" })
+              const good = yield* anEntity("product", { title: "good" })
               yield* runDue
-              assert.strictEqual((yield* setAside(id))[0]?.attempts, attempt + 1)
-            }
-            const tried = arrived().filter(({ message }) => message.data.seq === 3)
-            assert.lengthOf(tried, 7)
-            assert.lengthOf(new Set(tried.map(({ headers }) => headers["webhook-id"])), 1)
-            assert.notInclude(numbers(arrived()), 5)
-            // Newer changes of the entity wait behind it, and three days after it was set aside the first one is given up.
-            yield* retitle(bad, "3")
-            yield* runDue
-            yield* advance(3 * day)
-            yield* runDue
-            assert.deepStrictEqual(
-              (yield* setAside(id)).map(({ seq, state }) => [seq, state]),
-              [3, 5, 7].map((seq) => [seq, "parked"])
-            )
-            assert.include(numbers(arrived()), 5, "the next change is tried when the one before is parked")
-            receiver.behaviour.answer = () => 204
-            assert.strictEqual((yield* replay(id)).waiting, 3)
-            yield* runDue
-            assert.deepStrictEqual(yield* setAside(id), [])
-            assert.deepStrictEqual(
-              numbers(arrived().filter(({ message, status }) => message.data.entity.id === bad && status === 204)),
-              [1, 3, 5, 7]
-            )
-          }).pipe(actingAs(actor))
-        })
+              const begun = arrived().length
+              receiver.behaviour.answer = ({ message }) => (message.data.entity.id === bad ? 500 : 204)
+              for (const title of ["1", "2"]) for (const product of [bad, good]) yield* retitle(product, title)
+              yield* runDue
+              const [first, second] = yield* setAside(id)
+              assert.deepStrictEqual(
+                [first?.state, first?.attempts, first?.problem, second?.attempts, second?.next_attempt_at],
+                ["waiting", 1, "It answered 500.", 0, null]
+              )
+              assert.deepStrictEqual(numbers(arrived().slice(begun)).sort(), [3, 4, 6])
+              assert.deepStrictEqual([(yield* get(id)).position, (yield* get(id)).waiting], [6, 2])
+              // Not before its time.
+              yield* advance(delayAfter(1) * 500)
+              assert.strictEqual(yield* runDue, 0)
+              for (let attempt = 1; attempt <= 6; attempt++) {
+                yield* advance(delayAfter(attempt) * 1_000)
+                yield* runDue
+                assert.strictEqual((yield* setAside(id))[0]?.attempts, attempt + 1)
+              }
+              const tried = arrived().filter(({ message }) => message.data.seq === 3)
+              assert.lengthOf(tried, 7)
+              assert.lengthOf(new Set(tried.map(({ headers }) => headers["webhook-id"])), 1)
+              assert.notInclude(numbers(arrived()), 5)
+              // Newer changes of the entity wait behind it, and three days after it was set aside the first one is given up.
+              yield* retitle(bad, "3")
+              yield* runDue
+              yield* advance(3 * day)
+              yield* runDue
+              assert.deepStrictEqual(
+                (yield* setAside(id)).map(({ seq, state }) => [seq, state]),
+                [3, 5, 7].map((seq) => [seq, "parked"])
+              )
+              assert.include(numbers(arrived()), 5, "the next change is tried when the one before is parked")
+              receiver.behaviour.answer = () => 204
+              assert.strictEqual((yield* replay(id)).waiting, 3)
+              yield* runDue
+              assert.deepStrictEqual(yield* setAside(id), [])
+              assert.deepStrictEqual(
+                numbers(arrived().filter(({ message, status }) => message.data.entity.id === bad && status === 204)),
+                [1, 3, 5, 7]
+              )
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect(
-        "a receiver that is down is tried with one delivery at a time, then stopped; replay loses nothing",
+        "a receiver that is down gets one delivery at a time, then the webhook is stopped; replay loses nothing",
         () =>
           Effect.gen(function* () {
             const { actor, arrived, id, receiver } = yield* aWebhook("/down")
@@ -307,7 +309,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("replay begins at any place of the feed, and says which places there are", () =>
+      it.effect("replay begins at any position of the feed; an error lists the valid positions", () =>
         Effect.gen(function* () {
           const { actor, arrived, id } = yield* aWebhook("/replayed")
           yield* Effect.gen(function* () {
@@ -344,24 +346,26 @@ for (const engine of all) {
         })
       )
 
-      it.effect("a webhook behind the feed says so and delivers nothing until it is replayed", () =>
-        Effect.gen(function* () {
-          const { actor, arrived, id } = yield* aWebhook("/behind")
-          yield* Effect.gen(function* () {
-            yield* anEntity("product", { title: "lost" })
-            yield* advance(31 * day)
-            assert.isAtLeast(yield* (yield* ChangeFeed).forget, 1)
-            yield* anEntity("product", { title: "kept" })
-            assert.strictEqual((yield* get(id)).state, "behind")
-            yield* runDue
-            assert.strictEqual((yield* replay(id)).state, "behind")
-            yield* runDue
-            assert.deepStrictEqual(arrived(), [])
-            assert.strictEqual((yield* replay(id, "oldest")).state, "active")
-            yield* runDue
-            assert.deepStrictEqual(numbers(arrived()), [2])
-          }).pipe(actingAs(actor))
-        })
+      it.effect(
+        "a webhook whose position is too old for the feed reports it, and delivers nothing until it is replayed",
+        () =>
+          Effect.gen(function* () {
+            const { actor, arrived, id } = yield* aWebhook("/behind")
+            yield* Effect.gen(function* () {
+              yield* anEntity("product", { title: "lost" })
+              yield* advance(31 * day)
+              assert.isAtLeast(yield* (yield* ChangeFeed).forget, 1)
+              yield* anEntity("product", { title: "kept" })
+              assert.strictEqual((yield* get(id)).state, "behind")
+              yield* runDue
+              assert.strictEqual((yield* replay(id)).state, "behind")
+              yield* runDue
+              assert.deepStrictEqual(arrived(), [])
+              assert.strictEqual((yield* replay(id, "oldest")).state, "active")
+              yield* runDue
+              assert.deepStrictEqual(numbers(arrived()), [2])
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("parked changes are kept for 30 days", () =>
@@ -385,7 +389,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("addresses that cannot receive are refused, with the reason, and nothing is saved", () =>
+      it.effect("addresses that cannot receive are refused with the reason, and nothing is saved", () =>
         Effect.gen(function* () {
           const { actor, receiver } = yield* aWebhook("/address")
           yield* Effect.gen(function* () {
@@ -431,7 +435,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("a host that has a private address later gets no connection", () =>
+      it.scoped("a host whose address becomes private later gets no connection", () =>
         Effect.gen(function* () {
           const { actor } = yield* aWebhook("/unused")
           const host = yield* makeDocumentHost
@@ -462,7 +466,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("a receiver that does not answer delays no other", () =>
+      it.effect("a receiver that does not answer does not delay others", () =>
         Effect.gen(function* () {
           const { actor, arrived, receiver } = yield* aWebhook("/slow")
           yield* Effect.gen(function* () {
@@ -491,7 +495,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("a webhook is claimed by one process; what it saves after a replay or a lost lease is refused", () =>
+      it.effect("a webhook is claimed by one process; writes after a replay or a lost lease are refused", () =>
         Effect.gen(function* () {
           const { accountId, actor, id } = yield* aWebhook("/claimed")
           yield* Effect.gen(function* () {

@@ -63,7 +63,7 @@ const hammerHere = (name: string, requestsEach: number, tokenFor: (dice: Dice) =
 
 describe.skipIf(!serverAnswers)("64 parallel clients", () => {
   layer(serving(sound), { excludeTestServices: true })((it) => {
-    it.scoped("with one key get exactly 120 answers in its window", () =>
+    it.scoped("with one key get exactly 120 responses in its window", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const { admitted, all, byStatus, resets } = yield* hammerHere("Budgets, one key", 10, () => token)
@@ -80,7 +80,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
       })
     )
 
-    it.scoped("with three keys of an account get exactly 240 answers together, and none over 120 with a key", () =>
+    it.scoped("with three keys of an account get exactly 240 responses together, and at most 120 with each key", () =>
       Effect.gen(function* () {
         const { accountId, token } = yield* anAccount()
         const keys = yield* ApiKeys
@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
   })
 
   layer(serving(readThenWrite.pipe(Layer.provide(sound))), { excludeTestServices: true })((it) => {
-    it.scoped("get more than 120 from a limiter that reads, and then writes", () =>
+    it.scoped("get more than 120 from a limiter that reads and then writes (planted)", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const { admitted, all } = yield* hammerHere("Budgets, planted", 10, () => token)

@@ -104,7 +104,7 @@ const countDown = (from: number, count: number) =>
 
 describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two processes", () => {
   layer(layerServices(4), { excludeTestServices: true })((it) => {
-    it.scoped("get exactly 120 answers with a key, and 240 with the three keys of an account", () =>
+    it.scoped("get exactly 120 responses with a key, and 240 with the three keys of an account", () =>
       Effect.gen(function* () {
         const servers = yield* Effect.all([serving(redisUrl), serving(redisUrl)], { concurrency: 2 })
         const [one, two] = servers
@@ -144,7 +144,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
       })
     )
 
-    it.scoped("get more than 120 from a limiter that reads from Redis, and then writes", () =>
+    it.scoped("get more than 120 from a limiter that reads from Redis and then writes (planted)", () =>
       Effect.gen(function* () {
         const [one, two] = yield* Effect.all([servingPlanted, servingPlanted], { concurrency: 2 })
         const { token } = yield* accountWithKeys(1)

@@ -64,7 +64,7 @@ const following = <A, R>(
 describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", () => {
   layer(layerServices(20), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.effect(
-      "loses nothing; a feed by time and a feed by an early sequence lose rows",
+      "loses nothing; a feed by time and a feed by an early sequence lose rows (planted)",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -146,7 +146,7 @@ describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", 
       300_000
     )
 
-    it.effect("changes of 30 days are kept; an older cursor is refused", () =>
+    it.effect("changes are kept for 30 days; an older cursor is refused", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* anAccount()
         yield* Effect.gen(function* () {
@@ -174,7 +174,7 @@ describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", 
       })
     )
 
-    it.scoped("a copy whose program is killed again and again ends equal to the catalog", () =>
+    it.scoped("a copy equals the catalog although its program was killed repeatedly", () =>
       Effect.gen(function* () {
         const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
         const url = Redacted.value(yield* TestDatabaseUrl)

@@ -82,8 +82,8 @@ const steps = [0, -2 * hours, 0, 2 * hours, 0]
 // Of each three, two are by the first key; the budget of a key is three.
 const expected = [...[200, 200, 200], ...[200, 429, 200], ...[429, 429, 200], ...[429, 429, 429], ...[429, 429, 429]]
 
-layer(serving(sound), { excludeTestServices: true })("a clock that is set two hours back and forward", (it) => {
-  it.effect("changes neither who is admitted nor how long to wait", () =>
+layer(serving(sound), { excludeTestServices: true })("a clock that is set forward and back by two hours", (it) => {
+  it.effect("changes neither the number of admitted requests nor the waiting time", () =>
     Effect.gen(function* () {
       const answers = yield* answersAt(steps)
       assert.deepStrictEqual(statusesOf(answers), expected)
@@ -98,12 +98,15 @@ layer(serving(sound), { excludeTestServices: true })("a clock that is set two ho
   )
 })
 
-layer(serving(byTimeOfDay), { excludeTestServices: true })("budgets that are measured by the time of day", (it) => {
-  it.effect("admit others after such a step, or make them wait for hours", () =>
-    Effect.gen(function* () {
-      const answers = yield* answersAt(steps)
-      assert.notDeepEqual(statusesOf(answers), expected)
-      assert.isAbove(Math.max(...answers.flat().map(({ retryAfter }) => retryAfter)), 7_000)
-    })
-  )
-})
+layer(serving(byTimeOfDay), { excludeTestServices: true })(
+  "budgets that are measured by the time of day (planted)",
+  (it) => {
+    it.effect("admit too many requests after such a step, or make clients wait for hours", () =>
+      Effect.gen(function* () {
+        const answers = yield* answersAt(steps)
+        assert.notDeepEqual(statusesOf(answers), expected)
+        assert.isAbove(Math.max(...answers.flat().map(({ retryAfter }) => retryAfter)), 7_000)
+      })
+    )
+  }
+)

@@ -85,7 +85,7 @@ const program = bundledProgram("test/faults/CrashUndoer.ts")
 
 describe.skipIf(!serverAnswers)("undo on the server", () => {
   layer(layerServices(8), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
-    it.effect("two at once change each entity once, without deadlocks", () =>
+    it.effect("two concurrent undos change each entity once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon
         const count = amount(300, 2_000)
@@ -102,7 +102,7 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect("people who edit meanwhile lose nothing", () =>
+    it.effect("concurrent edits by people are not lost", () =>
       Effect.gen(function* () {
         const count = amount(300, 2_000)
         const { accountId, actor, connectionId, ids, window } = yield* aWorld(count)
@@ -136,29 +136,31 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect("a process killed between two transactions leaves whole entities; the next run completes it", () =>
-      Effect.gen(function* () {
-        const { accountId, actor, connectionId, ids, window } = yield* aWorld(120)
-        const url = yield* TestDatabaseUrl
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const child = yield* startProgram(program, {
-              UNDO_DATABASE_URL: Redacted.value(url),
-              UNDO_ACCOUNT: accountId,
-              UNDO_CONNECTION: connectionId,
-              UNDO_SINCE: window.since,
-              UNDO_UNTIL: window.until
+    it.effect(
+      "if a process is killed between two transactions, no entity is half undone, and the next run completes the undo",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, actor, connectionId, ids, window } = yield* aWorld(120)
+          const url = yield* TestDatabaseUrl
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const child = yield* startProgram(program, {
+                UNDO_DATABASE_URL: Redacted.value(url),
+                UNDO_ACCOUNT: accountId,
+                UNDO_CONNECTION: connectionId,
+                UNDO_SINCE: window.since,
+                UNDO_UNTIL: window.until
+              })
+              const [, signal] = yield* Effect.promise(() => once(child, "exit"))
+              assert.strictEqual(signal, "SIGKILL")
             })
-            const [, signal] = yield* Effect.promise(() => once(child, "exit"))
-            assert.strictEqual(signal, "SIGKILL")
-          })
-        )
-        yield* untilQuiet
-        assert.deepStrictEqual(countOf(yield* states(accountId)), { "Tent - 0 3 1": 50, "Agent Agent 1 2 0": 70 })
-        const rest = yield* undoAll(connectionId, window).pipe(actingAs(actor))
-        assert.deepStrictEqual(rest, { entities: 70, fields: 210, left: 0, parts: 1 })
-        assert.deepStrictEqual(countOf(yield* states(accountId)), { "Tent - 0 3 1": ids.length })
-      })
+          )
+          yield* untilQuiet
+          assert.deepStrictEqual(countOf(yield* states(accountId)), { "Tent - 0 3 1": 50, "Agent Agent 1 2 0": 70 })
+          const rest = yield* undoAll(connectionId, window).pipe(actingAs(actor))
+          assert.deepStrictEqual(rest, { entities: 70, fields: 210, left: 0, parts: 1 })
+          assert.deepStrictEqual(countOf(yield* states(accountId)), { "Tent - 0 3 1": ids.length })
+        })
     )
 
     it.effect("more entities than a part are undone in parts", () =>
@@ -196,38 +198,40 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect("calls are written when the service stops, stay counted when that fails, and go after 90 days", () =>
-      Effect.gen(function* () {
-        const { accountId } = yield* anAccount()
-        const connectionId = yield* mintId(ConnectionId)
-        const sql = yield* SqlClient.SqlClient
-        const stored = Effect.map(
-          sql`SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId} ORDER BY day`,
-          (rows) => rows.map(({ calls }) => calls)
-        )
-        const repo = yield* ActivityRepo
-        let isAway = true
-        const sometimes = Layer.succeed(ActivityRepo, {
-          ...repo,
-          addCalls: (counts) => (isAway ? Effect.dieMessage("away") : repo.addCalls(counts))
-        })
-        yield* Effect.gen(function* () {
-          const activity = yield* Activity
-          yield* activity.countCall({ accountId, connectionId })
-          yield* activity.writeCalls
-          assert.deepStrictEqual(yield* stored, [])
-          isAway = false
-          yield* activity.countCall({ accountId, connectionId })
-        }).pipe(Effect.provide(Layer.fresh(Activity.layer).pipe(Layer.provide(sometimes))), Effect.scoped)
-        assert.deepStrictEqual(yield* stored, [2])
-        const old = (days: number, calls: number) => sql`
+    it.effect(
+      "calls are written when the service stops, stay counted when that fails, and are deleted after 90 days",
+      () =>
+        Effect.gen(function* () {
+          const { accountId } = yield* anAccount()
+          const connectionId = yield* mintId(ConnectionId)
+          const sql = yield* SqlClient.SqlClient
+          const stored = Effect.map(
+            sql`SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId} ORDER BY day`,
+            (rows) => rows.map(({ calls }) => calls)
+          )
+          const repo = yield* ActivityRepo
+          let isAway = true
+          const sometimes = Layer.succeed(ActivityRepo, {
+            ...repo,
+            addCalls: (counts) => (isAway ? Effect.dieMessage("away") : repo.addCalls(counts))
+          })
+          yield* Effect.gen(function* () {
+            const activity = yield* Activity
+            yield* activity.countCall({ accountId, connectionId })
+            yield* activity.writeCalls
+            assert.deepStrictEqual(yield* stored, [])
+            isAway = false
+            yield* activity.countCall({ accountId, connectionId })
+          }).pipe(Effect.provide(Layer.fresh(Activity.layer).pipe(Layer.provide(sometimes))), Effect.scoped)
+          assert.deepStrictEqual(yield* stored, [2])
+          const old = (days: number, calls: number) => sql`
           INSERT INTO connection_activity (account_id, connection_id, day, calls)
           VALUES (${accountId}, ${connectionId}, (app_now() AT TIME ZONE 'UTC')::date - ${days}::integer, ${calls})`
-        yield* old(90, 90)
-        yield* old(91, 91)
-        assert.strictEqual(yield* repo.forget, 1)
-        assert.deepStrictEqual(yield* stored, [90, 2])
-      })
+          yield* old(90, 90)
+          yield* old(91, 91)
+          assert.strictEqual(yield* repo.forget, 1)
+          assert.deepStrictEqual(yield* stored, [90, 2])
+        })
     )
   })
 })

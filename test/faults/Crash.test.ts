@@ -165,11 +165,11 @@ const killWriters = (name: string, count: number, environment: Readonly<Record<s
 const counts = (verdict: CrashVerdict) =>
   Object.fromEntries(Object.entries(verdict).map(([key, ids]) => [key, ids.length]))
 
-describe.skipIf(!serverAnswers)("writers on the server, killed at any moment", () => {
+describe.skipIf(!serverAnswers)("writers on the server that are killed at any moment", () => {
   const TestLayer = layerServices(4)
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("lose nothing that was acknowledged, and leave nothing in part", () =>
+    it.effect("lose no acknowledged write, and leave no partial write", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ domains: ["a.example"] })
         yield* dwell({ writeMillis: 6, commitMillis: 3 })
@@ -191,7 +191,7 @@ describe.skipIf(!serverAnswers)("writers on the server, killed at any moment", (
   })
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("are caught when they acknowledge too early, or write in two transactions", () =>
+    it.effect("are detected if they acknowledge too early, or write in two transactions (planted)", () =>
       Effect.gen(function* () {
         yield* anAccount({ domains: ["a.example"] })
         yield* dwell({ writeMillis: 6, commitMillis: 3 })
@@ -212,7 +212,7 @@ describe.skipIf(!serverAnswers)("writers on the server, killed at any moment", (
 })
 
 describe("writers on one embedded data directory", () => {
-  it.scopedLive("are refused while one lives, and after its kill inherit all that was acknowledged", () =>
+  it.scopedLive("are refused while one runs; after its kill, the next one has all acknowledged writes", () =>
     Effect.gen(function* () {
       const dataDirectory = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-crash-"))),

@@ -78,7 +78,7 @@ const isRefused = (cursor: string) =>
 const run = promisify(execFile)
 
 describe.skipIf(!serverAnswers)("a cursor of a database on the server", () => {
-  it.scopedLive("goes on at another node, and after dump and restore", () =>
+  it.scopedLive("is valid on another node, and after dump and restore", () =>
     Effect.gen(function* () {
       const urlOf = Effect.map(Layer.build(Layer.fresh(layerServerUrlEmpty)), (context) =>
         Redacted.value(Context.get(context, TestDatabaseUrl))
@@ -102,7 +102,7 @@ describe.skipIf(!serverAnswers)("a cursor of a database on the server", () => {
 })
 
 describe("a cursor of an embedded database", () => {
-  it.scopedLive("goes on in a copy of its directory", () =>
+  it.scopedLive("is valid in a copy of its directory", () =>
     Effect.gen(function* () {
       const directory = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-copy-"))),

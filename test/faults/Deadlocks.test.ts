@@ -175,7 +175,7 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
     }
   })
 
-describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
+describe.skipIf(!serverAnswers)("overlapping lists of changes in any order", () => {
   const TestLayer = layerStores.pipe(
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(RepositoriesOnDatabase),
@@ -183,7 +183,7 @@ describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
   )
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("never wait for each other, and leave every derived field as its sources say", () =>
+    it.effect("never deadlock, and every derived field matches its sources", () =>
       Effect.gen(function* () {
         const record = yield* race("Deadlocks", Writing, listsEach)
         assert.isUndefined(record.firstFailure, `seed ${seed}`)
@@ -206,7 +206,7 @@ describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
   })
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("deadlock when rows are locked in the order given", () =>
+    it.effect("deadlock if rows are locked in the order of the list (planted)", () =>
       Effect.gen(function* () {
         const record = yield* race("Deadlocks, planted", WritingUnsorted, plantedListsEach)
         assert.isAbove(record.deadlocks, 0, `seed ${seed}`)

@@ -241,20 +241,22 @@ const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
 
 describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
   layer(TestLayer, { excludeTestServices: true })("with revisions", (it) => {
-    it.effect("each accepted write raises the revision once, none is lost, the stale ones get the current one", () =>
-      Effect.gen(function* () {
-        const record = yield* race("Drafts", right)
-        assert.deepStrictEqual(record.contradictions, [], `seed ${seed}`)
-        assert.strictEqual(record.writes, writers * writesEach)
-        assert.strictEqual(record.accepted + record.stale, record.writes)
-        assert.isAtLeast(record.accepted, 0.1 * record.writes)
-        assert.isAtLeast(record.stale, 0.2 * record.writes)
-        assert.strictEqual(record.deadlocks, 0, `seed ${seed}`)
-      })
+    it.effect(
+      "each accepted write raises the revision once, none is lost, and refused ones get the current revision",
+      () =>
+        Effect.gen(function* () {
+          const record = yield* race("Drafts", right)
+          assert.deepStrictEqual(record.contradictions, [], `seed ${seed}`)
+          assert.strictEqual(record.writes, writers * writesEach)
+          assert.strictEqual(record.accepted + record.stale, record.writes)
+          assert.isAtLeast(record.accepted, 0.1 * record.writes)
+          assert.isAtLeast(record.stale, 0.2 * record.writes)
+          assert.strictEqual(record.deadlocks, 0, `seed ${seed}`)
+        })
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("read before they are locked", (it) => {
+  layer(TestLayer, { excludeTestServices: true })("that read before they lock (planted)", (it) => {
     it.effect("lose updates", () =>
       Effect.gen(function* () {
         const record = yield* race("Drafts, planted", withoutRowLocks)
@@ -264,7 +266,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
   })
 
   layer(TestLayer, { excludeTestServices: true })("while imports come and go", (it) => {
-    it.effect("write nothing inside the lock, and nobody waits for each other", () =>
+    it.effect("write nothing during the lock, without deadlocks", () =>
       Effect.gen(function* () {
         const record = yield* raceImports("Import lock", right)
         assert.strictEqual(record.inside, 0, `seed ${seed}`)
@@ -277,8 +279,8 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("that look at the lock outside their transaction", (it) => {
-    it.effect("write inside it", () =>
+  layer(TestLayer, { excludeTestServices: true })("that check the lock outside their transaction (planted)", (it) => {
+    it.effect("write during the lock", () =>
       Effect.gen(function* () {
         const record = yield* raceImports("Import lock, planted", withoutImportLock)
         assert.isAbove(record.inside, 0, `seed ${seed}`)

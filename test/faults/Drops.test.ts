@@ -202,13 +202,13 @@ const TestLayer = Services.pipe(
   Layer.tap((context) => Effect.orDie(Effect.provide(stopClocks, context)))
 )
 
-describe.skipIf(!serverAnswers)("drops over three processes, of which one is killed", () => {
+describe.skipIf(!serverAnswers)("drops on three processes, one of which is killed", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
     const drops = amount(400, 3_000)
     const longest = amount(3_000_000, 3_600_000)
 
     it.effect(
-      "none comes early, none twice, none not at all",
+      "none is carried out early, twice, or not at all",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(drops)
@@ -231,7 +231,7 @@ describe.skipIf(!serverAnswers)("drops over three processes, of which one is kil
 
     for (const step of ["dropMoved", "dropSettling", "dropSettled"] as const)
       it.effect(
-        `nor when it is killed at ${step}`,
+        `nor if the process is killed at ${step}`,
         () =>
           Effect.gen(function* () {
             const scheduled = yield* schedule(100)
@@ -252,7 +252,7 @@ describe.skipIf(!serverAnswers)("drops over three processes, of which one is kil
       )
 
     it.effect(
-      "a claim outside the transaction of its effects loses those of who is killed (planted)",
+      "a claim outside the transaction of its effects loses drops of the killed process (planted)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)
@@ -265,7 +265,7 @@ describe.skipIf(!serverAnswers)("drops over three processes, of which one is kil
     )
 
     it.effect(
-      "a claim that is not unique carries drops out twice (planted)",
+      "a claim that is not unique carries out drops twice (planted)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)
@@ -278,7 +278,7 @@ describe.skipIf(!serverAnswers)("drops over three processes, of which one is kil
     )
 
     it.effect(
-      "a process that goes by a clock of its own is early (planted)",
+      "a process that uses its own clock is early (planted)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)

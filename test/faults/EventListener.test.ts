@@ -96,8 +96,8 @@ const changeWhileDeaf = (catchesUp: boolean) =>
     }).pipe(Effect.provide(process))
   })
 
-describe.skipIf(!serverAnswers || isClusterThere)("the connection that hears changes", () => {
-  it.scopedLive("hears the changes of another process", () =>
+describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens for changes", () => {
+  it.scopedLive("receives changes of another process", () =>
     Effect.gen(function* () {
       const one = yield* aProcess(onlyHeard)
       const other = yield* aProcess(onlyHeard)
@@ -115,14 +115,14 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that hears cha
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("is opened again after it was lost, and what changed meanwhile is told", () =>
+  it.scopedLive("is opened again after it was lost, and changes from meanwhile are reported", () =>
     Effect.gen(function* () {
       const { messages } = yield* changeWhileDeaf(true)
       assert.deepEqual(messages[0], { job: null })
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("misses that change without the look for it (planted)", () =>
+  it.scopedLive("misses such a change if it does not catch up (planted)", () =>
     Effect.gen(function* () {
       const { id, messages } = yield* changeWhileDeaf(false)
       assert.isNotEmpty(messages)
@@ -130,7 +130,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that hears cha
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("is not needed: behind a pooler, and while it is lost, changes are looked for", () =>
+  it.scopedLive("is not needed: behind a pooler, and while it is lost, changes are polled", () =>
     Effect.gen(function* () {
       const url = Redacted.value(yield* TestDatabaseUrl)
       const name = new URL(url).pathname.slice(1)

@@ -33,7 +33,7 @@ const patience = 1_200_000
 
 describe.skipIf(missing.length > 0)("a database under Patroni behind HAProxy", () => {
   it.live(
-    "goes on by itself when its primary is killed or stands still, and loses nothing",
+    "recovers by itself when its primary is killed or hangs, and loses nothing",
     () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* failOver("kill", "stop", "lag")
@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)("a database under Patroni behind HAProxy", (
   )
 
   it.live(
-    "planted: with asynchronous replicas that lag, acknowledged writes are lost",
+    "loses acknowledged writes with asynchronous replicas that lag (planted)",
     () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* failOver("--asynchronous", "lag")

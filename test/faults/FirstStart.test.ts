@@ -67,8 +67,8 @@ const shownBy = (baseUrl: string, key: string) =>
     return (await answer.json()) as Page
   })
 
-describe("a first start that is killed while it makes the demo", () => {
-  it.scopedLive("is made up for by the next: one account, whole, and its key is shown", () =>
+describe("a first start that is killed while it creates the demo", () => {
+  it.scopedLive("is completed by the next one: one complete account, and its key is shown", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* Effect.acquireRelease(
         Effect.sync(() => join(mkdtempSync(join(tmpdir(), "catalog-first-")), "data")),
@@ -123,7 +123,7 @@ describe("a first start that is killed while it makes the demo", () => {
 
 describe.skipIf(!serverAnswers)("catalog demo on a server", () => {
   layer(layerDatabase(2), { excludeTestServices: true })("demo", (it) => {
-    it.scoped("killed in the middle leaves nothing, and the next one makes one account, whole", () =>
+    it.scoped("if it is killed, it leaves nothing, and the next one creates one complete account", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const sql = yield* SqlClient.SqlClient

@@ -149,7 +149,7 @@ const largeCall = padded(
 
 describe.skipIf(!serverAnswers)("a flood over MCP", () => {
   layer(layerServices(4), { excludeTestServices: true })("of", (it) => {
-    it.scoped(`${pings} pings of 3.2 MB: each is refused, everybody else is served`, () =>
+    it.scoped(`${pings} pings of 3.2 MB: each is refused, and other clients are served`, () =>
       Effect.gen(function* () {
         const { flood, server } = yield* aProcess({})
         const { answers, health, tenant, ...usage } = yield* flood(Array.from({ length: pings }, () => largePing))
@@ -188,7 +188,7 @@ describe.skipIf(!serverAnswers)("a flood over MCP", () => {
         return { answers, code, health, statuses, tenant, ...usage }
       })
 
-    it.scoped(`${calls} calls of 2.9 MB: the process lives, everybody else is served`, () =>
+    it.scoped(`${calls} calls of 2.9 MB: the process stays up, and other clients are served`, () =>
       Effect.gen(function* () {
         const { answers, code, health, statuses, tenant } = yield* callsTo({})
         assert.strictEqual((statuses[200] ?? 0) + (statuses[503] ?? 0), calls, JSON.stringify(statuses))
@@ -201,7 +201,7 @@ describe.skipIf(!serverAnswers)("a flood over MCP", () => {
       })
     )
 
-    it.scoped("is held as a whole, or ends the process, where nothing bounds it", () =>
+    it.scoped("is kept in memory completely, or kills the process, if nothing limits it (planted)", () =>
       Effect.gen(function* () {
         const { statuses } = yield* callsTo({
           MAX_BODY_BYTES: "999999999",

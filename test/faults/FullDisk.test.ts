@@ -79,7 +79,7 @@ const fillUp = (disk: string) => {
 const isAcknowledged = ({ body, status }: Seen) => status === 200 && JSON.parse(body).filled === 1
 
 describe.skipIf(obstacle !== undefined)("a full disk", () => {
-  it.scopedLive("refuses writes with 503 and nothing else, loses nothing, and ends when there is room", () =>
+  it.scopedLive("refuses only writes, with 503, loses nothing, and recovers when there is space", () =>
     Effect.gen(function* () {
       const { disk, url } = yield* aSmallServer
       const writes = amount(30, 200)

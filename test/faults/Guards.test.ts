@@ -241,7 +241,7 @@ for (const engine of engines.filter(({ name }) => name !== "citus")) {
   describe.skipIf(engine.absent)(`stamp guards on ${engine.name}`, () => {
     layer(Layer.merge(Catalog, silent).pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
       for (const { name, owners, why, write } of changes) {
-        it.effect(`${name} is refused at commit without a stamp, and passes with it`, () =>
+        it.effect(`${name} is refused at commit without a stamp, and accepted with one`, () =>
           Effect.gen(function* () {
             // The stamp of an earlier transaction does not count.
             assert.strictEqual(yield* refusalOf(raise(product, other, collection)), "")
@@ -277,7 +277,7 @@ for (const engine of engines.filter(({ name }) => name !== "citus")) {
         })
       )
 
-      it.effect("what only a store shows needs no stamp", () =>
+      it.effect("a change of a store's override needs no stamp", () =>
         Effect.gen(function* () {
           const shown = onGallery(`UPDATE entity_media SET store_ids = '{${id(7)}}'`)
           assert.strictEqual(yield* refusalOf(shown), "")
@@ -290,7 +290,7 @@ for (const engine of engines.filter(({ name }) => name !== "citus")) {
         })
       )
 
-      it.effect("savepoints share the transaction: a stamp in one counts, one that was undone does not", () =>
+      it.effect("savepoints belong to the transaction: a stamp in one counts, a rolled-back stamp does not", () =>
         Effect.gen(function* () {
           const both = all(rename(product), onGallery("UPDATE entity_media SET position = position + 1"))
           const passes = [

@@ -159,7 +159,7 @@ const Database = layerDatabase(2)
 describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same fields", () => {
   layer(Database, { excludeTestServices: true })((it) => {
     it.effect(
-      "have one winner each, who is told so, and no person's value is replaced",
+      "only one of them wins each field and learns so, and no value of a person is replaced",
       () =>
         Effect.gen(function* () {
           yield* dwell({ writeMillis: 2, commitMillis: 1 })
@@ -175,7 +175,7 @@ describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same f
   })
 
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("lose values when rows are read, and then written", () =>
+    it.effect("lose values if rows are read and then written (planted)", () =>
       Effect.gen(function* () {
         yield* dwell({ writeMillis: 5, commitMillis: 2 })
         const { wrong } = yield* race("Remedies, planted", 6)
@@ -232,7 +232,7 @@ describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
   const Counted = Layer.provideMerge(Database, Layer.effect(LockCalls, Ref.make(0)))
 
   layer(Counted, { excludeTestServices: true })((it) => {
-    it.effect("never deadlock, and none of them is repeated", () =>
+    it.effect("never deadlock, and none of them is retried", () =>
       Effect.gen(function* () {
         const { failures, lockCalls, written } = yield* overlap("Overlap", batches, 500).pipe(
           Effect.provide(servicesOn(counted, batches))
@@ -245,7 +245,7 @@ describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
   })
 
   layer(Counted, { excludeTestServices: true })((it) => {
-    it.effect("deadlock when rows are locked in the order of the operations", () =>
+    it.effect("deadlock if rows are locked in the order of the operations (planted)", () =>
       Effect.gen(function* () {
         yield* overlap("Overlap, planted", 6, 60).pipe(Effect.provide(servicesOn(inGivenOrder, batches)))
         const seen = yield* deadlocks
@@ -329,7 +329,7 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
     ),
     { excludeTestServices: true }
   )((it) => {
-    it.effect("is there as a whole or not at all, whichever step it died at", () =>
+    it.effect("is written completely or not at all, whatever step it is killed at", () =>
       Effect.gen(function* () {
         const found: Array<string> = []
         for (const [step, isDone] of Object.entries(deaths))
@@ -344,7 +344,7 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
       })
     )
 
-    it.effect("is there in part when it is written without a transaction", () =>
+    it.effect("is written partly without a transaction (planted)", () =>
       Effect.gen(function* () {
         const { isNothing, states } = yield* die("fill", "saved", { REMEDY_CARELESS: "true" })
         report("Remedies killed, planted", [...states])

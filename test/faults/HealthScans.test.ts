@@ -249,7 +249,7 @@ const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
 
 describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("say what the plain functions say of the version that they read", () =>
+    it.effect("have the same result as the plain functions on the same version", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
         const { wrong, ...record } = yield* contradictions(shop, "Scans")
@@ -260,7 +260,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
 
-    it.effect("say it too when each is a full scan, and writers come between its steps", () =>
+    it.effect("have it too if each is a full scan and writers run between its steps", () =>
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
@@ -274,7 +274,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       })
     )
 
-    it.effect("are caught when a step does not look at what changed below it", () =>
+    it.effect("differ if a step ignores changes of entities that it has scanned (planted)", () =>
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
@@ -287,7 +287,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   })
 
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("are caught when their version is read after what it stands for", () =>
+    it.effect("differ if their version is read after their data (planted)", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
         const { wrong, ...record } = yield* contradictions(shop, "Scans, planted")
@@ -300,7 +300,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
 
 describe.skipIf(!serverAnswers)("scans while their rules change", () => {
   layer(layerDatabase(4), { excludeTestServices: true })((it) => {
-    it.effect("who comes after a scan began to read the rules is not served by it", () =>
+    it.effect("a request that arrives after a scan has read the rules gets another scan", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* aShop
         const repo = yield* HealthRepo
@@ -418,7 +418,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
     const isTrue = ({ snapshot, version }: Effect.Effect.Success<ReturnType<typeof askAll>>["answers"][number]) =>
       snapshot.scanned && snapshot.as_of_version >= version
 
-    it.scoped("run at most two, in two processes, and each answer knows what its asker wrote before", () =>
+    it.scoped("run at most two at a time in two processes, and each result includes earlier writes of its caller", () =>
       Effect.gen(function* () {
         const { answers, runs } = yield* askAll(counted, 2, 25)
         report("Scans at once", { asked: answers.length, runs })
@@ -429,7 +429,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
       })
     )
 
-    it.scoped("run more when nobody looks at what others have scanned", () =>
+    it.scoped("run more if scans of other processes are ignored (planted)", () =>
       Effect.gen(function* () {
         const { runs } = yield* askAll(unshared, 5, 2)
         report("Scans at once, planted", { runs })
@@ -437,7 +437,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
       })
     )
 
-    it.scoped("know less when any scan will do", () =>
+    it.scoped("miss earlier writes if any scan is accepted (planted)", () =>
       Effect.gen(function* () {
         const { answers } = yield* askAll(stale, 2, 10)
         report("Scans at once, planted", { stale: answers.filter((answer) => !isTrue(answer)).length })
@@ -473,17 +473,17 @@ const unlocked = Layer.effect(
   Effect.map(HealthRepo, (repo) => ({ ...repo, lockRules: repo.rules }))
 ).pipe(Layer.provide(HealthRepo.layer))
 
-describe.skipIf(!serverAnswers)("rules of several kinds, changed at once", () => {
+describe.skipIf(!serverAnswers)("concurrent changes of the rules of several kinds", () => {
   const rounds = amount(20, 100)
 
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("all count", () =>
+    it.effect("are all saved", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* lostRules(rounds), [])
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
 
-    it.effect("are lost when they are read without a lock", () =>
+    it.effect("are lost if the rules are read without a lock (planted)", () =>
       Effect.gen(function* () {
         const lost = yield* lostRules(rounds)
         report("Rules at once, planted", { lost: lost.length })

@@ -91,7 +91,7 @@ const betweenTakeoversSeconds = 10
 
 const TestLayer = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6)))
 
-describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
+describe.skipIf(!serverAnswers)("an importer that is killed while it applies an import", () => {
   /** Steps at which importers die, and how many products were applied by then. */
   const lives: Readonly<Record<string, ReadonlyArray<readonly [death: Death, applied: number]>>> = {
     "before a transaction ends": [
@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
 
   for (const [when, deaths] of Object.entries(lives))
     layer(TestLayer, { excludeTestServices: true })(when, (it) => {
-      it.scoped("is finished by a server beside it, without being asked", () =>
+      it.scoped("is replaced by a running server, which finishes the import", () =>
         Effect.gen(function* () {
           yield* stopClock
           const expected = yield* undisturbed(true)
@@ -158,8 +158,8 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
       )
     })
 
-  layer(TestLayer, { excludeTestServices: true })("and whoever takes over, killed too", (it) => {
-    it.effect("is finished by the next command", () =>
+  layer(TestLayer, { excludeTestServices: true })("and the process that takes over is killed too", (it) => {
+    it.effect("is replaced by the next command, which finishes the import", () =>
       Effect.gen(function* () {
         yield* stopClock
         const expected = yield* undisturbed(true)
@@ -234,7 +234,7 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
       })
     )
 
-    it.effect("is failed after three takeovers, says how many were applied, and is completed by the same file", () =>
+    it.effect("fails after three takeovers with the number of applied products, and the same file completes it", () =>
       Effect.gen(function* () {
         const accountId = yield* aMerchant
         yield* dies(accountId, { step: "written", occurrence: 2 }, { IMPORT_FILE: file })
@@ -268,7 +268,7 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
       })
     )
 
-    it.effect("loses products when they are marked as done in a transaction of their own", () =>
+    it.effect("loses products if they are marked as done in their own transaction (planted)", () =>
       Effect.gen(function* () {
         const expected = yield* undisturbed(false)
         const accountId = yield* aMerchant
@@ -284,10 +284,10 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
   })
 })
 
-describe.skipIf(!serverAnswers)("an importer killed before anything was accepted", () => {
+describe.skipIf(!serverAnswers)("an importer that is killed before the import is accepted", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
     for (const step of ["created", "checked", "staged"] as const)
-      it.effect(`locks nothing (${step}), and is failed when its lease ran out`, () =>
+      it.effect(`locks nothing (${step}), and its import fails when the lease expires`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           if (step === "created") yield* stopClock
@@ -310,7 +310,7 @@ describe.skipIf(!serverAnswers)("an importer killed before anything was accepted
         })
       )
 
-    it.effect("leaves a review for whoever decides", () =>
+    it.effect("leaves the review open for a decision", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* anAccount({ domains: ["a.example"] })
         yield* dies(accountId, { step: "reviewing", occurrence: 1 }, { IMPORT_FILE: file })

@@ -252,10 +252,10 @@ const kills = [
 
 const planted = { JOBS_KILL_AT: "jobCommitted", JOBS_KILL_AFTER: "1", JOBS_PLANTED: "yes" }
 
-describe.skipIf(!serverAnswers)("a process that works on a job is killed", () => {
+describe.skipIf(!serverAnswers)("a process that is killed while it works on a job", () => {
   layer(layerAll(8), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
     for (const { begin, entities, kind, prepare, seen } of works)
-      it.effect(`${kind}: every step is done once, and another process goes on`, () =>
+      it.effect(`${kind}: every step is done once, and another process continues`, () =>
         Effect.gen(function* () {
           const world = yield* aWorld(entities)
           yield* prepare(world)
@@ -277,7 +277,7 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
       )
 
     for (const { begin, kind, prepare, seen } of works)
-      it.effect(`${kind}: a cursor that is saved in another transaction is caught`, () =>
+      it.effect(`${kind}: a cursor that is saved in another transaction is detected (planted)`, () =>
         Effect.gen(function* () {
           const world = yield* aWorld(300)
           yield* prepare(world)
@@ -289,7 +289,7 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
         })
       )
 
-    it.effect("account_deletion: nothing is left but the record, whenever it is killed", () =>
+    it.effect("account_deletion: only the record remains, whenever the process is killed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const world = yield* aWorld(amount(300, 2_000))
@@ -341,7 +341,7 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
       })
     )
 
-    it.effect("account_deletion: a cursor that is saved in another transaction is caught", () =>
+    it.effect("account_deletion: a cursor that is saved in another transaction is detected (planted)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const world = yield* aWorld(300)
@@ -356,9 +356,9 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
   })
 })
 
-describe.skipIf(!serverAnswers)("workers and commands at the same time", () => {
+describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
   layer(layerServices(10), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
-    it.effect("two workers, beside writers, do every step once and without deadlocks", () =>
+    it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon
         const world = yield* aWorld(amount(150, 2_000))
@@ -403,7 +403,7 @@ describe.skipIf(!serverAnswers)("workers and commands at the same time", () => {
       })
     )
 
-    it.effect("pausing and resuming in between loses nothing; after a cancel nothing more is done", () =>
+    it.effect("pausing and resuming loses nothing; after a cancel no further step is done", () =>
       Effect.gen(function* () {
         const world = yield* aWorld(amount(600, 2_000))
         const { actor, entities, storeId } = world

@@ -18,9 +18,9 @@ const server = serverWith({ ...ample, REQUEST_TIMEOUT_MS: "500" }).pipe(
 
 const unavailable = /^The service cannot reach its database at the moment/
 
-describe.skipIf(!serverAnswers)("a request whose work does not end in time", () => {
+describe.skipIf(!serverAnswers)("a request that exceeds its time limit", () => {
   layer(server, { excludeTestServices: true })((it) => {
-    it.scoped("is answered 503 in the words of its surface, and its statement is cancelled", () =>
+    it.scoped("gets 503 in the form of its surface, and its statement is cancelled", () =>
       Effect.gen(function* () {
         const { accountId, actor, token } = yield* anAccount()
         yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))

@@ -106,7 +106,7 @@ const growth = (name: string, count: number, environment: Readonly<Record<string
 
 describe.skipIf(!serverAnswers)("memory", () => {
   layer(layerServices(2), { excludeTestServices: true })("of a process", (it) => {
-    it.scoped(`is what it was after ${requests} requests of all kinds`, () =>
+    it.scoped(`does not grow with ${requests} requests of all kinds`, () =>
       Effect.gen(function* () {
         const { grown, statuses } = yield* growth("Memory", requests, {})
         assert.deepStrictEqual(statuses, [200, 304, 400, 401, 404])
@@ -115,7 +115,7 @@ describe.skipIf(!serverAnswers)("memory", () => {
       })
     )
 
-    it.scoped("is not, where something of every request is kept", () =>
+    it.scoped("grows if a part of every request is kept (planted)", () =>
       Effect.gen(function* () {
         const count = 6_000
         const { grown } = yield* growth("Memory, planted", count, { MEMORY_LEAK: "true" })

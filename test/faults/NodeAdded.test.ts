@@ -27,7 +27,7 @@ const accountsByNode = Effect.map(readNodes, (nodes) =>
 
 describe.skipIf(!canStart)("a cluster that grows under load", () => {
   it.live(
-    "gets a third worker, and refuses no write while shards move there",
+    "gets a third worker, and refuses no write while shards move to it",
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster

@@ -156,7 +156,7 @@ const workSteps: ReadonlyArray<FaultStep> = [
 describe.skipIf(!serverAnswers)("publishers that are killed", () => {
   layer(layerServices(6), { excludeTestServices: true })("at each step, two at a time on one queue", (it) => {
     it.effect(
-      "lose nothing, repeat nothing, and know what is live",
+      "lose nothing, repeat nothing, and record the live values",
       () =>
         Effect.gen(function* () {
           const dice = new Dice("publishers")
@@ -220,7 +220,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("with a key for each attempt", (it) => {
+  layer(layerServices(6), { excludeTestServices: true })("with a key for each attempt (planted)", (it) => {
     it.effect(
       "publish twice",
       () =>
@@ -238,7 +238,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
 
   layer(layerServices(6), { excludeTestServices: true })("with the service's own lease", (it) => {
     it.effect(
-      "have their publications taken over when it ran out, and not before",
+      "lose their publications to another process when it has expired, and not before",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

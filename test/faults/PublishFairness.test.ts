@@ -103,7 +103,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
 
 describe.skipIf(!serverAnswers)("a store that hangs", () => {
   layer(layerServices(6), { excludeTestServices: true })("with 50 publishes queued", (it) => {
-    it.effect("keeps no other account's publish waiting", () =>
+    it.effect("does not delay publishes of other accounts", () =>
       Effect.gen(function* () {
         const { begins, calls, firstEnd } = yield* raceHanging({ maxAtOnce: 8 })
         report("A hanging store", { begins, firstEnd, calls })
@@ -115,8 +115,8 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("where all stores share their permits", (it) => {
-    it.effect("keeps everybody waiting", () =>
+  layer(layerServices(6), { excludeTestServices: true })("if all stores share their permits (planted)", (it) => {
+    it.effect("delays every publish", () =>
       Effect.gen(function* () {
         const { begins, firstEnd } = yield* raceHanging({ maxAtOnce: 8, maxPerStore: 8 })
         assert.isAbove(begins, firstEnd)
@@ -166,7 +166,7 @@ const raceRevisions = Effect.gen(function* () {
 
 describe.skipIf(!serverAnswers)("revisions of one entity", () => {
   layer(layerServices(6), { excludeTestServices: true })("that queue", (it) => {
-    it.effect("reach the store in their order", () =>
+    it.effect("reach the store in order", () =>
       Effect.gen(function* () {
         const { volume, ...wrong } = yield* raceRevisions
         report("Revisions", volume)
@@ -180,8 +180,8 @@ describe.skipIf(!serverAnswers)("revisions of one entity", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("that do not wait for each other", (it) => {
-    it.effect("overtake", () =>
+  layer(layerServices(6), { excludeTestServices: true })("that do not wait for each other (planted)", (it) => {
+    it.effect("overtake each other", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe(`

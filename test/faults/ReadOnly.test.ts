@@ -23,7 +23,7 @@ const isFilled = ({ body, status }: Seen) => status === 200 && JSON.parse(body).
 
 describe.skipIf(!serverAnswers)("a database that is set to read-only", () => {
   layer(layerServices(2), { excludeTestServices: true })((it) => {
-    it.scoped("refuses writes with 503, serves reads, and takes writes as soon as it may", () =>
+    it.scoped("refuses writes with 503, serves reads, and accepts writes as soon as it can", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const tenant = yield* aTenant(3 * writes)
@@ -123,7 +123,7 @@ const openStandby = (database: Redacted.Redacted) =>
 
 describe.skipIf(!serverAnswers)("a server that is a standby", () => {
   layer(layerServices(2), { excludeTestServices: true })((it) => {
-    it.scoped("is neither read nor written until it is the primary", () =>
+    it.scoped("is neither read nor written until it becomes the primary", () =>
       Effect.gen(function* () {
         const standby = yield* openStandby(yield* TestDatabaseUrl)
         const tenant: Tenant = yield* aTenant(3 * writes)

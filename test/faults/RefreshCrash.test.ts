@@ -104,7 +104,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
     let expected: ImportedCatalog | undefined
     for (const [index, [death, applied]] of deaths.entries())
       it.effect(
-        `while it is applied (${death.step}) goes on at the first item that is not done, each written once`,
+        `while it is applied (${death.step}) continues at the first item that is not done, and writes each item once`,
         () =>
           Effect.gen(function* () {
             if (index === 0) yield* stopClock
@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
           })
       )
 
-    it.effect("loses products when they are marked as done in a transaction of their own", () =>
+    it.effect("loses products if they are marked as done in their own transaction (planted)", () =>
       Effect.gen(function* () {
         yield* setClock(10 * leaseSeconds)
         const whole = yield* undisturbed(false)
@@ -151,7 +151,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
       { step: "staged", occurrence: 2 }
     ]
     for (const death of early)
-      it.effect(`while it reads the store (${death.step}) locks nothing, and is failed when its lease ran out`, () =>
+      it.effect(`while it reads the store (${death.step}) locks nothing, and fails when its lease expires`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* setClock(12 * leaseSeconds)

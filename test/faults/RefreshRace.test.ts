@@ -236,7 +236,7 @@ const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
 
 describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })("writers", (it) => {
-    it.effect("write nothing between the beginning of a review and its end, and nobody waits for each other", () =>
+    it.effect("write nothing between the begin and the end of a review, without deadlocks", () =>
       Effect.gen(function* () {
         const record = yield* raceWriters("Refreshes and writers", null)
         assert.strictEqual(record.inside, 0, `seed ${seed}`)
@@ -250,17 +250,20 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("writers that look at the lock outside their transaction", (it) => {
-    it.effect("write inside it", () =>
-      Effect.gen(function* () {
-        const record = yield* raceWriters("Refreshes and writers, planted", lockSeenOutside)
-        assert.isAbove(record.inside, 0, `seed ${seed}`)
-      })
-    )
-  })
+  layer(TestLayer, { excludeTestServices: true })(
+    "writers that check the lock outside their transaction (planted)",
+    (it) => {
+      it.effect("write during the lock", () =>
+        Effect.gen(function* () {
+          const record = yield* raceWriters("Refreshes and writers, planted", lockSeenOutside)
+          assert.isAbove(record.inside, 0, `seed ${seed}`)
+        })
+      )
+    }
+  )
 
   layer(TestLayer, { excludeTestServices: true })("deciders", (it) => {
-    it.effect("decide what becomes of every conflict, or are told that it is too late", () =>
+    it.effect("decide each conflict with effect, or learn that it is too late", () =>
       Effect.gen(function* () {
         const record = yield* raceDeciders("Deciders", right)
         assert.deepInclude(record, { conflicts: rounds * products, wrong: 0 }, `seed ${seed}`)
@@ -269,12 +272,15 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("deciders who do not ask whether it is too late", (it) => {
-    it.effect("leave decisions that nobody followed", () =>
-      Effect.gen(function* () {
-        const record = yield* raceDeciders("Deciders, planted", decidedAnyway)
-        assert.isAbove(record.wrong, 0, `seed ${seed}`)
-      })
-    )
-  })
+  layer(TestLayer, { excludeTestServices: true })(
+    "deciders that do not check whether it is too late (planted)",
+    (it) => {
+      it.effect("save decisions that have no effect", () =>
+        Effect.gen(function* () {
+          const record = yield* raceDeciders("Deciders, planted", decidedAnyway)
+          assert.isAbove(record.wrong, 0, `seed ${seed}`)
+        })
+      )
+    }
+  )
 })

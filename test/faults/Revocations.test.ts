@@ -115,9 +115,9 @@ const revokeUnderLoad = (name: string, lookUp: (keys: ApiKeys["Type"]) => ApiKey
     return { counts, others: answers.filter(({ status }) => status !== 200 && status !== 401) }
   }).pipe(Effect.scoped, Effect.orDie)
 
-describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it at two nodes", () => {
+describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it on two nodes", () => {
   layer(layerServices(2), { excludeTestServices: true })("revoked", (it) => {
-    it.effect("opens no request that begins after the revocation has been answered", () =>
+    it.effect("admits no request that begins after the response to the revocation", () =>
       Effect.gen(function* () {
         const { counts, others } = yield* revokeUnderLoad("Revocations", (keys) => keys)
         assert.deepStrictEqual(others, [])
@@ -127,7 +127,7 @@ describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it a
       })
     )
 
-    it.effect("opens some where a look-up is joined that runs already", () =>
+    it.effect("admits some if requests join a look-up that is running already (planted)", () =>
       Effect.gen(function* () {
         // Whether a look-up runs at the right moment is chance: several tries make it certain.
         let stale = 0

@@ -155,7 +155,7 @@ const rollingRestarts = (count: number, settings: Readonly<Record<string, string
   })
 
 describe.skipIf(!serverAnswers)("rolling restarts of two nodes under load", () => {
-  layer(layerServices(2), { excludeTestServices: true })("behind a balancer that asks for readiness", (it) => {
+  layer(layerServices(2), { excludeTestServices: true })("behind a balancer that checks readiness", (it) => {
     it.scoped(`${restarts} restarts fail no request`, () =>
       Effect.gen(function* () {
         const { answered, codes, failures } = yield* rollingRestarts(restarts, { DRAIN_DELAY: "1" })
@@ -170,7 +170,7 @@ describe.skipIf(!serverAnswers)("rolling restarts of two nodes under load", () =
       })
     )
 
-    it.scoped("fail some where a node stops listening before the balancer knows", () =>
+    it.scoped("fail some if a node stops listening before the balancer knows (planted)", () =>
       Effect.gen(function* () {
         const { answered, failures } = yield* rollingRestarts(4, { DRAIN_DELAY: "0" })
         report("Rolling restarts, planted", { restarts: 4, answered, failed: failures.length })

@@ -92,7 +92,7 @@ const millisOf = ({ fresh, known }: { readonly [Name in "fresh" | "known"]: { re
 layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 1 }), { excludeTestServices: true })(
   "a flood of guesses from one address",
   (it) => {
-    it.effect("keeps out neither a known browser at that address nor a new one elsewhere", () =>
+    it.effect("blocks neither a known browser at that address nor a new one elsewhere", () =>
       Effect.gen(function* () {
         const { after, answers, during } = yield* drowned
         report("Sign-in flood, owners' milliseconds", { during: millisOf(during), after: millisOf(after) })
@@ -121,9 +121,9 @@ layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 1 }), { exclud
 
 // The planted variant: no proxy is believed, so all addresses are one.
 layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 0 }), { excludeTestServices: true })(
-  "a flood at a service that tells no addresses apart",
+  "a flood at a service that cannot distinguish addresses",
   (it) => {
-    it.effect("keeps a new browser out, and not a known one", () =>
+    it.effect("blocks a new browser, but not a known one", () =>
       Effect.gen(function* () {
         const { after, answers, during } = yield* drowned
         assert.isAtLeast(answers.length, 120)

@@ -27,9 +27,9 @@ const isOurs = (pid: number) => {
 
 const database = Effect.map(TestDatabaseUrl, Redacted.value)
 
-describe.skipIf(!serverAnswers)("a server process that stops", () => {
+describe.skipIf(!serverAnswers)("a server process that hangs", () => {
   layer(layerServices(4), { excludeTestServices: true })((it) => {
-    it.scoped("delays nobody but the requests whose statement it runs", (context) =>
+    it.scoped("delays only the requests whose statements it runs", (context) =>
       Effect.gen(function* () {
         const url = yield* database
         const [one, other] = yield* Effect.all([aTenant(5), aTenant(5)])
@@ -93,9 +93,9 @@ const blackHole = (during: number, afterwards: number, settings: Readonly<Record
     return { seen, after, ready }
   })
 
-describe.skipIf(!serverAnswers)("nine of ten connections that go dead", () => {
+describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", () => {
   layer(layerServices(4), { excludeTestServices: true })((it) => {
-    it.scoped("are given up within seconds, and every request is answered", () =>
+    it.scoped("are closed within seconds, and every request gets a response", () =>
       Effect.gen(function* () {
         const requests = amount(300, 3_000)
         const { after, ready, seen } = yield* blackHole(requests, 100)
@@ -114,7 +114,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that go dead", () => {
       })
     )
 
-    it.scoped("planted: without deadlines requests are never answered", () =>
+    it.scoped("planted: without deadlines some requests get no response", () =>
       Effect.gen(function* () {
         const { seen } = yield* blackHole(60, 0, withoutDeadlines)
         assert.isAbove(tally("Black hole, planted", seen).unanswered, 0)
@@ -155,7 +155,7 @@ const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: num
 
 describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
   layer(layerServices(4), { excludeTestServices: true })((it) => {
-    it.scoped("keeps its own writes waiting, and nobody else's", () =>
+    it.scoped("delays only its own writes", () =>
       Effect.gen(function* () {
         const { beside, each, own, quiet, then } = yield* besideLock({})
         assert.deepStrictEqual(tally("Locked account, quiet", quiet), {
@@ -180,7 +180,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
       })
     )
 
-    it.scoped("has the writes that its queue does not take refused at once", () =>
+    it.scoped("has excess writes refused at once", () =>
       Effect.gen(function* () {
         const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" }, 4)
         assert.strictEqual(tally("Short queue, another tenant", beside).ok, each)
@@ -190,7 +190,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
       })
     )
 
-    it.scoped("planted: one account may hold the whole pool, and others are refused", () =>
+    it.scoped("planted: one account occupies the whole pool, and others are refused", () =>
       Effect.gen(function* () {
         const { beside } = yield* besideLock({ CONNECTION_SHARE_PER_ACCOUNT: "100", CONNECTION_SHARE_PER_KEY: "100" })
         assert.isAbove(tally("Locked account, planted", beside).unavailable, 0)
@@ -256,9 +256,9 @@ const besideStopped = (idleMillis: string) =>
     return { each, beside, own, cutOff, again }
   })
 
-describe.skipIf(!serverAnswers)("a process that stops inside a write", () => {
+describe.skipIf(!serverAnswers)("a process that hangs inside a write", () => {
   layer(layerServices(4), { excludeTestServices: true })((it) => {
-    it.scoped("blocks that account until its idle transaction ends, and nobody else", () =>
+    it.scoped("blocks only that account, until its idle transaction is ended", () =>
       Effect.gen(function* () {
         const { again, beside, cutOff, each, own } = yield* besideStopped("2000")
         assert.deepStrictEqual(tally("Stopped process, another tenant", beside), {
@@ -275,7 +275,7 @@ describe.skipIf(!serverAnswers)("a process that stops inside a write", () => {
       })
     )
 
-    it.scoped("planted: without that bound the account stays blocked", () =>
+    it.scoped("planted: without that limit the account stays blocked", () =>
       Effect.gen(function* () {
         const { beside, each, own } = yield* besideStopped("99999999")
         assert.strictEqual(tally("Stopped process, planted, another tenant", beside).ok, each)
@@ -289,7 +289,7 @@ describe.skipIf(!serverAnswers)("a process that stops inside a write", () => {
 
 describe.skipIf(!serverAnswers)("look-ups that fail while a new connection works", () => {
   layer(layerServices(2), { excludeTestServices: true })((it) => {
-    it.scoped("make readiness red, and end the process for its supervisor", () =>
+    it.scoped("make readiness fail, and end the process so that its supervisor restarts it", () =>
       Effect.gen(function* () {
         const url = yield* database
         const { baseUrl, ended, output } = yield* serving(url, { LOOKUP_FAILURE_EXIT_S: "1" })

@@ -29,10 +29,10 @@ const addWith = (id: EntityId, storeId: StoreId, draft_revision: number, title: 
     })
   )
 
-describe.skipIf(!serverAnswers)("products that several writers add to a store at once", () => {
+describe.skipIf(!serverAnswers)("products that several writers add to a store at the same time", () => {
   layer(layerServices(2 * writers), { excludeTestServices: true, timeout: "60 seconds" })((it) => {
     it.effect(
-      "are added once, with all variants and the values of the one write that is accepted",
+      "are added once, with all variants and the values of the accepted write",
       () =>
         Effect.gen(function* () {
           yield* noticeDeadlocksSoon

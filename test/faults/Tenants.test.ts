@@ -117,7 +117,7 @@ const leaks = Effect.gen(function* () {
 
 describe.skipIf(!serverAnswers)("every table keeps accounts apart", () => {
   layer(layerServer, { excludeTestServices: true })((it) => {
-    it.effect("account_id comes first in every key, unique index and reference, but for those listed here", () =>
+    it.effect("account_id is first in every key, unique index and reference, except for those listed here", () =>
       Effect.gen(function* () {
         const { found, tables, uniques, volume } = yield* leaks
         assert.deepStrictEqual(found, [])
@@ -136,7 +136,7 @@ describe.skipIf(!serverAnswers)("every table keeps accounts apart", () => {
       })
     )
 
-    it.effect("a table that does not is found", () =>
+    it.effect("a table that breaks this rule is found", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe(`

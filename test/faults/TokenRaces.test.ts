@@ -80,7 +80,7 @@ const withoutLock = (oauth: OAuthRepo["Type"]): OAuthRepo["Type"] => ({
 
 describe.skipIf(!serverAnswers)("tokens under races", () => {
   layer(Served, { excludeTestServices: true })((it) => {
-    it.effect("one of ten concurrent uses of a code succeeds, and then its connection ends", () =>
+    it.effect("one of ten concurrent uses of a code succeeds, and its connection is ended then", () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
         let refused = 0
@@ -104,7 +104,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect(`after ${races} races of revocation and refresh nothing is usable`, () =>
+    it.effect(`after ${races} races of revocation and refresh no token is valid`, () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         // A second process.
@@ -170,7 +170,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect(`after ${races} races of revoking all and codes on their way nothing is usable`, () =>
+    it.effect(`after ${races} races of revoking all and issuing by code no token is valid`, () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const connections = yield* Connections

@@ -158,7 +158,7 @@ const race = (name: string, linking: typeof Linking, rounds: number) =>
 
 describe.skipIf(!serverAnswers)("a store that is unlinked and linked again while others write", () => {
   layer(layerDatabase(writers + 4), { excludeTestServices: true })((it) => {
-    it.effect("is whole or gone when its job has ended, and every derived field is as its sources say", () =>
+    it.effect("is linked or unlinked completely after its job, and every derived field matches its sources", () =>
       Effect.gen(function* () {
         const record = yield* race("Unlink", Linking, rounds)
         assert.deepInclude(record, { rounds, failed: 0, halves: 0, wrong: 0 }, `seed ${seed}`)
@@ -171,7 +171,7 @@ describe.skipIf(!serverAnswers)("a store that is unlinked and linked again while
   })
 
   layer(layerDatabase(writers + 4), { excludeTestServices: true })((it) => {
-    it.effect("leaves stale fields when writers are not kept out", () =>
+    it.effect("leaves wrong fields if writers are not kept out (planted)", () =>
       Effect.gen(function* () {
         const record = yield* race("Unlink, planted", LinkingUnlocked, plantedRounds)
         assert.isAbove(record.halves + record.wrong, 0, `seed ${seed}`)
@@ -196,14 +196,14 @@ const dyingAt = (step: (typeof steps)[number]) => {
 /** The planted variant: every statement by itself. */
 const inPieces = Layer.succeed(Transaction, { run: (effect) => effect })
 
-describe.skipIf(!serverAnswers)("a process that dies when it begins to unlink a store", () => {
+describe.skipIf(!serverAnswers)("a process that is killed when it begins to unlink a store", () => {
   layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
     const version = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       return Number((yield* sql`SELECT version FROM account_state`)[0]?.version)
     })
 
-    it.effect("leaves it as it was, at whichever step; in pieces it would not", () =>
+    it.effect("leaves the store unchanged at every step; without one transaction it would be partly unlinked", () =>
       Effect.gen(function* () {
         const { actor, shop } = yield* aShop
         yield* Effect.gen(function* () {
@@ -235,7 +235,7 @@ describe.skipIf(!serverAnswers)("a process that dies when it begins to unlink a 
   })
 
   layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
-    it.effect("by a signal too, and the next one unlinks it", () =>
+    it.effect("the same after a signal, and the next process unlinks the store", () =>
       Effect.gen(function* () {
         const { shop } = yield* aShop
         const sql = yield* SqlClient.SqlClient

@@ -309,7 +309,7 @@ const race = <R>(
     return { verdicts, volume, surprises: outcomes.flat().flatMap(({ surprise }) => surprise ?? []) }
   })
 
-describe("the judge of walks", () => {
+describe("the checker of walks", () => {
   const [a, b, c] = ["a", "b", "c"].map((digit) => EntityId.make(nilUuid.slice(0, -1) + digit))
   assert(a !== undefined && b !== undefined && c !== undefined)
   const row = (walk: number, id: EntityId, revision: number, title: string, updatedAt = title) => ({
@@ -321,7 +321,7 @@ describe("the judge of walks", () => {
   })
   const truth = new Map([a, b].map((id) => [id, { title: "2", updatedAt: "2" }]))
 
-  it("passes what was delivered late, again at a newer revision, or again in the next walk", () => {
+  it("accepts entities that come late, again with a newer revision, or again in the next walk", () => {
     const deliveries = [row(0, a, 1, "1"), row(0, a, 2, "2"), row(1, a, 2, "2"), row(1, b, 4, "2")]
     assert.deepStrictEqual(judge({ begun: new Map([[0, [a]]]), deliveries, truth }), {
       skipped: [],
@@ -331,7 +331,7 @@ describe("the judge of walks", () => {
     })
   })
 
-  it("names what was skipped, repeated, left stale, or never existed", () => {
+  it("reports entities that were skipped, repeated, outdated, or never existed", () => {
     const bad = [row(0, a, 1, "2"), row(0, a, 1, "1"), row(0, c, 1, "1")]
     assert.deepStrictEqual(judge({ begun: new Map(), deliveries: bad, truth }), {
       skipped: [b],
@@ -358,7 +358,7 @@ const clients = <R>(list: ListPage<R>): ReadonlyArray<Walker<R>> => [
 
 describe.skipIf(!serverAnswers)("walks under 8 concurrent writers", () => {
   layer(layerServices(12), { excludeTestServices: true })((it) => {
-    it.effect("skip nothing, repeat nothing, and end with the database's copy of everything", () =>
+    it.effect("skip nothing, repeat nothing, and end with a copy equal to the database", () =>
       Effect.gen(function* () {
         yield* dwell({ writeMillis: 6, commitMillis: 2 })
         const { surprises, verdicts, volume } = yield* race("Walks", clients(served), { movesEach })
@@ -377,7 +377,7 @@ describe.skipIf(!serverAnswers)("walks under 8 concurrent writers", () => {
   })
 
   layer(layerServices(12), { excludeTestServices: true })((it) => {
-    it.effect("lose entities and changes when they go by an updated_at cursor", () =>
+    it.effect("lose entities and changes with an updated_at cursor (planted)", () =>
       Effect.gen(function* () {
         yield* plantUpdatedAt
         yield* dwell({ writeMillis: 20, commitMillis: 2 })

@@ -96,7 +96,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
   layer(Layer.provideMerge(layerServices(10), layerReceiver), { excludeTestServices: true, timeout: "240 seconds" })(
     (it) => {
       it.effect(
-        "every change arrives at least once, and those of an entity in order",
+        "every change arrives at least once, and changes of one entity in order",
         () =>
           Effect.gen(function* () {
             const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/killed")
@@ -135,7 +135,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
       )
 
       it.effect(
-        "a position that is saved before the deliveries loses changes, and is caught",
+        "a position that is saved before the deliveries loses changes (planted)",
         () =>
           Effect.gen(function* () {
             const dice = new Dice("planted webhooks")

@@ -109,7 +109,7 @@ const patience = 580_000
 
 describe.skipIf(!canStart)("a worker that is killed", () => {
   it.live(
-    "makes only its accounts wait, loses nothing, and serves them again when it is back",
+    "delays only its accounts, loses nothing, and serves them again when it is back",
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster

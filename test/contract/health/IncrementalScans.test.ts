@@ -377,7 +377,7 @@ describe("incremental scans", () => {
   const [engine] = featureEngines.filter(({ absent }) => !absent).reverse()
   for (const [what, plant] of Object.entries(planted))
     it.scopedLive.skipIf(engine === undefined)(
-      `are wrong if notes forget ${what}`,
+      `are wrong if notes leave out ${what}`,
       () =>
         Effect.gen(function* () {
           const difference = yield* firstDifference(`Forgotten: ${what}`, maxPlanted)

@@ -320,7 +320,7 @@ const planted: Readonly<Record<string, Plant>> = {
 
 describe("data health of random catalogs", () => {
   it.scopedLive(
-    "has the same numbers and rows in plain functions and in SQL",
+    "has the same numbers and rows from plain functions and from SQL",
     () =>
       Effect.gen(function* () {
         const sides = yield* everySide

@@ -54,7 +54,7 @@ const numberOf = (table: string, accountId: AccountId) =>
 
 for (const { absent, layer, name } of featureEngines)
   describe.skipIf(absent)(`a scan in steps (${name})`, () => {
-    it.scopedLive("keeps what a step did, and shows nothing until it is finished", () =>
+    it.scopedLive("keeps the results of finished steps, and shows nothing until it is finished", () =>
       Effect.gen(function* () {
         const health = yield* DataHealth
         const repo = yield* HealthRepo
@@ -93,7 +93,7 @@ for (const { absent, layer, name } of featureEngines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("begins again when its rules changed, and leaves nothing of before", () =>
+    it.scopedLive("starts again when its rules changed, and keeps nothing from before", () =>
       Effect.gen(function* () {
         const health = yield* DataHealth
         const repo = yield* HealthRepo
@@ -116,7 +116,7 @@ for (const { absent, layer, name } of featureEngines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("has every row on one page, wherever blocks begin", () =>
+    it.scopedLive("shows every row on one page, wherever blocks begin", () =>
       Effect.gen(function* () {
         const health = yield* DataHealth
         const { actor } = yield* aShop

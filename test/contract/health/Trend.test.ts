@@ -51,7 +51,7 @@ for (const engine of all) {
 
   describe.skipIf(engine.absent)(`the trend of data health on ${engine.name}`, () => {
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("one row a day and dimension, of the last scan of the whole account, for a bounded time", () =>
+      it.effect("has one row per day and dimension, from the last scan of the whole account, for a limited time", () =>
         Effect.gen(function* () {
           const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
           const repo = yield* HealthRepo
@@ -99,7 +99,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("the overall score of a random catalog never falls while its gaps are filled", () =>
+      it.effect("the overall score of a random catalog never falls while its empty fields are filled", () =>
         Effect.gen(function* () {
           const dice = new Dice("Trend")
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
