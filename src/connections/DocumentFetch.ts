@@ -32,7 +32,7 @@ const maxAgeOf = (header: string | undefined) => {
 const documentOf = ({ bytes, headers, status }: OutsideResponse): Effect.Effect<FetchedDocument, DocumentUnread> => {
   if (status >= 300 && status < 400) return unread("Its host answered with a redirect.")
   if (status !== 200) return unread("Its host answered with an error.")
-  if (!isJson.test(headers["content-type"] ?? "")) return unread("It is not JSON by its content type.")
+  if (!isJson.test(headers["content-type"] ?? "")) return unread("Its content type is not JSON.")
   if (headers["content-encoding"] !== undefined)
     return unread("It is compressed, although the request did not allow compression.")
   if (bytes === undefined) return unread(`It is larger than ${maxBytes / 1_024} KiB.`)

@@ -75,7 +75,7 @@ export const listenOnPool =
           try: async () => {
             const client = await pool.connect()
             listenOn(client)
-            // Statements of a connection run in order, so it listens when this one is answered.
+            // Statements of a connection run in order, so LISTEN has taken effect when this one is answered.
             await client.query("SELECT 1").finally(() => client.release())
           },
           catch: lost

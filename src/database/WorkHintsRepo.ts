@@ -35,7 +35,7 @@ export type WorkKind = keyof typeof openWork
 
 /** Maximum number of accounts that one call of `look` asks. The accounts that have waited longest come first. */
 const maxAccounts = 64
-/** Accounts that are asked at the same time. */
+/** Maximum number of accounts that are queried at the same time. */
 const atOnce = 4
 /**
  * Number of open rows among which the earliest time is searched. Other rows are found when these are done, or by `repairHints`.

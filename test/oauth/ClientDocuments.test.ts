@@ -135,7 +135,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       "/huge.json": [documentAt("/huge.json", { more: "x".repeat(70_000) }), "It is larger than 64 KiB."],
       "/page.html": [
         { ...documentAt("/page.html"), headers: { "content-type": "text/html" } },
-        "It is not JSON by its content type."
+        "Its content type is not JSON."
       ],
       "/text.json": [{ body: "{" }, "It is not JSON."],
       "/list.json": [{ body: "[]" }, "It is not a JSON object."],

@@ -24,7 +24,7 @@ const Preferences = ({ visitor }: { readonly visitor: Visitor }) => (
         </select>
       </label>
       <p id="language-rule" class="quiet">
-        It is kept for the translation of the pages. Today they are in English.
+        It is saved for a translation of the pages, which are in English today.
       </p>
       <label>
         Time zone

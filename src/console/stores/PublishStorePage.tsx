@@ -19,7 +19,7 @@ const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => t
 /** The name of the checkbox of an entity, before its id. */
 export const selectedPrefix = "publish-"
 
-/** The first waiting drafts, each with a checkbox. */
+/** The first unpublished drafts, each with a checkbox. */
 const Selection = ({
   entities,
   store,

@@ -30,7 +30,7 @@ export const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer
   }
 }
 
-/** Answers of responses that never change, by the response's body. */
+/** Answers that never change, such as documents, by the body of their response. */
 const lasting = new WeakMap<object, KnownAnswer>()
 
 /** Makes a KnownAnswer of a 200. Undefined for any other answer. */
