@@ -166,9 +166,9 @@ const HealthIssue = Schema.Struct({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
-    fields: { most: maxIssueFields },
-    attribute_keys: { most: maxIssueFields },
-    values: { most: maxIssueFields }
+    fields: { maxItems: maxIssueFields },
+    attribute_keys: { maxItems: maxIssueFields },
+    values: { maxItems: maxIssueFields }
   })
 )
 

@@ -38,20 +38,20 @@ export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, des
   )
 
 /** A whole number. It is never refused: other text becomes the default, and a number out of range becomes the nearest bound. */
-const wholeNumberParam = (least: number, most: number, fallback: number) =>
+const wholeNumberParam = (min: number, max: number, fallback: number) =>
   Schema.transform(Once, Schema.typeSchema(Schema.Number), {
     strict: true,
-    decode: (text) => (wholeNumber.test(text) ? Math.min(Math.max(Number(text), least), most) : fallback),
+    decode: (text) => (wholeNumber.test(text) ? Math.min(Math.max(Number(text), min), max) : fallback),
     encode: String
   })
 
-const rowsSchema = (most: number, fallback: number) =>
+const rowsSchema = (max: number, fallback: number) =>
   withDescription(
-    `Maximum rows per page. A number above ${most} counts as ${most}, a number below 1 as 1, and other text as the default.`,
+    `Maximum rows per page. A number above ${max} counts as ${max}, a number below 1 as 1, and other text as the default.`,
     {
       type: "integer",
       minimum: 1,
-      maximum: most,
+      maximum: max,
       default: fallback
     }
   )

@@ -7,8 +7,8 @@ export const maxRows = 250
 
 /** A whole number in the arguments of a tool, clamped to its bounds. It is converted to text, because REST's schema decodes text. */
 export const numberArgument = (
-  least: number,
-  most: number,
+  min: number,
+  max: number,
   description: string,
   fallback = defaultRows
 ): Schema.Schema<string, number> =>
@@ -16,11 +16,11 @@ export const numberArgument = (
     // Not `Schema.Int`, which refuses numbers beyond 2^53. Here any number beyond a bound becomes the bound.
     Schema.Number.pipe(
       Schema.filter((value) => Number.isInteger(value), {
-        jsonSchema: { type: "integer", description, minimum: least, default: fallback }
+        jsonSchema: { type: "integer", description, minimum: min, default: fallback }
       })
     ),
     Schema.String,
-    { strict: true, decode: (value) => String(Math.min(Math.max(value, least), most)), encode: Number }
+    { strict: true, decode: (value) => String(Math.min(Math.max(value, min), max)), encode: Number }
   )
 
 /** MCP's tool annotations, all required here. */
@@ -111,7 +111,7 @@ export interface InConnector {
   /** Whether arguments and results leave the member out. */
   readonly omit?: boolean
   /** Maximum number of items of the list in results. */
-  readonly most?: number
+  readonly maxItems?: number
   /** Maximum number of characters of the text in results. */
   readonly maxCharacters?: number
   /** Whether the member is a list of values by key, from which the argument `attributes` selects. */

@@ -63,8 +63,8 @@ export const unread = (error: PlatformReadError) =>
 const maxShown = 100
 
 /** A value on one line: shortened if it is long, and with control characters escaped. */
-export const quoted = (value: string, most = maxShown): string =>
-  JSON.stringify(value.length > most ? `${value.slice(0, most)}…` : value).replaceAll(
+export const quoted = (value: string, maxCharacters = maxShown): string =>
+  JSON.stringify(value.length > maxCharacters ? `${value.slice(0, maxCharacters)}…` : value).replaceAll(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
   )

@@ -10,7 +10,7 @@ import { OAuthRepo } from "./OAuthRepo.ts"
 import { OutsideNetwork } from "./OutsideRequest.ts"
 
 /** How long a document is cached, in seconds: the max-age of its response, clamped to these bounds. */
-const keptSeconds = { least: 300, most: 86_400 }
+const keptSeconds = { min: 300, max: 86_400 }
 const maxKept = 256
 
 /** Maximum number of concurrent fetches. Further ones are refused. Requests for the same URL share a fetch. */
@@ -84,11 +84,11 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
         const fetchClient = (clientId: string) =>
           Effect.gen(function* () {
             const url = yield* Either.mapLeft(readClientAddress(clientId), (message) => new DocumentUnread({ message }))
-            const { maxAge = keptSeconds.least, text } = yield* withinLimit(fetchDocument(url))
+            const { maxAge = keptSeconds.min, text } = yield* withinLimit(fetchDocument(url))
             const client = yield* readDocument(clientId, text)
             const kept: KeptDocument = {
               client,
-              maxAge: Math.min(Math.max(maxAge, keptSeconds.least), keptSeconds.most)
+              maxAge: Math.min(Math.max(maxAge, keptSeconds.min), keptSeconds.max)
             }
             return kept
           }).pipe(Effect.provideService(OutsideNetwork, network))

@@ -30,7 +30,7 @@ const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
-export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }: BodyBounds): void => {
+export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredential }: BodyBounds): void => {
   let held = 0
   const heldByOwner = new Map<string, number>()
 
@@ -54,7 +54,7 @@ export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }:
       owner: request.socket.remoteAddress ?? "unknown",
       hold: (bytes) => {
         if (isOver) return false
-        if (held + bytes > most || (heldByOwner.get(body.owner) ?? 0) + bytes > bytesPerCredential) {
+        if (held + bytes > maxBytes || (heldByOwner.get(body.owner) ?? 0) + bytes > bytesPerCredential) {
           release()
           // The rest of the body is not read, so the connection cannot carry another request.
           response.shouldKeepAlive = false

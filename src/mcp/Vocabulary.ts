@@ -118,12 +118,12 @@ type MapValue = (value: unknown) => unknown
 const same: MapValue = (value) => value
 
 /** Cuts a list or a text to the maximum in its annotation. */
-const shortenBy = (map: MapValue, { maxCharacters, most }: InConnector): MapValue =>
-  most === undefined && maxCharacters === undefined
+const shortenBy = (map: MapValue, { maxCharacters, maxItems }: InConnector): MapValue =>
+  maxItems === undefined && maxCharacters === undefined
     ? map
     : (value) => {
         const mapped = map(value)
-        if (Array.isArray(mapped)) return mapped.slice(0, most)
+        if (Array.isArray(mapped)) return mapped.slice(0, maxItems)
         return typeof mapped === "string" && maxCharacters !== undefined ? toSafeText(mapped, maxCharacters) : mapped
       }
 
@@ -186,24 +186,24 @@ export const pathOf = (path: ReadonlyArray<PropertyKey>): string =>
     ""
   )
 
-/** Text from outside, made safe to repeat: well-formed, without U+0000, at most `most` characters. */
-export const toSafeText = (text: string, most = 64) => {
-  const short = text.length <= most ? text : `${text.slice(0, most - 1)}…`
+/** Text from outside, made safe to repeat: well-formed, without U+0000, at most `maxCharacters` characters. */
+export const toSafeText = (text: string, maxCharacters = 64) => {
+  const short = text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`
   return short.toWellFormed().replaceAll("\u0000", "\ufffd")
 }
 
-/** Cuts a text to `most` code points, so that no character is split. */
-export const cutText = (text: string, most: number): string => {
+/** Cuts a text to `maxCharacters` code points, so that no character is split. */
+export const cutText = (text: string, maxCharacters: number): string => {
   const characters = [...text]
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
+  return characters.length <= maxCharacters ? text : `${characters.slice(0, maxCharacters - 1).join("")}…`
 }
 
 /** Puts a merchant's text in one line: separators and invisible characters become spaces. */
 export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/gu, " ").trim()
 
-/** A merchant's text in one line, cut to `most` characters and quoted as JSON, so that it cannot end its quotes. */
-export const quoted = (text: string, most: number): string =>
-  JSON.stringify(cutText(inOneLine(text).toWellFormed(), most))
+/** A merchant's text in one line, cut to `maxCharacters` characters and quoted as JSON, so that it cannot end its quotes. */
+export const quoted = (text: string, maxCharacters: number): string =>
+  JSON.stringify(cutText(inOneLine(text).toWellFormed(), maxCharacters))
 
 /** The issue of an unknown name. `path`: the object that has it; `known`: the names that it could have. */
 export const notKnown = (

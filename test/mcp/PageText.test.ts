@@ -79,7 +79,7 @@ describe("names alone decide", () => {
     assert.isUndefined(rows(Schema.Struct({ id: named, more: Schema.Record({ key: Schema.String, value: named }) })))
     assert.isUndefined(rows(Schema.Struct({ id: named, secret: Schema.String.pipe(inConnector({ omit: true })) })))
     assert.isUndefined(
-      rows(Schema.Struct({ id: named, ids: Schema.Array(Schema.String).pipe(inConnector({ most: 1 })) }))
+      rows(Schema.Struct({ id: named, ids: Schema.Array(Schema.String).pipe(inConnector({ maxItems: 1 })) }))
     )
   })
 })
