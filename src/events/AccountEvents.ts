@@ -8,17 +8,23 @@ import { textOf, WatchedAccounts } from "./WatchedAccounts.ts"
 import { parseNotification, workKinds } from "./WorkEvent.ts"
 
 export interface EventTimes {
-  /** Interval of looks for changes that may not be announced. */
+  /** Interval between checks for changes that may not be announced. */
   readonly look: Duration.DurationInput
   /** Changes that come within this time after the first are sent with it. */
   readonly collect: Duration.DurationInput
-  /** Pause before the database is listened to again. */
+  /** Pause before the process listens to the database again. */
   readonly retry: Duration.DurationInput
-  /** Interval at which a stream is looked after while nothing changes. */
+  /** Interval at which a stream is checked while nothing changes. */
   readonly heartbeat: Duration.DurationInput
-  /** Interval at which an account with open streams is marked as watched again. Less than the minute that a mark has left at least. */
+  /**
+   * Interval between renewals of the mark of an account with open streams. It is shorter than a minute, the shortest
+   * time for which a mark is valid.
+   */
   readonly renew: Duration.DurationInput
-  /** A stream ends about so long after it was opened, and its page opens another one. It bounds streams whose browser vanished. */
+  /**
+   * A stream ends about this long after it was opened, and its page opens a new one. This limits streams whose browser
+   * has disappeared.
+   */
   readonly lifetime: Duration.DurationInput
 }
 
@@ -41,8 +47,8 @@ export class TooManyStreams extends Data.TaggedError("TooManyStreams")<{
 const channel = "catalog_events"
 
 /**
- * Tells open pages which work of their account has changed, in whatever process. One connection of the process listens to the
- * database, from the first stream on. Changes that it may not hear are looked for (`WatchedAccounts`).
+ * Tells open pages which work of their account has changed, in any process. After the first stream is opened, one
+ * connection of the process listens to the database. `WatchedAccounts` finds changes that may not be announced.
  */
 export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
   AccountEvents,
@@ -62,7 +68,10 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
     ) => Effect.Effect<EventStream, TooManyStreams>
   }
 >() {
-  /** `catchesUp` false: changes that no transaction announced to this process stay unheard. Only for a test that shows the difference. */
+  /**
+   * `catchesUp` false: changes that no transaction announced to this process are missed. Only for a test that shows the
+   * difference.
+   */
   static readonly layer = (
     bounds: EventBounds = defaultEventBounds,
     { collect, heartbeat, lifetime, look, renew, retry }: EventTimes = defaultEventTimes,
@@ -95,7 +104,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
                     accounts.isListening = false
                     metrics.eventListenerLosses.of().add(1)
                     return (wasListening ? Effect.logWarning : Effect.logDebug)(
-                      `The connection that hears changes is lost, so they are looked for: ${reason}`
+                      `The connection that listens for changes is lost, so the process polls for changes: ${reason}`
                     )
                   })
                 ),

@@ -9,7 +9,7 @@ import type { WorkKind } from "./WorkEvent.ts"
 /** A text for each kind of work that differs when work of the kind has changed. */
 export type WorkState = Readonly<Record<WorkKind, string>>
 
-/** Where changes of work are found. */
+/** Announces changes of work, and reads its state. */
 export class AccountEventsRepo extends Context.Tag("catalog/AccountEventsRepo")<
   AccountEventsRepo,
   {
@@ -21,11 +21,12 @@ export class AccountEventsRepo extends Context.Tag("catalog/AccountEventsRepo")<
     /** Reads the state of an account's work. Undefined: there is no such account. */
     readonly read: (accountId: AccountId) => Effect.Effect<WorkState | undefined>
     /**
-     * Makes triggers announce the changes of these accounts for a minute at least. Writes only the rows that have less left, so
-     * an account costs about one write a minute, however many pages and processes watch it. Deletes expired rows of others.
+     * Makes triggers announce the changes of these accounts for at least a minute. Writes only rows that expire
+     * earlier, so an account costs about one write a minute, however many pages and processes watch it. Deletes expired
+     * rows of other accounts.
      */
     readonly watch: (accountIds: ReadonlyArray<AccountId>) => Effect.Effect<void>
-    /** The number of the oldest transaction that is under way, and the number that the next one to begin has at least. */
+    /** The number of the oldest running transaction, and a lower bound for the number of the next one. */
     readonly transactions: Effect.Effect<{ readonly oldest: bigint; readonly next: bigint }>
   }
 >() {

@@ -11,9 +11,15 @@ interface Watched {
   readonly streams: Set<OpenStream>
   /** The state of its work when it was last read. */
   state: WorkState | undefined
-  /** When its row of `watched_account` is renewed, in milliseconds of the clock. 0: it has none of this process yet. */
+  /**
+   * When its row of `watched_account` is renewed, in milliseconds of the clock. 0: this process has not written a row
+   * yet.
+   */
   renewAt: number
-  /** Transactions before this one may have changed its work without announcing it. They began before the row was there. */
+  /**
+   * Transactions with a smaller number may have changed the account's work without an announcement, because they began
+   * before its row was committed.
+   */
   silentBefore: bigint
 }
 
@@ -33,9 +39,10 @@ const addDifferences = ({ state: before, streams }: Watched, after: WorkState) =
 const logged = (message: string) => (cause: Cause.Cause<unknown>) => Effect.logDebug(message, cause)
 
 /**
- * The accounts with open streams of this process. While it listens, their changes are announced, and an account is looked at
- * only until every transaction has ended that began before its row was committed. Otherwise each look is at all accounts.
- * `catchesUp` false: while the process listens, nothing is looked at. Only for a test that shows the difference.
+ * The accounts with open streams of this process. While the process listens, their changes are announced, and an
+ * account is polled only until all transactions have ended that began before its row was committed. While it does not
+ * listen, all accounts are polled. `catchesUp` false: while the process listens, nothing is polled. Only for a test
+ * that shows the difference.
  */
 export class WatchedAccounts {
   isListening = false
@@ -66,7 +73,7 @@ export class WatchedAccounts {
     if (watched?.streams.size === 0) this.accounts.delete(accountId)
   }
 
-  /** Adds a stream and returns the state of the account's work. Later changes are heard, or found by a look. */
+  /** Adds a stream and returns the state of the account's work. Later changes are announced, or found by polling. */
   add(accountId: AccountId, stream: OpenStream): Effect.Effect<WorkState | undefined> {
     const watched = this.accounts.get(accountId) ?? {
       streams: new Set(),
@@ -84,28 +91,28 @@ export class WatchedAccounts {
     })
   }
 
-  /** Makes the triggers announce the changes of these accounts. If that fails, they are looked at until it succeeds. */
+  /** Makes the triggers announce the changes of these accounts. If that fails, they are polled until it succeeds. */
   private announce(accounts: ReadonlyArray<readonly [AccountId, Watched]>): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       yield* this.repo.watch(accounts.map(([id]) => id))
-      // Only now: a transaction whose trigger did not see the rows had its number before, so it is before `next`.
+      // Read after the rows are committed: a transaction whose trigger did not see them has a number below `next`.
       const { next } = yield* this.repo.transactions
       const renewAt = (yield* Clock.currentTimeMillis) + this.renewMillis
       for (const [, watched] of accounts) {
         watched.renewAt = renewAt
         if (this.catchesUp && next > watched.silentBefore) watched.silentBefore = next
       }
-    }).pipe(Effect.catchAllCause(logged("Accounts with open pages could not be announced")))
+    }).pipe(Effect.catchAllCause(logged("Changes of accounts with open pages could not be announced")))
   }
 
-  /** Also finds what changed while nothing listened. */
+  /** Runs after listening has begun. Also finds the changes from before. */
   readonly onListening: Effect.Effect<void> = Effect.suspend(() => {
     this.isListening = true
     for (const watched of this.accounts.values()) watched.renewAt = 0
     return this.look
   })
 
-  /** Finds changes that are not heard. */
+  /** Finds changes that are not announced. */
   readonly look: Effect.Effect<void> = Effect.gen(this, function* () {
     const now = yield* Clock.currentTimeMillis
     const isDue = ({ renewAt }: Watched) => renewAt <= now
@@ -119,9 +126,9 @@ export class WatchedAccounts {
     if (silent.length === 0) return
     const oldest = this.isListening ? (yield* this.repo.transactions).oldest : 0n
     for (const [accountId, watched] of silent) yield* this.lookAt(accountId, watched, oldest)
-  }).pipe(asBackground, Effect.catchAllCause(logged("Changes of work could not be looked for")))
+  }).pipe(asBackground, Effect.catchAllCause(logged("Changes of work could not be read")))
 
-  /** `oldest`: the oldest transaction that was under way before this look. */
+  /** `oldest`: the oldest transaction that was running before this check. */
   private lookAt(accountId: AccountId, watched: Watched, oldest: bigint): Effect.Effect<void> {
     const { silentBefore } = watched
     return Effect.map(this.repo.read(accountId), (state) => {
