@@ -6,10 +6,13 @@ export interface Misfit {
   readonly message: string
 }
 
+/** The id of the text that says what is wrong with a field. */
+export const misfitId = (field: string): string => `${field}-misfit`
+
 /** ARIA attributes that connect a field with its problem, and give it the focus. `rule`: the id of the text that describes the field. */
 export const fieldState = (misfit: Misfit | undefined, field: string, rule?: string) => {
   const isMisfit = misfit?.field === field
-  const described = [...(isMisfit ? [`${field}-misfit`] : []), ...(rule === undefined ? [] : [rule])].join(" ")
+  const described = [...(isMisfit ? [misfitId(field)] : []), ...(rule === undefined ? [] : [rule])].join(" ")
   return {
     ...(isMisfit && { "aria-invalid": "true" as const, autofocus: true }),
     ...(described !== "" && { "aria-describedby": described })
@@ -19,7 +22,7 @@ export const fieldState = (misfit: Misfit | undefined, field: string, rule?: str
 /** The problem of a field, shown below it. */
 export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonly misfit: Misfit | undefined }) =>
   misfit?.field === field ? (
-    <p class="wrong" id={`${field}-misfit`} role="alert">
+    <p class="wrong" id={misfitId(field)} role="alert">
       {misfit.message}
     </p>
   ) : null

@@ -118,6 +118,15 @@ export const ImportRun = Schema.Struct({
 })
 export type ImportRun = typeof ImportRun.Type
 
+/** How far the reading of an import is. `total` null: unknown. `seconds`: time since the step began. */
+export const ReadingProgress = Schema.Struct({
+  step: Schema.Literal("checking", "fetching", "comparing"),
+  done: Schema.Number,
+  total: Schema.NullOr(Schema.Number),
+  seconds: Schema.Number
+})
+export type ReadingProgress = typeof ReadingProgress.Type
+
 /** Number of products, collections and files to be written, plus the number of entities to be unlinked. */
 export const plannedOf = ({ collections, created, files, unlinked, updated }: ImportSummary): number =>
   created + updated + collections.created + collections.updated + files.created + files.updated + unlinked
@@ -152,10 +161,42 @@ export const ImportConflict = Schema.Struct({
 })
 export type ImportConflict = typeof ImportConflict.Type
 
-/** The decisions with which a person accepts an import. */
-export interface Acceptance {
-  /** Decisions by the number of the conflict. A new decision replaces an earlier one. */
-  readonly decisions?: ReadonlyMap<number, ConflictDecision>
+/** Decisions of a person on single conflicts, by the number of the conflict. */
+export interface Choices {
+  /** A new decision replaces an earlier one. */
+  readonly decisions: ReadonlyMap<number, ConflictDecision>
+  /**
+   * The decisions that the person saw; null: undecided. If one is different by now, and not what the person chose, all is refused
+   * with DecidedMeanwhile.
+   */
+  readonly seen: ReadonlyMap<number, ConflictDecision | null>
+}
+
+/** The number of conflicts with each decision. */
+export const DecisionTally = Schema.Struct({
+  undecided: Schema.Int,
+  /** The numbers of the first undecided conflicts. */
+  first: Schema.Array(Schema.Int),
+  keep_draft: Schema.Int,
+  take_store: Schema.Int,
+  /** A digest of all decisions: another set of decisions has another digest. */
+  digest: Schema.String
+})
+export type DecisionTally = typeof DecisionTally.Type
+
+/** One decision for all conflicts of an import. `choices` come first. */
+export interface BulkDecision {
+  readonly decision: ConflictDecision
+  readonly choices: Choices
+  /**
+   * The digest of the decisions that the person allows to be replaced. If it is missing, only undecided conflicts are decided. If other
+   * decisions would be replaced by now, all is refused with DecidedMeanwhile.
+   */
+  readonly replaces?: string | undefined
+}
+
+/** What a person accepts an import with. */
+export interface Acceptance extends Partial<Choices> {
   /** The decision on all other undecided conflicts. If it is missing and a conflict is undecided, the acceptance is refused. */
   readonly rest?: ConflictDecision | undefined
   /** Confirms the unlinking of entities that the store does not have any more. */
@@ -171,6 +212,20 @@ export const isRemovalToConfirm = (summary: ImportSummary): boolean =>
 
 /** Maximum number of conflicts that a refused acceptance names. */
 export const maxNamedConflicts = 10
+
+/**
+ * These conflicts were decided, otherwise than the person chose, since the person saw them. Without conflicts: the decisions that the
+ * person wanted to replace are others by now. Nothing was written.
+ */
+export class DecidedMeanwhile extends Schema.TaggedError<DecidedMeanwhile>()("DecidedMeanwhile", {
+  conflicts: Schema.Array(Schema.Int)
+}) {
+  override get message() {
+    return this.conflicts.length === 0
+      ? "other decisions were made meanwhile"
+      : `these conflicts were decided meanwhile: ${this.conflicts.join(", ")}`
+  }
+}
 
 /** The acceptance leaves conflicts undecided or removals unconfirmed. Nothing was written. */
 export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("ReviewIncomplete", {

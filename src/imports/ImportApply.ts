@@ -81,8 +81,8 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
       Effect.gen(function* () {
         const staged = items.flatMap((item) => item.changes)
         const conflicts = staged.flatMap((change) => (change._tag === "Decided" ? [change.conflict] : []))
-        const kept = yield* repo.keptConflicts(accountId, id, conflicts)
-        const resolved = resolveConflicts(staged, (conflict) => kept.has(conflict))
+        const decisions = yield* repo.decisions(accountId, id, conflicts)
+        const resolved = resolveConflicts(staged, (conflict) => decisions.get(conflict) === "keep_draft")
         const begunAt = source === "refresh" ? createdAt : answerBegunAt(summary)
         yield* changes.applyImported(id, resolved, (locked) =>
           begunAt === null ? resolved : omitOvertaken(locked, resolved, begunAt)

@@ -4,8 +4,11 @@ import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
-import { ConflictDecision, ImportConflict, maxNamedConflicts } from "./Import.ts"
+import { ConflictDecision, DecisionTally, ImportConflict, maxNamedConflicts } from "./Import.ts"
 import type { StagedConflict } from "./StagedImport.ts"
+
+const ConflictScope = Schema.Literal("all", "undecided", "others")
+type ConflictScope = typeof ConflictScope.Type
 
 /** The conflicts of imports and their decisions. */
 export interface ImportConflictStatements {
@@ -24,27 +27,94 @@ export interface ImportConflictStatements {
     limit: number
   ) => Effect.Effect<ReadonlyArray<ImportConflict>>
   /**
-   * Decides these conflicts, or all, or all undecided ones. A new decision replaces an earlier one. Returns the numbers of the
-   * conflicts that exist.
+   * Decides these conflicts, or all, or all undecided ones, or all that have not this decision ("others"). A new decision replaces an
+   * earlier one. Returns the numbers of the conflicts that were written.
    */
   readonly decide: (
     accountId: AccountId,
     actor: HistoryActor,
     id: ImportId,
-    which: ReadonlyArray<number> | "all" | "undecided",
+    which: ReadonlyArray<number> | ConflictScope,
     decision: ConflictDecision
   ) => Effect.Effect<ReadonlyArray<number>>
-  /** The number of undecided conflicts, and the numbers of the first ten. */
-  readonly undecidedConflicts: (
-    accountId: AccountId,
-    id: ImportId
-  ) => Effect.Effect<{ readonly count: number; readonly first: ReadonlyArray<number> }>
-  /** Returns which of these conflicts have the decision `keep_draft`. */
-  readonly keptConflicts: (
+  /** The decisions on these conflicts; null: undecided. */
+  readonly decisions: (
     accountId: AccountId,
     id: ImportId,
     conflicts: ReadonlyArray<number>
-  ) => Effect.Effect<ReadonlySet<number>>
+  ) => Effect.Effect<ReadonlyMap<number, ConflictDecision | null>>
+  /** How many conflicts have which decision, with the numbers of the first ten undecided ones. */
+  readonly tally: (accountId: AccountId, id: ImportId) => Effect.Effect<DecisionTally>
+}
+
+/** The decisions on conflicts. */
+const makeDecisions = (sql: SqlClient.SqlClient): Pick<ImportConflictStatements, "decide" | "decisions" | "tally"> => {
+  const decide = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      id: ImportId,
+      ordinals: Schema.NullOr(Schema.Array(Schema.Int)),
+      scope: ConflictScope,
+      decision: ConflictDecision,
+      kind: HistoryActor.fields.kind,
+      actorId: Schema.NullOr(Schema.String),
+      actorName: Schema.NullOr(Schema.String)
+    }),
+    Result: Schema.Struct({ ordinal: Schema.Int }),
+    execute: ({ accountId, actorId, actorName, decision, id, kind, ordinals, scope }) => sql`
+      UPDATE import_conflict c
+      SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
+          decided_name = ${actorName}::text
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+        AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
+        AND (${scope} = 'all' OR c.decision IS NULL OR (${scope} = 'others' AND c.decision <> ${decision}))
+      RETURNING c.ordinal`
+  })
+  const tally = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    Result: DecisionTally,
+    execute: ({ accountId, id }) => sql`
+      SELECT count(*) FILTER (WHERE c.decision IS NULL)::integer AS undecided,
+             coalesce((array_agg(c.ordinal ORDER BY c.ordinal) FILTER (WHERE c.decision IS NULL))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first,
+             count(*) FILTER (WHERE c.decision = 'keep_draft')::integer AS keep_draft,
+             count(*) FILTER (WHERE c.decision = 'take_store')::integer AS take_store,
+             md5(coalesce(string_agg(c.ordinal || c.decision, ' ' ORDER BY c.ordinal), '')) AS digest
+      FROM import_conflict c
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id}`
+  })
+  const decisions = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId, ordinals: Schema.Array(Schema.Int) }),
+    Result: Schema.Struct({ ordinal: Schema.Int, decision: Schema.NullOr(ConflictDecision) }),
+    execute: ({ accountId, id, ordinals }) => sql`
+      SELECT c.ordinal, c.decision FROM import_conflict c
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal = ANY(${ordinals}::integer[])`
+  })
+  return {
+    decide: (accountId, actor, id, which, decision) =>
+      Effect.map(
+        orDie(
+          decide({
+            accountId,
+            id,
+            ordinals: typeof which === "string" ? null : which,
+            scope: typeof which === "string" ? which : "all",
+            decision,
+            kind: actor.kind,
+            actorId: actor.id,
+            actorName: actor.name
+          })
+        ),
+        (rows) => rows.map(({ ordinal }) => ordinal)
+      ),
+    decisions: (accountId, id, ordinals) =>
+      ordinals.length === 0
+        ? Effect.succeed(new Map())
+        : Effect.map(
+            orDie(decisions({ accountId, id, ordinals })),
+            (rows) => new Map(rows.map(({ decision, ordinal }) => [ordinal, decision]))
+          ),
+    tally: (accountId, id) => Effect.orDie(tally({ accountId, id }))
+  }
 }
 
 export const makeImportConflictStatements = Effect.gen(function* () {
@@ -66,44 +136,6 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
       WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
       ORDER BY c.ordinal LIMIT ${limit}`
-  })
-  const decide = SqlSchema.findAll({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      id: ImportId,
-      ordinals: Schema.NullOr(Schema.Array(Schema.Int)),
-      isUndecided: Schema.Boolean,
-      decision: ConflictDecision,
-      kind: HistoryActor.fields.kind,
-      actorId: Schema.NullOr(Schema.String),
-      actorName: Schema.NullOr(Schema.String)
-    }),
-    Result: Schema.Struct({ ordinal: Schema.Int }),
-    execute: ({ accountId, actorId, actorName, decision, id, isUndecided, kind, ordinals }) => sql`
-      UPDATE import_conflict c
-      SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
-          decided_name = ${actorName}::text
-      WHERE c.account_id = ${accountId} AND c.run_id = ${id}
-        AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
-        AND (NOT ${isUndecided} OR c.decision IS NULL)
-      RETURNING c.ordinal`
-  })
-  const undecidedConflicts = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    Result: Schema.Struct({ count: Schema.Int, first: Schema.Array(Schema.Int) }),
-    execute: ({ accountId, id }) => sql`
-      SELECT count(*)::integer AS count,
-             coalesce((array_agg(c.ordinal ORDER BY c.ordinal))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first
-      FROM import_conflict c
-      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.decision IS NULL`
-  })
-  const keptConflicts = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId, ordinals: Schema.Array(Schema.Int) }),
-    Result: Schema.Struct({ ordinal: Schema.Int }),
-    execute: ({ accountId, id, ordinals }) => sql`
-      SELECT c.ordinal FROM import_conflict c
-      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal = ANY(${ordinals}::integer[])
-        AND c.decision = 'keep_draft'`
   })
 
   return {
@@ -130,29 +162,6 @@ export const makeImportConflictStatements = Effect.gen(function* () {
           decided_at
         }))
       ),
-    decide: (accountId, actor, id, which, decision) =>
-      Effect.map(
-        orDie(
-          decide({
-            accountId,
-            id,
-            ordinals: typeof which === "string" ? null : which,
-            isUndecided: which === "undecided",
-            decision,
-            kind: actor.kind,
-            actorId: actor.id,
-            actorName: actor.name
-          })
-        ),
-        (rows) => rows.map(({ ordinal }) => ordinal)
-      ),
-    undecidedConflicts: (accountId, id) => Effect.orDie(undecidedConflicts({ accountId, id })),
-    keptConflicts: (accountId, id, ordinals) =>
-      ordinals.length === 0
-        ? Effect.succeed(new Set())
-        : Effect.map(
-            orDie(keptConflicts({ accountId, id, ordinals })),
-            (rows) => new Set(rows.map(({ ordinal }) => ordinal))
-          )
+    ...makeDecisions(sql)
   } satisfies ImportConflictStatements
 })

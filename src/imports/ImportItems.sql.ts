@@ -5,7 +5,8 @@ import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
 import { AccountId, EntityId, ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
-import { firstAnswer, isPlanned, type StagedItem } from "./StagedImport.ts"
+import { ReviewedEntity } from "./ReviewLists.ts"
+import { firstAnswer, isPlanned, ReviewList, type StagedItem } from "./StagedImport.ts"
 
 /** The staged changes of imports. */
 export interface ImportItemStatements {
@@ -28,6 +29,19 @@ export interface ImportItemStatements {
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<PendingEntity>>
+  /** The items of a list with an ordinal above `after` (-1: from the start), in order. */
+  readonly listed: (
+    accountId: AccountId,
+    id: ImportId,
+    list: ReviewList,
+    after: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<StagedItem>>
+  /** These entities with their canonical values. Missing entities are left out. */
+  readonly entities: (
+    accountId: AccountId,
+    ids: ReadonlyArray<EntityId>
+  ) => Effect.Effect<ReadonlyArray<ReviewedEntity>>
   /** Marks these items, and all items before them, as applied. */
   readonly markDone: (
     accountId: AccountId,
@@ -93,15 +107,41 @@ export const makeImportItemStatements = Effect.gen(function* () {
       ORDER BY x.ordinal`
   })
 
+  const listed = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      id: ImportId,
+      list: ReviewList,
+      after: Schema.Int,
+      limit: Schema.Int
+    }),
+    Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }),
+    execute: ({ accountId, after, id, limit, list }) => sql`
+      SELECT t.ordinal, t.entities, t.changes FROM import_item t
+      WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.list = ${list} AND t.ordinal > ${after}
+      ORDER BY t.ordinal LIMIT ${limit}`
+  })
+  const entities = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
+    Result: ReviewedEntity,
+    execute: ({ accountId, ids }) => sql`
+      SELECT e.id, e.kind, e.title, p.title AS product,
+             coalesce((SELECT jsonb_object_agg(v.key, v.value ->> 'value') FROM jsonb_each(e.attributes) v), '{}') AS values
+      FROM entity e LEFT JOIN entity p ON p.account_id = ${accountId} AND p.id = e.parent_id
+      WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])`
+  })
+
   return {
+    listed: (accountId, id, list, after, limit) => orDie(listed({ accountId, id, list, after, limit })),
+    entities: (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : orDie(entities({ accountId, ids }))),
     stage: (accountId, id, items) =>
       orDie(
         insertAll(
           sql`
-            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
-            SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes
+            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list)
+            SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes, r.list
             FROM account_state own
-            CROSS JOIN jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb)
+            CROSS JOIN jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb, list text)
             WHERE own.account_id = ${accountId}`,
           items.length
         )

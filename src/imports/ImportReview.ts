@@ -5,29 +5,26 @@ import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
-import { type Acceptance, ConflictDecision, type ImportRun, isRemovalToConfirm, ReviewIncomplete } from "./Import.ts"
+import {
+  type Acceptance,
+  type BulkDecision,
+  type Choices,
+  type ConflictDecision,
+  type ImportRun,
+  isRemovalToConfirm,
+  ReviewIncomplete
+} from "./Import.ts"
+import { makeImportDecisions } from "./ImportDecisions.ts"
 import { leaseExpired } from "./ImportFailures.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 
-/** Some conflicts, or all, and one decision for them. */
-interface DecisionGroup {
-  readonly which: ReadonlyArray<number> | "all"
-  readonly decision: ConflictDecision
-}
-
-/** Groups conflicts by decision. */
-export const groupDecisions = (decisions: ReadonlyMap<number, ConflictDecision>): ReadonlyArray<DecisionGroup> =>
-  ConflictDecision.literals.map((decision) => ({
-    decision,
-    which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
-  }))
-
 /** The review of an import: it begins with the lock of the account and ends with acceptance, discard or expiry. */
 export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction }: ImportLeases) =>
   Effect.gen(function* () {
+    const decisions = yield* makeImportDecisions
     const faults = yield* FaultInjector
     const history = yield* HistoryRepo
     const importLock = yield* ImportLockRepo
@@ -57,40 +54,25 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
           : Effect.fail(ValidationFailed.at("import", `is ${phase}, not under review`))
       )
 
-    const recordDecisions = (actor: Actor, id: ImportId, groups: ReadonlyArray<DecisionGroup>) =>
-      Effect.gen(function* () {
-        const author = yield* history.nameOf(actor)
-        let count = 0
-        for (const { decision, which } of groups) {
-          const decided = new Set(yield* repo.decide(actor.accountId, author, id, which, decision))
-          const missing = which === "all" ? undefined : which.find((conflict) => !decided.has(conflict))
-          if (missing !== undefined)
-            return yield* ValidationFailed.at("conflict", `the import has no conflict ${missing}`)
-          count += decided.size
-        }
-        return count
-      })
-
-    /** Records all of these decisions or none. Returns the number of decided conflicts. */
-    const decide = (actor: Actor, id: ImportId, groups: ReadonlyArray<DecisionGroup>) =>
+    /** Runs these decisions in a transaction that locks out every other review of the account. */
+    const decide = <A, E>(actor: Actor, id: ImportId, decisions: Effect.Effect<A, E>) =>
       runTransaction(
-        Effect.gen(function* () {
-          yield* importLock.take(actor.accountId)
-          yield* requireReview(actor.accountId, id)
-          return yield* recordDecisions(actor, id, groups)
-        })
+        Effect.zipRight(
+          Effect.zipRight(importLock.take(actor.accountId), requireReview(actor.accountId, id)),
+          decisions
+        )
       )
 
     /** Records the decisions of an acceptance. ReviewIncomplete: a conflict is undecided, or removals are not confirmed. */
     const complete = (actor: Actor, { id, storeDomain, summary }: ImportRun, acceptance: Acceptance) =>
       Effect.gen(function* () {
-        const { confirmsRemovals = false, decisions = new Map(), rest } = acceptance
-        yield* recordDecisions(actor, id, groupDecisions(decisions))
-        if (rest !== undefined) yield* repo.decide(actor.accountId, yield* history.nameOf(actor), id, "undecided", rest)
-        const { count, first } = yield* repo.undecidedConflicts(actor.accountId, id)
+        const { confirmsRemovals = false, decisions: chosen = new Map(), rest, seen = new Map() } = acceptance
+        yield* decisions.each(actor, id, { decisions: chosen, seen })
+        if (rest !== undefined) yield* decisions.some(actor, id, "undecided", rest)
+        const { first, undecided } = yield* repo.tally(actor.accountId, id)
         const removals = !confirmsRemovals && isRemovalToConfirm(summary) ? summary.unlinked : 0
-        if (count > 0 || removals > 0)
-          return yield* new ReviewIncomplete({ id, storeDomain, undecided: count, conflicts: first, removals })
+        if (undecided > 0 || removals > 0)
+          return yield* new ReviewIncomplete({ id, storeDomain, undecided, conflicts: first, removals })
       })
 
     /** Accepts an import under review, or takes over one whose process stopped. Returns the lease for applying it. */
@@ -136,7 +118,17 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
       return exits.filter(Exit.isSuccess).length
     })
 
-    return { enter, decide, accept, discard, discardAbandoned }
+    return {
+      enter,
+      decide: (actor: Actor, id: ImportId, which: ReadonlyArray<number> | "all", decision: ConflictDecision) =>
+        decide(actor, id, decisions.some(actor, id, which, decision)),
+      decideEach: (actor: Actor, id: ImportId, choices: Choices) =>
+        decide(actor, id, decisions.each(actor, id, choices)),
+      decideAll: (actor: Actor, id: ImportId, bulk: BulkDecision) => decide(actor, id, decisions.all(actor, id, bulk)),
+      accept,
+      discard,
+      discardAbandoned
+    }
   })
 
 export type ImportReview = Effect.Effect.Success<ReturnType<typeof makeImportReview>>

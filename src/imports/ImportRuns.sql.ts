@@ -7,7 +7,14 @@ import { makeWorkHints, type WorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { type ImportOrigin, type ImportPhase, ImportRun, type ImportSummary, nothingPlanned } from "./Import.ts"
+import {
+  type ImportOrigin,
+  type ImportPhase,
+  ImportRun,
+  type ImportSummary,
+  nothingPlanned,
+  ReadingProgress
+} from "./Import.ts"
 import type { LeasedRun } from "./StagedImport.ts"
 
 /** Imports, their phases and their leases. */
@@ -40,6 +47,10 @@ export interface ImportRunStatements {
       readonly actor?: HistoryActor | undefined
     }
   ) => Effect.Effect<void>
+  /** Saves how far the reading of a store or file is. Does nothing if this process has lost the lease. */
+  readonly saveProgress: (run: LeasedRun, progress: Omit<ReadingProgress, "seconds">) => Effect.Effect<void>
+  /** How far the reading is. None: no step has reported yet, or the reading is over. */
+  readonly progress: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ReadingProgress>>
   /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
   readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
   /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
@@ -165,6 +176,14 @@ export const makeImportRunStatements = Effect.gen(function* () {
     Result: Schema.Struct({ version: Schema.Number }),
     execute: (accountId) => sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
   })
+  const progress = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    Result: ReadingProgress,
+    execute: ({ accountId, id }) => sql`
+      SELECT i.step, i.step_done AS done, i.step_total AS total,
+             greatest(extract(epoch FROM app_now() - i.step_began_at), 0)::float8 AS seconds
+      FROM import_run i WHERE i.account_id = ${accountId} AND i.id = ${id} AND i.step IS NOT NULL`
+  })
   const isLeased = ({ accountId, id, phase, takeovers }: LeasedRun) =>
     sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`
 
@@ -197,6 +216,13 @@ export const makeImportRunStatements = Effect.gen(function* () {
         Effect.zipRight(leased ? tell(accountId, 60) : Effect.void),
         orDie
       ),
+    saveProgress: (run, { done, step, total }) =>
+      sql`
+        UPDATE import_run
+        SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
+            step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE app_now() END
+        WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
+    progress: (accountId, id) => orDie(progress({ accountId, id })),
     renew: (run) =>
       sql`
         UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(

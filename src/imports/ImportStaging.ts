@@ -75,7 +75,14 @@ export class ImportStaging {
         const changes = plan.changes.map((change) =>
           change._tag === "Decided" ? { ...change, conflict: first + change.conflict } : change
         )
-        if (changes.length > 0) items.push({ ordinal: this.ordinal, entities: entitiesOf(changes), changes })
+        if (changes.length > 0)
+          items.push({
+            ordinal: this.ordinal,
+            entities: entitiesOf(changes),
+            changes,
+            // Accepted values alone are no change that a person can see.
+            ...(plan.outcome !== "unchanged" && { list: plan.outcome === "created" ? "new" : "changed" })
+          })
         this.ordinal += 1
       }
       return this.write(items, conflicts)
@@ -87,7 +94,7 @@ export class ImportStaging {
     return Effect.suspend(() => {
       this.summary = { ...this.summary, unlinked: this.summary.unlinked + changes.length }
       return this.write(
-        changes.map((change) => ({ ordinal: this.ordinal++, entities: 1, changes: [change] })),
+        changes.map((change) => ({ ordinal: this.ordinal++, entities: 1, changes: [change], list: "leaving" })),
         []
       )
     })

@@ -1,21 +1,34 @@
 import { basename } from "node:path"
-import { Context, Effect, Layer, type Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, type PimLocked, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { PlatformReadError } from "../platform/PlatformErrors.ts"
 import type { PendingEntity } from "../publishing/PublicationRecord.ts"
-import type { Acceptance, ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "./Import.ts"
+import type {
+  Acceptance,
+  BulkDecision,
+  Choices,
+  ConflictDecision,
+  DecidedMeanwhile,
+  DecisionTally,
+  ImportConflict,
+  ImportRun,
+  ReadingProgress,
+  ReviewIncomplete
+} from "./Import.ts"
 import { makeImportApply } from "./ImportApply.ts"
 import type { ImportFileRejected } from "./ImportedProduct.ts"
 import { makeImportLeases } from "./ImportLeases.ts"
 import { makeImportRecovery } from "./ImportRecovery.ts"
-import { groupDecisions, makeImportReview } from "./ImportReview.ts"
+import { makeImportReview } from "./ImportReview.ts"
 import { makeImportSources, writeTemporaryFile } from "./ImportSources.ts"
 import type { ReportProgress } from "./ImportStaging.ts"
 import { makeImportStart, refreshSource } from "./ImportStart.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
+import { makeReadList, type ReviewRow } from "./ReviewLists.ts"
 import { makeStoreAnswers } from "./refresh/StoreAnswers.ts"
+import type { ReviewList } from "./StagedImport.ts"
 
 /** An uploaded file. */
 export interface SentFile {
@@ -29,6 +42,24 @@ const maxListed = 500
 const limitList = (limit: number) => Math.min(Math.max(limit, 1), maxListed)
 
 const ignoreProgress: ReportProgress = () => Effect.void
+
+/** Minimum time between two saves of an import's progress: pages show it, and each save is a transaction. */
+const millisBetweenSaves = 500
+
+/** Reports progress, and saves it for the pages: each step at once, and then not more often than they need. */
+const makeSaving =
+  (repo: ImportsRepo["Type"]) =>
+  (accountId: AccountId, id: ImportId, report = ignoreProgress): ReportProgress => {
+    let saved = { step: "", at: 0 }
+    return (progress) =>
+      Effect.flatMap(Effect.zipRight(report(progress), Clock.currentTimeMillis), (now) => {
+        const { done, step, total } = progress
+        if (step === "applying" || (step === saved.step && now - saved.at < millisBetweenSaves)) return Effect.void
+        saved = { step, at: now }
+        const lease = { accountId, id, phase: "fetching", takeovers: 0 } as const
+        return repo.saveProgress(lease, { step, done, total: total === 0 ? null : total })
+      })
+  }
 
 /** Imports of stores' catalogs. An import is read, compared and reviewed as a whole, and applied after acceptance. */
 export class Imports extends Context.Tag("catalog/Imports")<
@@ -98,11 +129,22 @@ export class Imports extends Context.Tag("catalog/Imports")<
       which: ReadonlyArray<number> | "all",
       decision: ConflictDecision
     ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
-    /** Decides each conflict separately; otherwise as `decide`. */
+    /**
+     * Decides each conflict by itself; otherwise as `decide`. DecidedMeanwhile: a conflict has another decision than the person
+     * saw; nothing is decided.
+     */
     readonly decideEach: (
       id: ImportId,
-      decisions: ReadonlyMap<number, ConflictDecision>
-    ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+      choices: Choices
+    ) => Effect.Effect<number, DecidedMeanwhile | NotFound | ValidationFailed, CurrentActor>
+    /**
+     * Makes one decision for all conflicts: the undecided ones and, if the person confirms it, those that are decided otherwise.
+     * Returns whether a decision was written. Refuses as `decideEach` does.
+     */
+    readonly decideAll: (
+      id: ImportId,
+      bulk: BulkDecision
+    ) => Effect.Effect<boolean, DecidedMeanwhile | NotFound | ValidationFailed, CurrentActor>
     /**
      * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after
      * the staged items were deleted. NotFound: the account has no such import.
@@ -112,8 +154,21 @@ export class Imports extends Context.Tag("catalog/Imports")<
       after: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
-    /** The number of undecided conflicts. NotFound: the account has no such import. */
-    readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
+    /**
+     * A page of a list of the review, starting behind the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
+     * that is not under review have no values from before it. Empty after the staged items were deleted. NotFound: the account has no
+     * such import.
+     */
+    readonly reviewList: (
+      id: ImportId,
+      list: ReviewList,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ReviewRow>, NotFound, CurrentActor>
+    /** How far the reading of the source is. None: unknown, or it is over. NotFound: the account has no such import. */
+    readonly progress: (id: ImportId) => Effect.Effect<Option.Option<ReadingProgress>, NotFound, CurrentActor>
+    /** The number of conflicts with each decision. NotFound: the account has no such import. */
+    readonly tally: (id: ImportId) => Effect.Effect<DecisionTally, NotFound, CurrentActor>
     /**
      * Applies an import under review, or continues one whose process stopped. The current actor becomes the author of the changes.
      *
@@ -123,13 +178,16 @@ export class Imports extends Context.Tag("catalog/Imports")<
     readonly accept: (
       id: ImportId,
       report: ReportProgress,
-      acceptance?: Acceptance
+      acceptance?: Omit<Acceptance, "seen">
     ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
-    /** Starts `accept` and returns at once. The work continues in this process, as with `startRefresh`. */
+    /**
+     * Starts `accept` and returns at once. The work continues in this process, as with `startRefresh`. DecidedMeanwhile: a conflict has
+     * another decision than the person saw; nothing is written.
+     */
     readonly startAccepting: (
       id: ImportId,
       acceptance: Acceptance
-    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
+    ) => Effect.Effect<ImportRun, DecidedMeanwhile | NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
     /** Discards an import under review. ValidationFailed: it is not under review. */
     readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /**
@@ -154,13 +212,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const recovery = yield* makeImportRecovery(leases, apply)
       const sources = yield* makeImportSources
       const imports = yield* makeImportStart(leases, review, recovery)
+      const readList = makeReadList(repo)
+      const saving = makeSaving(repo)
 
       return {
         csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
           const { accountId } = yield* CurrentActor
           const store = yield* sources.findStore(accountId, storeDomain)
           return yield* imports.run(accountId, store, { origin: "csv", fileName: basename(path) }, (id) =>
-            sources.readFile(accountId, store, id, path, report)
+            sources.readFile(accountId, store, id, path, saving(accountId, id, report))
           )
         }),
         startCsv: Effect.fn("Imports.startCsv")(function* ({ content, name }, storeDomain) {
@@ -168,7 +228,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const store = yield* sources.findStore(accountId, storeDomain)
           const { isNew, run } = yield* imports.start(accountId, store, { origin: "csv", fileName: name }, (id) =>
             Effect.flatMap(writeTemporaryFile(content), (path) =>
-              sources.readFile(accountId, store, id, path, ignoreProgress)
+              sources.readFile(accountId, store, id, path, saving(accountId, id))
             )
           )
           return isNew
@@ -179,14 +239,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const { accountId } = yield* CurrentActor
           const store = yield* sources.findPlatformStore(accountId, storeDomain)
           return yield* imports.run(accountId, store, refreshSource, (id) =>
-            sources.readStore(accountId, store, id, report)
+            sources.readStore(accountId, store, id, saving(accountId, id, report))
           )
         }),
         startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain) {
           const { accountId } = yield* CurrentActor
           const store = yield* sources.findPlatformStore(accountId, storeDomain)
           const { run } = yield* imports.start(accountId, store, refreshSource, (id) =>
-            sources.readStore(accountId, store, id, ignoreProgress)
+            sources.readStore(accountId, store, id, saving(accountId, id))
           )
           return run
         }),
@@ -202,10 +262,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
           return yield* repo.conflicts(accountId, id, after, limitList(limit))
         }),
         decide: Effect.fn("Imports.decide")(function* (id, which, decision) {
-          return yield* review.decide(yield* CurrentActor, id, [{ which, decision }])
+          return yield* review.decide(yield* CurrentActor, id, which, decision)
         }),
-        decideEach: Effect.fn("Imports.decideEach")(function* (id, decisions) {
-          return yield* review.decide(yield* CurrentActor, id, groupDecisions(decisions))
+        decideEach: Effect.fn("Imports.decideEach")(function* (id, choices) {
+          return yield* review.decideEach(yield* CurrentActor, id, choices)
+        }),
+        decideAll: Effect.fn("Imports.decideAll")(function* (id, bulk) {
+          return yield* review.decideAll(yield* CurrentActor, id, bulk)
         }),
         removals: Effect.fn("Imports.removals")(function* (id, after, limit) {
           const { accountId } = yield* CurrentActor
@@ -213,14 +276,25 @@ export class Imports extends Context.Tag("catalog/Imports")<
           if (summary.unlinked === 0) return []
           return yield* repo.removals(accountId, id, after, limitList(limit))
         }),
-        undecided: Effect.fn("Imports.undecided")(function* (id) {
+        reviewList: Effect.fn("Imports.reviewList")(function* (id, list, after, limit) {
+          const { accountId } = yield* CurrentActor
+          const { phase } = yield* getRun(accountId, id)
+          const isOpen = phase === "reviewing"
+          return yield* readList(accountId, id, list, { after, limit: limitList(limit), isOpen })
+        }),
+        progress: Effect.fn("Imports.progress")(function* (id) {
+          const { accountId } = yield* CurrentActor
+          const { phase } = yield* getRun(accountId, id)
+          return phase === "fetching" ? yield* repo.progress(accountId, id) : Option.none()
+        }),
+        tally: Effect.fn("Imports.tally")(function* (id) {
           const { accountId } = yield* CurrentActor
           yield* getRun(accountId, id)
-          return (yield* repo.undecidedConflicts(accountId, id)).count
+          return yield* repo.tally(accountId, id)
         }),
         accept: Effect.fn("Imports.accept")(function* (id, report, acceptance = {}) {
           const actor = yield* CurrentActor
-          const lease = yield* review.accept(actor, id, acceptance)
+          const lease = yield* Effect.catchTag(review.accept(actor, id, acceptance), "DecidedMeanwhile", Effect.die)
           yield* recovery.continueImport(lease, report)
           const run = yield* getRun(actor.accountId, id)
           return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run

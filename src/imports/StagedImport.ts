@@ -1,5 +1,10 @@
+import { Schema } from "effect"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { FieldConflict, StagedChange } from "./plan/ImportPlan.ts"
+
+/** The lists of a review: new and changed products, collections and files, and entities that the store does not have any more. */
+export const ReviewList = Schema.Literal("new", "changed", "leaving")
+export type ReviewList = typeof ReviewList.Type
 
 /** The staged changes of one product, collection or file, or of one entity to be unlinked. */
 export interface StagedItem {
@@ -7,6 +12,8 @@ export interface StagedItem {
   /** Number of entities that the changes write. */
   readonly entities: number
   readonly changes: ReadonlyArray<StagedChange>
+  /** Missing: no list shows the item. */
+  readonly list?: ReviewList
 }
 
 /** First ordinal of the items that record what the store has after an export. The export's own items come before them. */

@@ -56,6 +56,10 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("link", { name: "Refresh" }).first().click()
           assert.strictEqual(page.url(), `${base}/import?id=${id}`)
           await assertAccessible(page, "import-review")
+          await page.getByRole("link", { name: "Changed 2" }).click()
+          await page.getByRole("link", { name: "The tent" }).waitFor()
+          await assertAccessible(page, "import-changed")
+          await page.getByRole("link", { name: "Conflicts 3" }).click()
           // One by the keyboard alone, one by a click, one is left open.
           const vendor = page.getByRole("group", { name: "The tent: vendor" })
           await vendor.getByRole("radio", { name: "Keep our draft" }).focus()
@@ -80,8 +84,11 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
         yield* untilPhase(merchant, id, "applied")
         yield* Effect.promise(async () => {
           await page.goto(`${base}/import?id=${id}`)
-          assert.include(String(await page.getByRole("main").textContent()), "Our draft was kept")
+          assert.include(String(await page.getByRole("main").textContent()), "What it made")
           await assertAccessible(page, "import-applied")
+          await page.getByRole("link", { name: "Conflicts 3" }).click()
+          await page.getByText("Our draft was kept").waitFor()
+          await assertAccessible(page, "import-applied-conflicts")
         })
         const tent = yield* (yield* Drafts).get(merchant.tent, null).pipe(actingAs(merchant.actor))
         const values = Object.fromEntries(tent.attributes.map(({ key, value }) => [key, value]))

@@ -1,11 +1,13 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { Page } from "playwright-core"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { actingAs } from "../../src/testing/index.ts"
-import { aFailure, aMerchant } from "../console/Merchant.ts"
+import { aFailure, aMerchant, aReview, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
 import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
@@ -105,6 +107,66 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       })
     )
 
+    it.scoped("the progress of an import, and what others decide, are shown in place", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { actor, cookie, firstImport } = merchant
+        const imports = yield* Imports
+        const sql = yield* SqlClient.SqlClient
+        const { base, complaints, page } = yield* signedIn(cookie)
+        const said = page.locator("#live-says")
+        const comparing = (done: number) => sql`
+          UPDATE import_run
+          SET phase = 'fetching', step = 'comparing', step_done = ${done}, step_total = 4000, step_began_at = app_now(),
+              lease_until = app_now() + interval '1 hour'
+          WHERE id = ${firstImport}`
+        yield* comparing(100)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${firstImport}`)
+          await page.getByText("100 of 4,000 records").waitFor()
+          await markDocument(page)
+        })
+        yield* comparing(1000)
+        yield* Effect.promise(async () => {
+          await page.getByText("1,000 of 4,000 records").waitFor()
+          assert.strictEqual(await page.locator("progress").getAttribute("value"), "1000")
+          assert.include(await said.textContent(), "Comparing with the catalog: 20 %.")
+          await assertNotReloaded(page)
+          await assertAccessible(page, "import-progress-live")
+        })
+        yield* sql`UPDATE import_run SET phase = 'applied', lease_until = NULL WHERE id = ${firstImport}`
+
+        const id = yield* aReview(merchant)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${id}`)
+          await markDocument(page)
+          await page.getByText("3 undecided.").waitFor()
+        })
+        yield* imports.decide(id, [1], "take_store").pipe(actingAs(actor))
+        const groups = page.locator("fieldset.conflict")
+        const draft = groups.nth(1).getByRole("radio", { name: "Keep our draft" })
+        yield* Effect.promise(async () => {
+          await page.getByText("2 undecided.").waitFor()
+          assert.isTrue(await groups.first().getByRole("radio", { name: "Take the store's value" }).isChecked())
+          await draft.check()
+        })
+        // The form is in use now, so it stays as it is, and what it sends is compared with what it showed.
+        yield* imports.decide(id, [2], "take_store").pipe(actingAs(actor))
+        yield* Effect.promise(async () => {
+          assert.isTrue(await draft.isChecked())
+          await assertNotReloaded(page)
+          await page.getByRole("button", { name: "Save decisions" }).click()
+          await page.getByText("You chose: Keep our draft.").waitFor()
+          assert.include(await page.getByRole("alert").first().textContent(), "Not saved: 1 conflict was decided")
+          await assertAccessible(page, "import-decided-meanwhile")
+        })
+        assert.deepEqual(
+          complaints.filter((text) => !/favicon|400/.test(text)),
+          []
+        )
+      })
+    )
+
     it.scoped("a window whose session has ended says so and keeps what was typed", () =>
       Effect.gen(function* () {
         const { actor, cookie } = yield* aMerchant
@@ -123,6 +185,37 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           assert.strictEqual(await page.getByLabel("Search products").inputValue(), "half a word")
           await assertAccessible(page, "session-ended-live")
         })
+      })
+    )
+
+    it.scoped("an import is decided and accepted without JavaScript", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const id = yield* aReview(merchant)
+        const { base, complaints, page } = yield* signedIn(merchant.cookie, false)
+        const groups = page.locator("fieldset.conflict")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${id}`)
+          await page.getByRole("link", { name: /^Changed/ }).click()
+          await page.getByRole("link", { name: "The stove" }).waitFor()
+          await page.getByRole("link", { name: /^Conflicts/ }).click()
+          await groups.nth(2).getByRole("radio", { name: "Keep our draft" }).check()
+          await page.getByRole("button", { name: "Save decisions" }).click()
+          await page.getByText("2 undecided.").waitFor()
+          await page.getByRole("button", { name: "Take every value of the store" }).click()
+          await page.getByText("All are decided.").waitFor()
+          assert.isTrue(await groups.nth(2).getByRole("radio", { name: "Keep our draft" }).isChecked())
+          await page
+            .getByRole("checkbox", { name: "Keep every draft changes 2, Take every value of the store changes 1" })
+            .check()
+          await page.getByRole("button", { name: "Take every value of the store" }).click()
+          await page.getByText("All are decided.").waitFor()
+          assert.isTrue(await groups.nth(2).getByRole("radio", { name: "Take the store's value" }).isChecked())
+          await page.getByRole("button", { name: "Accept the import" }).click()
+          await page.getByText("The import is accepted.").waitFor()
+        })
+        yield* untilPhase(merchant, id, "applied")
+        assert.deepEqual(complaints, [])
       })
     )
 

@@ -19,8 +19,10 @@ import {
   assertNotThere,
   assertPage,
   assertRefusal,
+  assertShownAgain,
   csrfOf,
   editBothSides,
+  rowsOf,
   textOf,
   untilPhase
 } from "./Merchant.ts"
@@ -81,13 +83,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const text = textOf(page)
       assert.include(
         text,
-        "Refresh of tarn.demo.example State Under review Store tarn.demo.example Source The store itself"
+        "Refresh of tarn.demo.example Started (done) Read (done) Compared (done) Reviewed Applied State Under review Store tarn.demo.example Source The store itself"
       )
       assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
       // With undecided conflicts the import cannot be accepted as it is.
       assert.include(
         text,
-        "3 conflicts are undecided. Choose a value for each and save your decisions; then you can accept"
+        "3 conflicts are undecided. Choose a value for each and accept the import with your choices. Or decide all undecided conflicts at once: Accept with your choices Keep our draft for all undecided and accept Take the store's value for all undecided and accept"
       )
       assert.notInclude(text, "Accept the import")
       assert.include(page.text, `<a href="/entity?id=${tent}"><bdi>The tent</bdi></a>: <code>vendor</code>`)
@@ -105,7 +107,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const rest = yield* ask(`/import?id=${id}&after=2`, { cookie })
       assert.lengthOf(sectionsOf(rest.text, "/import/accept").choices, 2)
       assert.include(textOf(rest), "Previous conflicts 3 to 3 of 3")
-      assert.include(rest.text, `<a href="/import?id=${id}&amp;after=0">Previous conflicts</a>`)
+      assert.include(rest.text, `<a href="/import?id=${id}&amp;list=conflicts&amp;after=0">Previous conflicts</a>`)
+      // Not all undecided conflicts are on this page, so its choices alone cannot complete the review.
+      assert.include(
+        textOf(rest),
+        "Choose a value for each in Conflicts and save your decisions; then you can accept the import. Or decide all undecided conflicts at once: Keep our draft for all"
+      )
       // An address cannot make the page say something else.
       assert.notInclude((yield* ask(`/import?id=${id}&note=%3Cb%3E`, { cookie })).text, 'role="status"')
     })
@@ -123,10 +130,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const { id } = yield* Effect.flatMap(Imports, (imports) =>
         imports.csv(path, files.domain, () => Effect.void)
       ).pipe(Effect.ensuring(Effect.sync(() => rmSync(folder, { recursive: true }))), actingAs(actor))
-      const text = textOf(yield* assertPage(`/import?id=${id}`, cookie))
+      const page = yield* assertPage(`/import?id=${id}`, cookie)
+      const text = textOf(page)
       assert.include(
         text,
-        "Import of products &amp; more.csv into files.example State Under review Store files.example"
+        "Import of products &amp; more.csv into files.example Uploaded (done) Checked (done) Compared (done) Reviewed Applied State Under review Store files.example"
       )
       assert.include(text, "Source The file products &amp; more.csv")
       assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
@@ -134,7 +142,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         text,
         "Columns that are not imported, with the number of filled cells: Cost per item (1). Publishing does not change them in the shop."
       )
-      assert.notInclude(text, "Conflicts")
+      assert.include(text, "What it would change New 2 Changed 0 Leaving 0 Conflicts 0 ")
+      assert.notInclude(page.text, 'id="conflicts"')
+      assert.include(page.text, `<a href="/import?id=${id}&amp;list=new#lists" aria-current="true">New`)
     })
   )
 
@@ -167,16 +177,15 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const some = yield* post("/import/decide", { "conflict-1": "keep_draft", "conflict-3": "take_store", after: "2" })
       assert.deepStrictEqual(
         [some.status, some.headers.get("location")],
-        [303, `/import?id=${id}&after=2&note=decided`]
+        [303, `/import?id=${id}&list=conflicts&after=2&note=decided`]
       )
       assert.deepStrictEqual(yield* decisions, [
         ["keep_draft", email],
         [null, null],
         ["take_store", email]
       ])
-      const page = yield* ask(`/import?id=${id}&note=decided`, {
-        cookie: withNote(merchant.cookie, `/import?id=${id}&note=decided`)
-      })
+      const address = `/import?id=${id}&list=conflicts&note=decided`
+      const page = yield* ask(address, { cookie: withNote(merchant.cookie, address) })
       assert.include(textOf(page), "Your decisions are saved. They take effect when you accept the import.")
       assert.include(textOf(page), `Decided by ${email}`)
       assert.include(textOf(page), "1 conflict is undecided")
@@ -196,7 +205,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.strictEqual(yield* valueOf(stove, "tags"), '["gas","camp"]')
       assert.strictEqual(yield* valueOf(tent, "description_html"), "<p>Keeps the snow out, and the warmth in.</p>")
       assert.strictEqual(yield* valueOf(tent, "vendor"), "Tern <b>")
-      const after = textOf(yield* ask(`/import?id=${id}`, { cookie: merchant.cookie }))
+      const after = textOf(yield* ask(`/import?id=${id}&list=conflicts`, { cookie: merchant.cookie }))
       assert.include(after, `tags gas, camp gas, wood Our draft was kept ${email}`)
       assert.notInclude(after, "Accept the import")
     })
@@ -208,9 +217,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       // The choices and the acceptance are one form, which names each conflict.
       const form = sectionsOf((yield* ask(`/import?id=${id}`, { cookie })).text, "/import/accept")
       assert.lengthOf(form.choices, 6)
-      assert.deepStrictEqual(Object.keys(form.hidden), ["csrf", "id"])
+      const { csrf: _, ...seen } = form.hidden
+      assert.deepStrictEqual(seen, { id, "seen-1": "", "seen-2": "", "seen-3": "" })
       const keep = { "conflict-1": "keep_draft", "conflict-2": "keep_draft", "conflict-3": "keep_draft" }
-      const accepted = yield* post("/import/accept", keep)
+      const accepted = yield* post("/import/accept", { ...seen, ...keep })
       assert.deepStrictEqual(
         [accepted.status, accepted.headers.get("location")],
         [303, `/import?id=${id}&note=accepted`]
@@ -245,25 +255,40 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("refuse to accept with an undecided conflict, and save no choice of the form", () =>
+  it.effect("refuse to accept with an undecided conflict, say so at each of them, and lose no choice", () =>
     Effect.gen(function* () {
-      const { decisions, id, post, run } = yield* reviewing
-      const next = [`/import?id=${id}`, "To the import"] as const
-      for (const [form, open] of [
-        [{}, "3 conflicts are"],
-        [{ "conflict-1": "keep_draft", "conflict-3": "take_store" }, "1 conflict is"]
-      ] as const)
-        assertRefusal(yield* post("/import/accept", form), 400, {
-          title: "Not accepted yet",
-          message: `${open} undecided. Choose our draft or the store's value for each, then accept the import. Nothing was written, and your choices were not saved.`,
-          next
-        })
-      for (const bad of [{ rest: "both" }, { "conflict-1": "both", rest: "take_store" }])
-        assertRefusal(yield* post("/import/accept", bad), 400, unreadable)
-      assert.deepStrictEqual(
-        (yield* decisions).map(([decision]) => decision),
-        [null, null, null]
+      const { decisions, email, id, post, run } = yield* reviewing
+      const choose = "undecided. Choose our draft or the store's value for each, then accept the import."
+      const missing = (conflict: number) => [`conflict-${conflict}`, "Choose one of the two values."] as const
+      assertShownAgain(
+        yield* post("/import/accept"),
+        `3 conflicts are ${choose} Nothing was written.`,
+        [1, 2, 3].map(missing)
       )
+      const some = yield* post("/import/accept", { "conflict-1": "keep_draft", "conflict-3": "take_store" })
+      assertShownAgain(some, `1 conflict is ${choose} Your choices are saved, and nothing else was written.`, [
+        missing(2)
+      ])
+      const form = sectionsOf(some.text, "/import/accept")
+      assert.deepInclude(form.hidden, { id, "seen-1": "keep_draft", "seen-2": "", "seen-3": "take_store" })
+      assert.deepStrictEqual(
+        form.choices.map(([, isChosen]) => isChosen),
+        [true, false, false, false, false, true]
+      )
+      const saved = [
+        ["keep_draft", email],
+        [null, null],
+        ["take_store", email]
+      ]
+      assert.deepStrictEqual(yield* decisions, saved)
+      for (const bad of [
+        { rest: "both" },
+        { "conflict-1": "both", rest: "take_store" },
+        { "conflict-2": "take_store", "seen-2": "both" },
+        { "conflict-2": "take_store", "seen-x": "" }
+      ])
+        assertRefusal(yield* post("/import/accept", bad), 400, unreadable)
+      assert.deepStrictEqual(yield* decisions, saved)
       assert.deepInclude(yield* run, { phase: "reviewing", applied: 0 })
     })
   )
@@ -287,52 +312,63 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         SELECT entity_id, last_publish_status FROM store_version WHERE account_id = ${accountId} ORDER BY entity_id`
       const before = yield* stored
 
-      const page = yield* assertPage(`/import?id=${id}`, cookie)
-      const list = /<h2 id="removals">.*?<\/ul>/s.exec(page.text)?.[0] ?? ""
-      assert.lengthOf([...list.matchAll(/<li>/g)], 11)
-      assert.match(list, /<a href="\/entity\?id=\S{36}"><bdi>The boat<\/bdi><\/a> <span class="quiet">Product<\/span>/)
-      assert.match(list, /<bdi>&lt;b><\/bdi><\/a> <span class="quiet">Variant<\/span>/)
+      const page = yield* assertPage(`/import?id=${id}&list=leaving`, cookie)
+      const rows = rowsOf(page)
+      assert.lengthOf(rows, 11)
+      const kinds = { Product: 0, "Variant of The boat": 0, "Media file": 0 }
+      for (const [name, what] of rows) {
+        assert.strictEqual(what, "Removed from the store")
+        const kind = Object.keys(kinds).find((each) => name?.endsWith(` ${each}`)) as keyof typeof kinds
+        kinds[kind] += 1
+      }
+      assert.deepStrictEqual(kinds, { Product: 1, "Variant of The boat": 9, "Media file": 1 })
+      assert.match(
+        page.text,
+        /<a href="\/entity\?id=\S{36}"><bdi>The boat<\/bdi><\/a> <span class="quiet">Product<\/span>/
+      )
+      assert.match(page.text, /<bdi>&lt;b><\/bdi><\/a> <span class="quiet">Variant of <bdi>The boat<\/bdi><\/span>/)
       assert.include(
         textOf(page),
-        "No longer in the store Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
+        "Conflicts 3 Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
       )
       assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
       assert.include(textOf(page), "Yes, remove these 11 entities from tarn.demo.example")
       // Decisions alone are saved without it.
-      assert.match(page.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
+      const conflicts = yield* assertPage(`/import?id=${id}`, cookie)
+      assert.match(conflicts.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
 
       const csrf = csrfOf(page)
       const post = (path: string, form: Readonly<Record<string, string>>) =>
         ask(path, { cookie, form: { csrf, id, ...form } })
       const removals =
         "The import removes 11 entities from tarn.demo.example. Confirm that on its page, or discard the import."
-      const nothing = "Nothing was written, and your choices were not saved."
-      for (const [form, message] of [
-        [{ rest: "take_store" }, `${removals} ${nothing}`],
+      const unconfirmed = ["remove", "Tick this to accept the removals."] as const
+      const undecided = [1, 2, 3].map((n) => [`conflict-${n}`, "Choose one of the two values."] as const)
+      const choose =
+        "3 conflicts are undecided. Choose our draft or the store's value for each, then accept the import."
+      for (const [form, message, misfits] of [
+        [{ rest: "take_store" }, removals, [unconfirmed]],
         // What another page of the import counted.
-        [{ rest: "take_store", remove: "10" }, `${removals} ${nothing}`],
-        [
-          {},
-          `3 conflicts are undecided. Choose our draft or the store's value for each, then accept the import. ${removals} ${nothing}`
-        ]
-      ] as const)
-        assertRefusal(yield* post("/import/accept", form), 400, {
-          title: "Not accepted yet",
-          message,
-          next: [`/import?id=${id}`, "To the import"]
-        })
+        [{ rest: "take_store", remove: "10" }, removals, [unconfirmed]],
+        [{}, `${choose} ${removals}`, [...undecided, unconfirmed]],
+        [{ remove: "11" }, choose, undecided]
+      ] as const) {
+        const answer = yield* post("/import/accept", form)
+        assertShownAgain(answer, `${message} Nothing was written.`, misfits)
+        const [tick] = /<input[^>]*name="remove"[^>]*>/.exec(answer.text) ?? []
+        assert.strictEqual(tick?.includes(" checked"), misfits === undecided, tick)
+      }
       assert.deepInclude(yield* imports.get(id).pipe(actingAs(actor)), { phase: "reviewing", applied: 0 })
-      assert.strictEqual(yield* imports.undecided(id).pipe(actingAs(actor)), 3)
+      assert.strictEqual(yield* Effect.map(imports.tally(id), ({ undecided }) => undecided).pipe(actingAs(actor)), 3)
       assert.deepStrictEqual(yield* stored, before)
 
       const accepted = yield* post("/import/accept", { rest: "take_store", remove: "11" })
       assert.strictEqual(accepted.headers.get("location"), `/import?id=${id}&note=accepted`)
       assert.deepInclude(yield* untilPhase(merchant, id, "applied"), { applied: 13, error: null })
       assert.lengthOf(yield* stored, before.length - 11)
-      assert.include(
-        textOf(yield* ask(`/import?id=${id}`, { cookie })),
-        "No longer in the store The import removes these from tarn.demo.example."
-      )
+      const after = yield* ask(`/import?id=${id}&list=leaving`, { cookie })
+      assert.include(textOf(after), "What it made New 0 Changed 2 Leaving 11 Conflicts 3 The import removed these")
+      assert.lengthOf(rowsOf(after), 11)
     })
   )
 
@@ -352,18 +388,58 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("decide all conflicts at once, and again", () =>
+  it.effect("decide all undecided conflicts at once, and replace earlier decisions only after confirmation", () =>
     Effect.gen(function* () {
-      const { decisions, email, id, post } = yield* reviewing
-      for (const decision of ["keep_draft", "take_store"]) {
-        const answer = yield* post("/import/decide-all", { decision })
-        assert.strictEqual(answer.headers.get("location"), `/import?id=${id}&note=decided`)
-        assert.deepStrictEqual(yield* decisions, [
-          [decision, email],
-          [decision, email],
-          [decision, email]
-        ])
-      }
+      const { cookie, decisions, email, id, post } = yield* reviewing
+      const open = ask(`/import?id=${id}&list=conflicts`, { cookie })
+      const decideAll = (decision: string, form: Readonly<Record<string, string>> = {}) =>
+        Effect.map(post("/import/decide-all", { decision, ...form }), ({ headers }) => headers.get("location"))
+      const at = (note: string) => `/import?id=${id}&note=${note}`
+      assert.notInclude(textOf(yield* open), "Replace earlier decisions")
+      yield* post("/import/decide", { "conflict-2": "take_store" })
+      assert.include(
+        textOf(yield* open),
+        "This decides 2 undecided conflicts. Decisions that were made before stay. Replace earlier decisions too: Keep every draft changes 1, Take every value of the store changes 0 "
+      )
+      assert.strictEqual(yield* decideAll("keep_draft"), at("decided"))
+      const kept = [
+        ["keep_draft", email],
+        ["take_store", email],
+        ["keep_draft", email]
+      ]
+      assert.deepStrictEqual(yield* decisions, kept)
+      assert.strictEqual(yield* decideAll("take_store"), at("kept"))
+      const page = yield* open
+      assert.include(
+        textOf(page),
+        "Every conflict is decided, so this changes only decisions that were made before. Replace earlier decisions too: Keep every draft changes 1, Take every value of the store changes 2 "
+      )
+      const [, replace = ""] = /name="replace" value="([0-9a-f]{32})"/.exec(page.text) ?? []
+
+      // The page is older than this decision, which nobody confirmed to replace.
+      yield* post("/import/decide", { "conflict-1": "take_store" })
+      const stale = yield* post("/import/decide-all", {
+        decision: "keep_draft",
+        replace,
+        "conflict-3": "keep_draft",
+        "seen-3": "keep_draft"
+      })
+      assertShownAgain(
+        stale,
+        "Not saved: conflicts were decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.",
+        [["replace", "The numbers have changed. Tick this again to confirm them."]]
+      )
+      assert.include(textOf(stale), "Keep every draft changes 2, Take every value of the store changes 1 ")
+      yield* post("/import/decide", { "conflict-1": "keep_draft" })
+      assert.deepStrictEqual(yield* decisions, kept)
+
+      assert.strictEqual(yield* decideAll("take_store", { replace }), at("decided"))
+      assert.deepStrictEqual(
+        yield* decisions,
+        [1, 2, 3].map(() => ["take_store", email])
+      )
+      // A second click finds nothing to replace.
+      assert.strictEqual(yield* decideAll("take_store", { replace }), at("kept"))
     })
   )
 

@@ -143,12 +143,43 @@ export const assertForeignForm = (answer: Answer) =>
     next: toStart
   })
 
-/** What a page shows, without its markup. */
-export const textOf = ({ text }: Answer) =>
-  (/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
+const withoutMarkup = (html: string) =>
+  html
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ")
     .trim()
+
+/** What a page shows, without its markup. */
+export const textOf = ({ text }: Answer) => withoutMarkup(/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
+
+/** The two cells of each row of the table with a caption, without their markup. */
+export const rowsOf = ({ text }: Answer): ReadonlyArray<readonly [head: string, cell: string]> => {
+  const [table = ""] = /<caption[\s\S]*?<\/table>/.exec(text) ?? []
+  return [...table.matchAll(/<tr><th scope="row">([\s\S]*?)<\/th><td[^>]*>([\s\S]*?)<\/td><\/tr>/g)].map(
+    ([, head = "", cell = ""]) => [withoutMarkup(head), withoutMarkup(cell)]
+  )
+}
+
+/** A page that is shown again because its form was refused: why, what is wrong at which field, and the focus on the first of them. */
+export const assertShownAgain = (
+  answer: Answer,
+  message: string,
+  misfits: ReadonlyArray<readonly [field: string, message: string]>
+) => {
+  assertErrorPage(answer, 400, /<main/)
+  for (const [name, value] of Object.entries(pageHeaders)) assert.strictEqual(answer.headers.get(name), value, name)
+  assert.include(answer.text, `</h1><div class="alert" role="alert"><p>${message}</p></div>`)
+  assert.deepStrictEqual(
+    [...answer.text.matchAll(/<p class="wrong" id="(\S+)-misfit" role="alert">(.*?)<\/p>/g)].map(
+      ([, field = "", text = ""]) => [field, text] as const
+    ),
+    [...misfits]
+  )
+  assert.deepStrictEqual(
+    [...answer.text.matchAll(/<input[^>]*\sautofocus[^>]*>/g)].map(([tag]) => /name="(\S+?)"/.exec(tag)?.[1]),
+    misfits.slice(0, 1).map(([field]) => field)
+  )
+}
 
 /** A page must be asked for by somebody who is signed in, changes nothing, and leaves with the headers of all pages. */
 export const assertPage = (path: string, cookie: string) =>

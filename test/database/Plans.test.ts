@@ -40,6 +40,7 @@ import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
+import { ReviewList } from "../../src/imports/StagedImport.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
@@ -534,13 +535,18 @@ const importing = (round: number) =>
     const repo = yield* ImportsRepo
     yield* repo.changedKeys(owner.accountId, accepted.id)
     yield* repo.removals(owner.accountId, accepted.id, 0, 50)
+    // What the page of an import reads.
+    const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
+      repo.listed(owner.accountId, accepted.id, list, -1, 20)
+    )
+    assert.isAbove(listed.flat().length, 0)
+    assert.lengthOf(yield* repo.entities(owner.accountId, [product(1_000), variant(1_000)]), 2)
+    yield* repo.decisions(owner.accountId, accepted.id, [1, 2])
+    yield* repo.progress(owner.accountId, accepted.id)
+    const run = { accountId: owner.accountId, id: accepted.id, takeovers: 0 }
+    yield* repo.saveProgress({ ...run, phase: "fetching" }, { step: "checking", done: 1, total: 2 })
     // What only an interrupted process says.
-    yield* repo.release({
-      accountId: owner.accountId,
-      id: accepted.id,
-      phase: "applying",
-      takeovers: 0
-    })
+    yield* repo.release({ ...run, phase: "applying" })
 
     const stores = yield* Stores
     const domain = "store-of-few.example"
@@ -655,7 +661,7 @@ const refreshing = (round: number) =>
     yield* shops.put(shop, records(`Refreshed ${round}`))
     const run = yield* imports.refresh(domain, quiet)
     yield* imports.conflicts(run.id, 0, 500)
-    yield* imports.undecided(run.id)
+    yield* imports.tally(run.id)
     yield* imports.accept(run.id, quiet, { rest: "take_store" })
     const edited = product(2_000)
     yield* (yield* CatalogChanges).apply([

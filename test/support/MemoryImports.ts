@@ -1,6 +1,13 @@
+import { createHash } from "node:crypto"
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
-import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/imports/Import.ts"
+import {
+  type ImportConflict,
+  type ImportRun,
+  maxNamedConflicts,
+  nothingPlanned,
+  type ReadingProgress
+} from "../../src/imports/Import.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import type { LeasedRun, StagedItem } from "../../src/imports/StagedImport.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
@@ -12,6 +19,7 @@ interface StagedRun {
   readonly run: ImportRun
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly items: ReadonlyArray<StagedItem & { readonly done: boolean }>
+  readonly reading?: Omit<ReadingProgress, "seconds"> & { readonly began: Timestamp }
 }
 
 /** Imports beside the memory twins, for the comparison with SQL. It knows no leases: nobody else works on an import. */
@@ -40,6 +48,8 @@ export const layerMemoryImports = Layer.effect(
       Effect.map(Ref.get(runs), (all) => all.filter((staged) => staged.accountId === accountId))
     const one = (accountId: AccountId, id: ImportId) =>
       Effect.map(ofAccount(accountId), (all) => Option.fromNullable(all.find(({ run }) => run.id === id)))
+    const conflictsOf = (accountId: AccountId, id: ImportId) =>
+      Effect.map(one(accountId, id), Option.match({ onNone: () => [], onSome: ({ conflicts }) => conflicts }))
 
     const isIn = ({ accountId, id, phase }: LeasedRun) =>
       Effect.map(one(accountId, id), (found) => Option.exists(found, ({ run }) => run.phase === phase))
@@ -136,18 +146,14 @@ export const layerMemoryImports = Layer.effect(
           }))
         }),
       conflicts: (accountId, id, after, limit) =>
-        Effect.map(one(accountId, id), (found) =>
-          Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
-            .conflicts.filter(({ conflict }) => conflict > after)
-            .slice(0, limit)
-        ),
+        Effect.map(conflictsOf(accountId, id), (all) => all.filter(({ conflict }) => conflict > after).slice(0, limit)),
       decide: (accountId, decided_by, id, which, decision) =>
         Effect.gen(function* () {
-          const found = Option.getOrUndefined(yield* one(accountId, id))
-          const chosen = (found?.conflicts ?? []).filter(
-            (each) =>
-              which === "all" || (which === "undecided" ? each.decision === null : which.includes(each.conflict))
-          )
+          const isWritten = (each: ImportConflict) =>
+            typeof which !== "string"
+              ? which.includes(each.conflict)
+              : which === "all" || each.decision === null || (which === "others" && each.decision !== decision)
+          const chosen = (yield* conflictsOf(accountId, id)).filter(isWritten)
           const numbers = new Set(chosen.map(({ conflict }) => conflict))
           yield* update(accountId, id, (staged, decided_at) => ({
             ...staged,
@@ -157,23 +163,32 @@ export const layerMemoryImports = Layer.effect(
           }))
           return [...numbers]
         }),
-      undecidedConflicts: (accountId, id) =>
-        Effect.map(one(accountId, id), (found) => {
-          const open = Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
-            .conflicts.filter(({ decision }) => decision === null)
-            .map(({ conflict }) => conflict)
-          return { count: open.length, first: open.slice(0, maxNamedConflicts) }
-        }),
-      keptConflicts: (accountId, id, conflicts) =>
+      decisions: (accountId, id, numbers) =>
         Effect.map(
-          one(accountId, id),
-          (found) =>
-            new Set(
-              Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
-                .conflicts.filter(({ conflict, decision }) => conflicts.includes(conflict) && decision === "keep_draft")
-                .map(({ conflict }) => conflict)
+          conflictsOf(accountId, id),
+          (all) =>
+            new Map(
+              all
+                .filter(({ conflict }) => numbers.includes(conflict))
+                .map(({ conflict, decision }) => [conflict, decision])
             )
         ),
+      tally: (accountId, id) =>
+        Effect.map(conflictsOf(accountId, id), (all) => {
+          const numbersOf = (decision: ImportConflict["decision"]) =>
+            all.filter((each) => each.decision === decision).map(({ conflict }) => conflict)
+          const undecided = numbersOf(null)
+          const decided = all.filter(({ decision }) => decision !== null)
+          return {
+            undecided: undecided.length,
+            first: undecided.slice(0, maxNamedConflicts),
+            keep_draft: numbersOf("keep_draft").length,
+            take_store: numbersOf("take_store").length,
+            digest: createHash("md5")
+              .update(decided.map(({ conflict, decision }) => `${conflict}${decision}`).join(" "))
+              .digest("hex")
+          }
+        }),
       nextItems: (accountId, id, maxEntities) =>
         Effect.map(one(accountId, id), (found) => {
           const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done }) => !done)
@@ -193,11 +208,60 @@ export const layerMemoryImports = Layer.effect(
         })),
       // Only a store with a platform is asked, or has entities taken off it.
       changedKeys: () => Effect.succeed(new Map()),
+      listed: (accountId, id, list, after, limit) =>
+        Effect.map(one(accountId, id), (found) =>
+          Option.match(found, { onNone: () => [], onSome: ({ items }) => items })
+            .filter((item) => item.list === list && item.ordinal > after)
+            .toSorted((left, right) => left.ordinal - right.ordinal)
+            .slice(0, limit)
+            .map(({ changes, entities, ordinal }) => ({ changes, entities, ordinal }))
+        ),
+      entities: (accountId, ids) =>
+        Effect.map(Ref.get(store), (state) => {
+          const entityOf = (id: EntityId | null) =>
+            id === null ? undefined : state.get(accountId)?.entities.get(id)?.aggregate
+          return ids.flatMap((id) => {
+            const entity = entityOf(id)
+            if (entity === undefined) return []
+            const { attributes, kind, parentId } = entity
+            const parent = entityOf(parentId)
+            return [
+              {
+                id,
+                kind,
+                title: titleOf(kind, attributes),
+                product: parent === undefined ? null : titleOf(parent.kind, parent.attributes),
+                values: Object.fromEntries(Object.entries(attributes).map(([key, { value }]) => [key, value]))
+              }
+            ]
+          })
+        }),
+      saveProgress: ({ accountId, id, phase }, { done, step, total }) =>
+        update(accountId, id, (staged, time) =>
+          staged.run.phase === phase
+            ? {
+                ...staged,
+                reading: {
+                  step,
+                  done,
+                  total,
+                  began: staged.reading?.step === step ? staged.reading.began : time
+                }
+              }
+            : staged
+        ),
+      progress: (accountId, id) =>
+        Effect.gen(function* () {
+          const reading = Option.getOrUndefined(yield* one(accountId, id))?.reading
+          if (reading === undefined) return Option.none()
+          const { began, ...rest } = reading
+          return Option.some({ ...rest, seconds: ((yield* Clock.currentTimeMillis) - Date.parse(began)) / 1_000 })
+        }),
       removals: () => Effect.succeed([]),
       clear: (accountId, id) =>
         update(accountId, id, (staged) => ({
           ...staged,
-          items: [],
+          items: staged.items.filter(({ done }) => done),
           conflicts: staged.run.phase === "fetching" ? [] : staged.conflicts
         })),
       match: (accountId, skus, handles) =>

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact"
-import type { ConflictDecision, ImportConflict, ImportRun } from "../../imports/Import.ts"
+import type { ConflictDecision, DecisionTally, ImportConflict, ImportRun } from "../../imports/Import.ts"
 import { typeOf } from "../../model/Attribute.ts"
+import { FieldMisfit, fieldState, type Misfit, misfitId } from "../Field.tsx"
 import { Time } from "../Frame.tsx"
-import { actorName, EntityLink } from "../Naming.tsx"
+import { actorName, counted, EntityLink } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
@@ -10,23 +11,35 @@ import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
 /** The name of the form field with the decision on a conflict. */
 export const conflictField = (conflict: number | ""): string => `conflict-${conflict}`
 
+/** The form field with the decision that the page showed; empty: undecided. */
+export const seenField = (conflict: number | ""): string => `seen-${conflict}`
+
+export const decisionWords: Readonly<Record<ConflictDecision, string>> = {
+  keep_draft: "Keep our draft",
+  take_store: "Take the store's value"
+}
+
 const orders: Readonly<Record<string, string>> = {
   media_ids: "order of media",
   variant_ids: "order of variants",
   members: "members and their order"
 }
 
+/** A conflict in a form. `chosen`: the choice of a form that was refused; `misfit`: what is wrong with it. */
+interface ConflictShown {
+  readonly conflict: ImportConflict
+  readonly chosen: ConflictDecision | undefined
+  readonly misfit: Misfit | undefined
+  readonly hasFocus: boolean
+}
+
 const Side = ({
   children,
+  chosen,
   conflict: { conflict, decision },
-  name,
+  hasFocus,
   value
-}: {
-  readonly conflict: ImportConflict
-  readonly value: ConflictDecision
-  readonly name: string
-  readonly children: ComponentChildren
-}) => {
+}: Omit<ConflictShown, "misfit"> & { readonly value: ConflictDecision; readonly children: ComponentChildren }) => {
   const id = `${value}-${conflict}`
   return (
     <div>
@@ -35,10 +48,11 @@ const Side = ({
           type="radio"
           name={conflictField(conflict)}
           value={value}
-          checked={decision === value}
+          checked={(chosen ?? decision) === value}
           aria-describedby={id}
+          autofocus={hasFocus}
         />
-        {name}
+        {decisionWords[value]}
       </label>
       <div class="value" id={id}>
         {children}
@@ -47,30 +61,34 @@ const Side = ({
   )
 }
 
-const Sides = ({ conflict }: { readonly conflict: ImportConflict }) => {
+const Sides = ({ chosen, conflict, hasFocus }: ConflictShown) => {
   const type = typeOf(conflict.entity_type, conflict.field, [])
   const [draft, store] = [readable(conflict.draft_value, type), readable(conflict.store_value, type)]
   const isOrder = Object.hasOwn(orders, conflict.field)
   return (
     <div class="versus">
-      <Side conflict={conflict} value="keep_draft" name="Keep our draft">
+      <Side conflict={conflict} chosen={chosen} value="keep_draft" hasFocus={hasFocus}>
         {isOrder ? <OrderOf text={conflict.draft_value} /> : <ComparedValue text={draft} other={store} />}
       </Side>
-      <Side conflict={conflict} value="take_store" name="Take the store's value">
+      <Side conflict={conflict} chosen={chosen} value="take_store" hasFocus={false}>
         {isOrder ? <OrderOf text={conflict.store_value} /> : <ComparedValue text={store} other={draft} />}
       </Side>
     </div>
   )
 }
 
-const Conflict = ({ conflict }: { readonly conflict: ImportConflict }) => {
+const Conflict = (shown: ConflictShown) => {
+  const { conflict, misfit } = shown
   const { accepted, decided_at, decided_by, entity_id, entity_type, field, title } = conflict
+  const name = conflictField(conflict.conflict)
   return (
-    <fieldset class="conflict">
+    <fieldset class="conflict" aria-describedby={misfit && misfitId(name)}>
       <legend>
         <EntityLink id={entity_id} kind={entity_type} title={title} />: {orders[field] ?? <code>{field}</code>}
       </legend>
-      <Sides conflict={conflict} />
+      <input type="hidden" name={seenField(conflict.conflict)} value={conflict.decision ?? ""} />
+      <Sides {...shown} />
+      <FieldMisfit field={name} misfit={misfit} />
       <details>
         <summary>Last accepted value of the store</summary>
         {accepted === null ? (
@@ -120,10 +138,56 @@ const decidedRow = (conflict: ImportConflict): Row => {
   }
 }
 
-const everyConflict: ReadonlyArray<{ readonly decision: ConflictDecision; readonly name: string }> = [
-  { decision: "keep_draft", name: "Keep every draft" },
-  { decision: "take_store", name: "Take every value of the store" }
+/** The form field that allows earlier decisions to be replaced. Its value is the digest of the decisions that the page showed. */
+export const replaceField = "replace"
+
+const everyConflict: ReadonlyArray<{
+  readonly decision: ConflictDecision
+  readonly replaced: ConflictDecision
+  readonly name: string
+}> = [
+  { decision: "keep_draft", replaced: "take_store", name: "Keep every draft" },
+  { decision: "take_store", replaced: "keep_draft", name: "Take every value of the store" }
 ]
+
+/** Buttons that decide all conflicts. They change decisions that were made before only if the person confirms the number of them. */
+const AllAtOnce = ({ misfit, tally }: { readonly tally: DecisionTally; readonly misfit: Misfit | undefined }) => (
+  <>
+    <h3>All at once</h3>
+    <p>
+      {tally.undecided === 0
+        ? "Every conflict is decided, so this changes only decisions that were made before."
+        : `This decides ${counted(tally.undecided, "undecided conflict")}. Decisions that were made before stay.`}
+    </p>
+    {tally.keep_draft + tally.take_store > 0 && (
+      <>
+        <label class="pick">
+          <input type="checkbox" name={replaceField} value={tally.digest} {...fieldState(misfit, replaceField)} />
+          Replace earlier decisions too:{" "}
+          {everyConflict
+            .map(({ name, replaced }) => `${name} changes ${tally[replaced].toLocaleString("en")}`)
+            .join(", ")}
+        </label>
+        <FieldMisfit field={replaceField} misfit={misfit} />
+      </>
+    )}
+    <div class="buttons">
+      {everyConflict.map(({ decision, name }) => (
+        <button
+          key={decision}
+          type="submit"
+          class="plain"
+          name="decision"
+          value={decision}
+          formaction={paths.decideAllConflicts}
+          formnovalidate
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  </>
+)
 
 interface ConflictsShown {
   readonly run: ImportRun
@@ -135,7 +199,7 @@ interface ConflictsShown {
 
 const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShown) => {
   const last = conflicts.at(-1)?.conflict ?? after
-  const at = (number: number) => `${pageOf(paths.import, id)}&after=${number}`
+  const at = (number: number) => `${pageOf(paths.import, id)}&list=conflicts&after=${number}`
   return after === 0 && last >= summary.conflicts ? null : (
     <nav class="pages" aria-label="Pages of conflicts">
       {after > 0 && <a href={at(Math.max(after - atOnce, 0))}>Previous conflicts</a>}
@@ -150,8 +214,20 @@ const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShow
 }
 
 /** Conflicts of an import under review. They are in the form that accepts the import, so every button sends the decisions. */
-export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { readonly undecided: number }) => {
+export const ConflictsToDecide = ({
+  chosen,
+  misfits,
+  tally,
+  ...shown
+}: ConflictsShown & {
+  readonly tally: DecisionTally
+  /** Choices of a form that was refused, by conflict, and what is wrong with it. The first misfit gets the focus. */
+  readonly chosen: ReadonlyMap<number, ConflictDecision>
+  readonly misfits: ReadonlyArray<Misfit>
+}) => {
   const { after, conflicts, run } = shown
+  const { undecided } = tally
+  const misfitOf = ({ conflict }: ImportConflict) => misfits.find(({ field }) => field === conflictField(conflict))
   return (
     <section aria-labelledby="conflicts">
       <h2 id="conflicts">Conflicts</h2>
@@ -165,7 +241,13 @@ export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { re
         <div class="fields">
           {after > 0 && <input type="hidden" name="after" value={after} />}
           {conflicts.map((conflict) => (
-            <Conflict key={conflict.conflict} conflict={conflict} />
+            <Conflict
+              key={conflict.conflict}
+              conflict={conflict}
+              chosen={chosen.get(conflict.conflict)}
+              misfit={misfitOf(conflict)}
+              hasFocus={misfits[0] !== undefined && misfits[0] === misfitOf(conflict)}
+            />
           ))}
           <div class="buttons">
             <button
@@ -180,21 +262,7 @@ export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { re
         </div>
       )}
       <Pages {...shown} />
-      <div class="buttons">
-        {everyConflict.map(({ decision, name }) => (
-          <button
-            key={decision}
-            type="submit"
-            class="plain"
-            name="decision"
-            value={decision}
-            formaction={paths.decideAllConflicts}
-            formnovalidate
-          >
-            {name}
-          </button>
-        ))}
-      </div>
+      <AllAtOnce tally={tally} misfit={misfits.find(({ field }) => field === replaceField)} />
     </section>
   )
 }

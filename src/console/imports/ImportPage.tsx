@@ -1,22 +1,29 @@
 import {
   type ConflictDecision,
   columnsNotKept,
+  type DecisionTally,
   type ImportConflict,
   type ImportRun,
   isRemovalToConfirm,
   plannedOf,
+  type ReadingProgress,
   type StoreAnswer
 } from "../../imports/Import.ts"
-import type { PendingEntity } from "../../publishing/PublicationRecord.ts"
+import type { ReviewRow } from "../../imports/ReviewLists.ts"
 import { maxEntries } from "../../storedata/MirrorRecords.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
+import { FieldMisfit, type Misfit, misfitId } from "../Field.tsx"
+import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
+import { actorName, counted, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
+import { ImportRows, type ImportTab, ImportTabs, listsTitle } from "./ImportLists.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
+import { ProgressOf, progressSentence, StepsOf } from "./ImportProgress.tsx"
+import type { RefusedReview } from "./ImportView.tsx"
 
 /** Form fields: the decision on all undecided conflicts, and the confirmation of the number of removals. */
 export const restField = "rest"
@@ -177,29 +184,13 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
-/** Maximum number of removed entities that the page lists. */
-export const maxRemovals = 100
-
-const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removals: ReadonlyArray<PendingEntity> }) => {
-  const more = run.summary.unlinked - removals.length
-  return removals.length === 0 ? null : (
-    <section aria-labelledby="removals">
-      <h2 id="removals">No longer in the store</h2>
-      <p>
-        {run.phase === "reviewing" ? "Accepting removes" : "The import removes"} these from {run.storeDomain}. They stay
-        in the catalog and on other stores.
-      </p>
-      <ul>
-        {removals.map(({ id, kind, title }) => (
-          <li key={id}>
-            <EntityLink id={id} kind={kind} title={title} /> <span class="quiet">{kindWords[kind]}</span>
-          </li>
-        ))}
-        {more > 0 && <li class="quiet">and {more.toLocaleString("en")} more</li>}
-      </ul>
-    </section>
-  )
-}
+/** What leaving means, above the list. */
+const Leaving = ({ run }: { readonly run: ImportRun }) => (
+  <p>
+    {run.phase === "reviewing" ? "Accepting removes" : "The import removed"} these from {run.storeDomain}. They stay in
+    the catalog and on other stores.
+  </p>
+)
 
 /** Buttons that decide all undecided conflicts at once. */
 const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
@@ -208,45 +199,94 @@ const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name:
 ]
 
 /** The last part of the form. The plain accept button is shown when all conflicts are decided. */
-const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly undecided: number }) => (
-  <section aria-labelledby="decision">
-    <h2 id="decision">Your decision</h2>
-    <p>Nothing is written yet, and nobody can change the catalog until you accept or discard this import.</p>
-    {isRemovalToConfirm(run.summary) && (
-      <label class="pick">
-        <input type="checkbox" name={confirmField} value={run.summary.unlinked} required />
-        Yes, remove these {counted(run.summary.unlinked, "entity", "entities")} from {run.storeDomain}
-      </label>
-    )}
-    {undecided > 0 && (
-      <p>
-        {counted(undecided, "conflict is", "conflicts are")} undecided. Choose a value for each and save your decisions;
-        then you can accept the import. Or decide all undecided conflicts at once:
-      </p>
-    )}
-    <div class="buttons">
-      {undecided > 0 ? (
-        restWords.map(({ name, rest }) => (
-          <button key={rest} type="submit" class="plain" name={restField} value={rest}>
-            {name}
-          </button>
-        ))
-      ) : (
-        <button type="submit">Accept the import</button>
+const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportShown) => {
+  const misfits = refused?.misfits ?? []
+  const misfit = misfits.find(({ field }) => field === confirmField)
+  const isChosenHere = conflicts.filter(({ decision }) => decision === null).length === undecided
+  return (
+    <section aria-labelledby="decision">
+      <h2 id="decision">Your decision</h2>
+      <p>Nothing is written yet, and nobody can change the catalog until you accept or discard this import.</p>
+      {isRemovalToConfirm(run.summary) && (
+        <label class="pick">
+          <input
+            type="checkbox"
+            name={confirmField}
+            value={run.summary.unlinked}
+            required
+            checked={refused?.isConfirmed ?? false}
+            aria-describedby={misfit && misfitId(confirmField)}
+            aria-invalid={misfit && "true"}
+            autofocus={misfit !== undefined && misfit === misfits[0]}
+          />
+          Yes, remove these {counted(run.summary.unlinked, "entity", "entities")} from {run.storeDomain}
+        </label>
       )}
-    </div>
-  </section>
-)
+      <FieldMisfit field={confirmField} misfit={misfit} />
+      {undecided > 0 && (
+        <p>
+          {counted(undecided, "conflict is", "conflicts are")} undecided.{" "}
+          {isChosenHere
+            ? "Choose a value for each and accept the import with your choices."
+            : "Choose a value for each in Conflicts and save your decisions; then you can accept the import."}{" "}
+          Or decide all undecided conflicts at once:
+        </p>
+      )}
+      <div class="buttons">
+        {undecided === 0 ? (
+          <button type="submit">Accept the import</button>
+        ) : (
+          isChosenHere && <button type="submit">Accept with your choices</button>
+        )}
+        {undecided > 0 &&
+          restWords.map(({ name, rest }) => (
+            <button key={rest} type="submit" class="plain" name={restField} value={rest}>
+              {name}
+            </button>
+          ))}
+      </div>
+    </section>
+  )
+}
 
-type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
+/** What the page shows of an import. */
+interface ImportShown {
+  readonly run: ImportRun
+  readonly tab: ImportTab
+  /** The rows or conflicts of the tab behind `after`, at most `atOnce`. */
+  readonly rows: ReadonlyArray<ReviewRow>
+  readonly conflicts: ReadonlyArray<ImportConflict>
+  readonly after: number | undefined
+  readonly atOnce: number
+  readonly tally: DecisionTally
+  /** The form that was refused, and what is wrong with its fields. */
+  readonly refused: (RefusedReview & { readonly misfits: ReadonlyArray<Misfit> }) | undefined
+}
 
-/** Decisions and acceptance are in one form, so every button sends the decisions. */
-const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
+const Rows = ({ after, atOnce, rows, run, tab }: ImportShown) =>
+  tab === "conflicts" ? (
+    run.summary.conflicts === 0 && <p class="quiet">There are none.</p>
+  ) : (
+    <>
+      {tab === "leaving" && rows.length > 0 && <Leaving run={run} />}
+      <ImportRows run={run} tab={tab} rows={rows} after={after} atOnce={atOnce} />
+    </>
+  )
+
+/** Choices and acceptance are in one form, so every button sends the choices. */
+const Review = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => (
   <>
     <form method="post" action={paths.acceptImport}>
       <HiddenFields csrf={csrf} id={shown.run.id} />
-      {shown.run.summary.conflicts > 0 && <ConflictsToDecide {...shown} />}
-      <Acceptance run={shown.run} undecided={shown.undecided} />
+      {shown.tab === "conflicts" && shown.run.summary.conflicts > 0 && (
+        <ConflictsToDecide
+          {...shown}
+          after={shown.after ?? 0}
+          chosen={shown.refused?.chosen ?? new Map()}
+          misfits={shown.refused?.misfits ?? []}
+        />
+      )}
+      <Acceptance {...shown} />
     </form>
     <form method="post" action={paths.discardImport} class="fields">
       <HiddenFields csrf={csrf} id={shown.run.id} />
@@ -259,41 +299,61 @@ const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => 
   </>
 )
 
-/** Shown while a process works on the import. The page does not reload automatically. */
+/** The lists of the import, and under review the form that accepts it. */
+const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
+  const { after = 0, run, tab } = shown
+  const title = listsTitle(run)
+  const decided =
+    tab === "conflicts" && run.summary.conflicts > 0 ? <ConflictsDecided {...shown} after={after} /> : null
+  if (title === undefined) return decided
+  return (
+    <>
+      <h2 id="lists">{title}</h2>
+      <ImportTabs run={run} current={tab} />
+      <Rows {...shown} />
+      {run.phase === "reviewing" ? (
+        <Allowed
+          to="edit"
+          otherwise={
+            <>
+              {decided}
+              <p>Somebody with the role Edit reviews it.</p>
+            </>
+          }
+        >
+          <Review {...shown} csrf={csrf} />
+        </Allowed>
+      ) : (
+        decided
+      )}
+    </>
+  )
+}
+
+/** Shown while a process works on the import. */
 const Working = ({ run }: { readonly run: ImportRun }) => (
-  <Note>
-    <p>
-      {run.phase === "fetching"
-        ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
-        : "The import is being applied. The catalog is locked until then."}{" "}
-      You can leave this page. <a href={pageOf(paths.import, run.id)}>Reload</a>
-    </p>
-  </Note>
+  <p>
+    {run.phase === "fetching"
+      ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
+      : "The import is being applied. The catalog is locked until then."}{" "}
+    You can leave this page. <a href={pageOf(paths.import, run.id)}>Reload</a>
+  </p>
 )
 
-/** `conflicts`: those with a number above `after`, at most `atOnce`; `undecided`: number of all undecided conflicts. */
+/** `reading`: how far the reading is; `now`: the time in milliseconds. */
 export const ImportPage = ({
-  after,
-  atOnce,
-  conflicts,
   note,
-  removals,
-  run,
-  undecided,
-  visitor
-}: {
+  now,
+  reading,
+  visitor,
+  ...shown
+}: ImportShown & {
   readonly visitor: Visitor
-  readonly run: ImportRun
-  readonly conflicts: ReadonlyArray<ImportConflict>
-  readonly after: number
-  readonly atOnce: number
-  readonly undecided: number
-  /** The first entities that the import removes from the store. */
-  readonly removals: ReadonlyArray<PendingEntity>
+  readonly reading: ReadingProgress | undefined
+  readonly now: number
   readonly note?: string | undefined
 }) => {
-  const { phase } = run
-  const shown = { run, conflicts, after, atOnce }
+  const { refused, run } = shown
   return (
     <Frame title={importTitle(run)} visitor={visitor} current={paths.imports} isLockShown>
       {note !== undefined && (
@@ -301,23 +361,21 @@ export const ImportPage = ({
           <p>{note}</p>
         </Note>
       )}
-      {run.error !== null && (
-        <Alert>
-          <p>{run.error}</p>
-        </Alert>
-      )}
-      {(phase === "fetching" || phase === "applying") && <Working run={run} />}
-      <Facts run={run} />
-      <Problems {...run.summary} />
-      {isRead(run) && <Summary run={run} />}
-      <Removals run={run} removals={removals} />
-      {phase === "reviewing" ? (
-        <Allowed to="edit" otherwise={<p>Somebody with the role Edit reviews it.</p>}>
-          <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
-        </Allowed>
-      ) : (
-        run.summary.conflicts > 0 && <ConflictsDecided {...shown} />
-      )}
+      <Refusal text={refused?.message} />
+      <Live id="import" on={[`import:${run.id}`]} says={progressSentence(run, reading)}>
+        {run.error !== null && (
+          <Alert>
+            <p>{run.error}</p>
+          </Alert>
+        )}
+        <StepsOf run={run} reading={reading} />
+        {(run.phase === "fetching" || run.phase === "applying") && <Working run={run} />}
+        <ProgressOf run={run} reading={reading} now={now} />
+        <Facts run={run} />
+        <Problems {...run.summary} />
+        {isRead(run) && <Summary run={run} />}
+        <Lists {...shown} csrf={visitor.csrf} />
+      </Live>
       <p>
         <a href={paths.imports}>All imports</a>
       </p>

@@ -9,8 +9,9 @@ import { html, seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
-import { ImportPage, maxRemovals } from "./ImportPage.tsx"
+import { isTab } from "./ImportLists.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
+import { makeShowImport } from "./ImportView.tsx"
 import { makeReviewForms } from "./ReviewForms.tsx"
 
 const routes = {
@@ -25,6 +26,7 @@ const routes = {
 
 const notes: Readonly<Record<string, string>> = {
   decided: "Your decisions are saved. They take effect when you accept the import.",
+  kept: "Nothing was changed: every conflict is decided. Earlier decisions are replaced only if you tick that above the buttons.",
   nothing: "Nothing was decided: choose one of the two values first.",
   accepted: "The import is accepted.",
   discarded: "The import is discarded. Nothing was changed."
@@ -32,7 +34,6 @@ const notes: Readonly<Record<string, string>> = {
 
 /** Number of rows on a page. */
 const importsPerPage = 50
-const conflictsPerPage = 20
 
 const unsent = (message: string) =>
   new PageRefused({
@@ -42,16 +43,26 @@ const unsent = (message: string) =>
     next: { path: paths.imports, name: "To the imports" }
   })
 
+const noSuchList = (id: ImportId) =>
+  new PageRefused({
+    status: 400,
+    title: "Not understood",
+    message:
+      "This address names no list of the import, or no place in it. The lists are New, Changed, Leaving and Conflicts.",
+    next: { path: pageOf(paths.import, id), name: "To the import" }
+  })
+
 /** The imports of an account: the list, the upload of a file, and the review of one import. */
 export const importReviews: Surface<Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const imports = yield* Imports
     const stores = yield* Stores
-    const { asVisitor, withUpload } = yield* makeVisits
+    const { asWatcher, withUpload } = yield* makeVisits
+    const showImport = yield* makeShowImport
 
     return {
-      list: asVisitor((visitor, request) =>
+      list: asWatcher((visitor, request) =>
         Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) => {
           const from = numberOf(queryOf(request).get("from"))
           return html(
@@ -78,26 +89,19 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
           return seeOther(pageOf(paths.import, run.id))
         })
       ),
-      show: asVisitor((visitor, request) =>
+      show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)
           const id = yield* idOf(ImportId, query)
-          const after = numberOf(query.get("after"))
-          const content = yield* Effect.all({
-            run: imports.get(id),
-            conflicts: imports.conflicts(id, after, conflictsPerPage),
-            undecided: imports.undecided(id),
-            removals: imports.removals(id, 0, maxRemovals)
+          const list = query.get("list")
+          const after = query.get("after")
+          if ((list !== undefined && !isTab(list)) || (after !== undefined && !/^\d{1,9}$/.test(after)))
+            return yield* noSuchList(id)
+          return yield* showImport(visitor, id, {
+            tab: list,
+            after: after === undefined ? undefined : Number(after),
+            note: noteOf(notes, query.get("note"))
           })
-          return html(
-            <ImportPage
-              visitor={visitor}
-              after={after}
-              atOnce={conflictsPerPage}
-              note={noteOf(notes, query.get("note"))}
-              {...content}
-            />
-          )
         })
       ),
       ...(yield* makeReviewForms)

@@ -2,12 +2,14 @@ import type { ImportRun } from "../../imports/Import.ts"
 import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import { counted, Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
+import { progressSentence } from "./ImportProgress.tsx"
 
 /** The changes of an import, in one line. */
 const summaryOf = (run: ImportRun): string => {
@@ -89,31 +91,40 @@ export const ImportsPage = ({
       Imports from your stores, newest first. An import changes nothing until you accept it. Refresh a store with a
       platform under <a href={paths.stores}>Stores</a>. For other stores, import a file.
     </p>
-    {runs.length === 0 ? (
-      <p class="quiet">{total === 0 ? "There are no imports yet." : "There are no more imports."}</p>
-    ) : (
-      <Table
-        columns={["Import", "State", "Changes", "Began", "Last change"]}
-        rows={runs.map((run) => ({
-          key: run.id,
-          cells: [
-            <>
-              <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
-              <div class="quiet">
-                <Domain name={run.storeDomain} />
-              </div>
-            </>,
-            <PhaseOf phase={run.phase} />,
-            <>
-              {summaryOf(run)}
-              {run.error !== null && <div class="wrong">{run.error}</div>}
-            </>,
-            <Time at={run.createdAt} />,
-            <Time at={run.updatedAt} />
-          ]
-        }))}
-      />
-    )}
+    <Live
+      id="imports"
+      on={["import"]}
+      says={runs
+        .filter(({ phase }) => phase === "fetching" || phase === "applying")
+        .map((run) => progressSentence(run, undefined))
+        .join(" ")}
+    >
+      {runs.length === 0 ? (
+        <p class="quiet">{total === 0 ? "There are no imports yet." : "There are no more imports."}</p>
+      ) : (
+        <Table
+          columns={["Import", "State", "Changes", "Began", "Last change"]}
+          rows={runs.map((run) => ({
+            key: run.id,
+            cells: [
+              <>
+                <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
+                <div class="quiet">
+                  <Domain name={run.storeDomain} />
+                </div>
+              </>,
+              <PhaseOf phase={run.phase} />,
+              <>
+                {summaryOf(run)}
+                {run.error !== null && <div class="wrong">{run.error}</div>}
+              </>,
+              <Time at={run.createdAt} />,
+              <Time at={run.updatedAt} />
+            ]
+          }))}
+        />
+      )}
+    </Live>
     {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
     {stores.length > 0 && (
       <Allowed to="edit">

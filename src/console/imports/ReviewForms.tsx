@@ -1,17 +1,25 @@
+import type { HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import { type Acceptance, ConflictDecision, type ImportPhase, ReviewIncomplete } from "../../imports/Import.ts"
+import {
+  ConflictDecision,
+  type DecidedMeanwhile,
+  type ImportPhase,
+  type ReviewIncomplete
+} from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
 import { type NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { ImportId } from "../../model/Ids.ts"
-import { PageRefused } from "../Browser.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
+import type { Misfit } from "../Field.tsx"
 import { seeOther } from "../Html.ts"
 import { counted } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { idOf, makeVisits, numberOf } from "../Visits.ts"
-import { conflictField } from "./Conflicts.tsx"
+import { conflictField, replaceField, seenField } from "./Conflicts.tsx"
 import { confirmField, restField } from "./ImportPage.tsx"
+import { makeShowImport, type RefusedReview, rowsPerPage } from "./ImportView.tsx"
 
 const isDecision = Schema.is(ConflictDecision)
 
@@ -25,42 +33,52 @@ const unreadable = new PageRefused({
 const refused = (id: ImportId, title: string, message: string) =>
   new PageRefused({ status: 400, title, message, next: { path: pageOf(paths.import, id), name: "To the import" } })
 
-const decisionsOf = (form: Parameters): Effect.Effect<ReadonlyMap<number, ConflictDecision>, PageRefused> =>
+/** The fields of conflicts, by the number of the conflict. */
+const fieldsOf = <A,>(
+  form: Parameters,
+  nameOf: typeof conflictField,
+  read: (text: string) => A | undefined
+): Effect.Effect<ReadonlyMap<number, A>, PageRefused> =>
   Effect.map(
     Effect.forEach(
-      form.names.filter((name) => name.startsWith(conflictField(""))),
+      form.names.filter((name) => name.startsWith(nameOf(""))),
       (name) => {
-        const number = name.slice(conflictField("").length)
-        const decision = form.get(name)
-        return /^[1-9]\d{0,8}$/.test(number) && isDecision(decision)
-          ? Effect.succeed([Number(number), decision] as const)
+        const number = name.slice(nameOf("").length)
+        const value = read(form.get(name) ?? "")
+        return /^[1-9]\d{0,8}$/.test(number) && value !== undefined
+          ? Effect.succeed([Number(number), value] as const)
           : unreadable
       }
     ),
-    (decisions) => new Map(decisions)
+    (fields) => new Map(fields)
   )
 
-/** Reads an acceptance from a form. `unlinked`: number of entities that the import removes; the form must confirm it. */
-const acceptanceOf = (form: Parameters, unlinked: number): Effect.Effect<Acceptance, PageRefused> =>
+/** What a form decides. `shown`: the decisions that its page showed; the person chose only those that differ. */
+const choicesOf = (form: Parameters) =>
   Effect.gen(function* () {
-    const rest = form.get(restField)
-    if (rest !== undefined && !isDecision(rest)) return yield* unreadable
-    return {
-      decisions: yield* decisionsOf(form),
-      rest,
-      confirmsRemovals: form.get(confirmField) === String(unlinked)
-    }
+    const all = yield* fieldsOf(form, conflictField, (text) => (isDecision(text) ? text : undefined))
+    const shown = yield* fieldsOf(form, seenField, (text) => (text === "" ? null : isDecision(text) ? text : undefined))
+    const decisions = new Map([...all].filter(([conflict, decision]) => shown.get(conflict) !== decision))
+    const seen = new Map([...shown].filter(([conflict]) => decisions.has(conflict)))
+    return { decisions, seen, shown, isEmpty: all.size === 0 }
   })
 
-const incomplete = ({ id, removals, storeDomain, undecided }: ReviewIncomplete) => {
+/** Reads the decision on all undecided conflicts from a form. */
+const restOf = (form: Parameters): Effect.Effect<ConflictDecision | undefined, PageRefused> => {
+  const rest = form.get(restField)
+  return rest === undefined || isDecision(rest) ? Effect.succeed(rest) : unreadable
+}
+
+/** `isSaved`: whether choices of the form were saved. */
+const incomplete = ({ removals, storeDomain, undecided }: ReviewIncomplete, isSaved: boolean) => {
   const conflicts = `${counted(undecided, "conflict is", "conflicts are")} undecided. Choose our draft or the store's value for each, then accept the import.`
   const entities = `The import removes ${counted(removals, "entity", "entities")} from ${storeDomain}. Confirm that on its page, or discard the import.`
   const sentences = [
     ...(undecided > 0 ? [conflicts] : []),
     ...(removals > 0 ? [entities] : []),
-    "Nothing was written, and your choices were not saved."
+    isSaved ? "Your choices are saved, and nothing else was written." : "Nothing was written."
   ]
-  return refused(id, "Not accepted yet", sentences.join(" "))
+  return sentences.join(" ")
 }
 
 const phaseMessages: Readonly<Record<ImportPhase, string>> = {
@@ -75,32 +93,82 @@ const phaseMessages: Readonly<Record<ImportPhase, string>> = {
 const isValidationFailed = <E,>(error: E | ValidationFailed): error is ValidationFailed =>
   error instanceof ValidationFailed
 
+/** Without conflicts: it is not known which. */
+const meanwhile = ({ length }: ReadonlyArray<number>) =>
+  `Not saved: ${length === 0 ? "conflicts were" : counted(length, "conflict was", "conflicts were")} decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.`
+
+const notReplaced: Misfit = {
+  field: replaceField,
+  message: "The numbers have changed. Tick this again to confirm them."
+}
+const unconfirmed: Misfit = { field: confirmField, message: "Tick this to accept the removals." }
+
+/** Where a page begins that shows one of these conflicts: the page of the form, or that of the first. */
+const placeOf = (form: Parameters, [first, ...others]: ReadonlyArray<number>): number => {
+  const after = numberOf(form.get("after"))
+  const isShown = (conflict: number) => conflict > after && conflict <= after + rowsPerPage
+  return first === undefined || [first, ...others].some(isShown) ? after : first - 1
+}
+
 /** The forms that decide, accept or discard an import under review. */
 export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
+  const showImport = yield* makeShowImport
   const { withForm } = yield* makeVisits
 
-  /** Carries out a form and redirects to the import. `note`: the flash message; `after`: show the conflicts behind this number. */
+  type Done = HttpServerResponse.HttpServerResponse
+
+  const toImport = (id: ImportId, note: string, after = 0): Done => {
+    const query = new URLSearchParams({ ...(after > 0 && { list: "conflicts", after: String(after) }), note })
+    return seeOther(`${pageOf(paths.import, id)}&${query}`)
+  }
+
+  /** Carries out a form of an import. */
   const formOfImport = (
     work: (
       id: ImportId,
-      form: Parameters
-    ) => Effect.Effect<
-      { readonly note: string; readonly after?: number },
-      NotFound | PageRefused | ValidationFailed,
-      CurrentActor
-    >
+      form: Parameters,
+      visitor: Visitor
+    ) => Effect.Effect<Done, DecidedMeanwhile | NotFound | PageRefused | ValidationFailed, CurrentActor>
   ) =>
-    withForm((_, form) =>
+    withForm((visitor, form) =>
       Effect.gen(function* () {
         const id = yield* idOf(ImportId, form)
-        const { after = 0, note } = yield* Effect.catchIf(work(id, form), isValidationFailed, () =>
-          Effect.flatMap(imports.get(id), ({ phase }) => refused(id, "Not accepted", phaseMessages[phase]))
+        return yield* work(id, form, visitor).pipe(
+          Effect.catchTag("DecidedMeanwhile", ({ conflicts }) =>
+            Effect.flatMap(choicesOf(form), ({ decisions }) =>
+              showAgain(visitor, id, form, conflicts, {
+                message: meanwhile(conflicts),
+                chosen: decisions,
+                decidedMeanwhile: new Set(conflicts),
+                isUndecided: false,
+                misfits: conflicts.length === 0 ? [notReplaced] : []
+              })
+            )
+          ),
+          Effect.catchIf(isValidationFailed, () =>
+            Effect.flatMap(imports.get(id), ({ phase }) => refused(id, "Not accepted", phaseMessages[phase]))
+          )
         )
-        const query = new URLSearchParams({ ...(after > 0 && { after: String(after) }), note })
-        return seeOther(`${pageOf(paths.import, id)}&${query}`)
       })
     )
+
+  /** Shows these conflicts again, with the person's choices. */
+  const showAgain = (
+    visitor: Visitor,
+    id: ImportId,
+    form: Parameters,
+    conflicts: ReadonlyArray<number>,
+    review: Omit<RefusedReview, "isConfirmed">
+  ) => {
+    const isConfirmed = !review.misfits.includes(unconfirmed) && form.get(confirmField) !== undefined
+    const after = placeOf(form, conflicts)
+    return showImport(visitor, id, {
+      tab: undefined,
+      after: after === 0 ? undefined : after,
+      refused: { ...review, isConfirmed }
+    })
+  }
 
   /** Ignores the refusal if the import is in one of these phases already, so that a form that is sent twice succeeds twice. */
   const unlessIn = <A, E>(
@@ -115,26 +183,49 @@ export const makeReviewForms = Effect.gen(function* () {
   return {
     decide: formOfImport((id, form) =>
       Effect.gen(function* () {
-        const decided = yield* imports.decideEach(id, yield* decisionsOf(form))
-        return { note: decided === 0 ? "nothing" : "decided", after: numberOf(form.get("after")) }
+        const { isEmpty, ...choices } = yield* choicesOf(form)
+        yield* imports.decideEach(id, choices)
+        return toImport(id, isEmpty ? "nothing" : "decided", numberOf(form.get("after")))
       })
     ),
-    decideAll: formOfImport((id, form) => {
-      const decision = form.get("decision")
-      return isDecision(decision)
-        ? Effect.as(imports.decide(id, "all", decision), { note: "decided" })
-        : Effect.fail(unreadable)
-    }),
-    accept: formOfImport((id, form) =>
+    decideAll: formOfImport((id, form) =>
+      Effect.gen(function* () {
+        const decision = form.get("decision")
+        if (!isDecision(decision)) return yield* unreadable
+        const { decisions, seen } = yield* choicesOf(form)
+        const replaces = form.get(replaceField)
+        const isWritten = yield* imports.decideAll(id, { decision, choices: { decisions, seen }, replaces })
+        return toImport(id, isWritten ? "decided" : "kept")
+      })
+    ),
+    accept: formOfImport((id, form, visitor) =>
       Effect.gen(function* () {
         const { summary } = yield* imports.get(id)
-        const acceptance = yield* acceptanceOf(form, summary.unlinked)
-        yield* unlessIn(["applying", "applied"], id, imports.startAccepting(id, acceptance)).pipe(
-          Effect.catchIf((error) => error instanceof ReviewIncomplete, incomplete)
+        const { decisions, seen, shown } = yield* choicesOf(form)
+        const rest = yield* restOf(form)
+        const confirmsRemovals = form.get(confirmField) === String(summary.unlinked)
+        // Who accepts answers for every decision that the page showed.
+        const accepting = imports.startAccepting(id, { decisions, seen: shown, rest, confirmsRemovals })
+        return yield* unlessIn(["applying", "applied"], id, accepting).pipe(
+          Effect.as(toImport(id, "accepted")),
+          // A choice is never lost: the acceptance failed as a whole, so the choices are saved by themselves.
+          Effect.catchTag("ReviewIncomplete", (error) =>
+            Effect.gen(function* () {
+              yield* imports.decideEach(id, { decisions, seen })
+              return yield* showAgain(visitor, id, form, error.conflicts, {
+                message: incomplete(error, decisions.size > 0),
+                chosen: new Map(),
+                decidedMeanwhile: new Set(),
+                isUndecided: error.undecided > 0,
+                misfits: error.removals > 0 ? [unconfirmed] : []
+              })
+            })
+          )
         )
-        return { note: "accepted" }
       })
     ),
-    discard: formOfImport((id) => Effect.as(unlessIn(["discarded"], id, imports.discard(id)), { note: "discarded" }))
+    discard: formOfImport((id) =>
+      Effect.as(unlessIn(["discarded"], id, imports.discard(id)), toImport(id, "discarded"))
+    )
   }
 })

@@ -1,0 +1,104 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { Imports } from "../../src/imports/Imports.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { aConflictReview } from "../support/ConflictReview.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
+
+for (const engine of featureEngines)
+  describe.skipIf(engine.absent)(`decisions on conflicts on ${engine.name}`, () => {
+    const TestLayer = Imports.layer.pipe(
+      Layer.provide(FaultInjector.layer),
+      Layer.provideMerge(Services),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(engine.layer),
+      Layer.orDie
+    )
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("save all choices of a form or none", () =>
+        Effect.gen(function* () {
+          const { actor, id } = yield* aConflictReview(4)
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const decided = Effect.map(imports.conflicts(id, 0, 3), (conflicts) =>
+              conflicts.map((each) => each.decision)
+            )
+            yield* imports.decide(id, [2], "take_store")
+            const refused = yield* Effect.flip(
+              imports.decideEach(id, {
+                decisions: new Map([1, 2, 3].map((conflict) => [conflict, "keep_draft"] as const)),
+                seen: new Map([1, 2, 3].map((conflict) => [conflict, null]))
+              })
+            )
+            assert.deepInclude(refused, { _tag: "DecidedMeanwhile", conflicts: [2] })
+            assert.strictEqual(refused.message, "these conflicts were decided meanwhile: 2")
+            assert.deepStrictEqual(yield* decided, [null, "take_store", null])
+            // Who chose the same has nothing to be told.
+            assert.strictEqual(
+              yield* imports.decideEach(id, { decisions: new Map([[2, "take_store"]]), seen: new Map([[2, null]]) }),
+              1
+            )
+            const accepting = yield* Effect.flip(
+              imports.startAccepting(id, { seen: new Map([[2, null]]), rest: "keep_draft" })
+            )
+            assert.deepInclude(accepting, { _tag: "DecidedMeanwhile", conflicts: [2] })
+            assert.deepStrictEqual(yield* decided, [null, "take_store", null])
+            assert.deepInclude(yield* imports.get(id), { phase: "reviewing", applied: 0 })
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("for all conflicts at once keep earlier ones, unless the person confirms to replace them", () =>
+        Effect.gen(function* () {
+          const { actor, id } = yield* aConflictReview(4)
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const none = { decisions: new Map(), seen: new Map() }
+            const decided = Effect.map(imports.conflicts(id, 0, 4), (conflicts) =>
+              conflicts.map((each) => each.decision)
+            )
+            const digestOf = Effect.map(imports.tally(id), ({ digest }) => digest)
+            const refusal = {
+              _tag: "DecidedMeanwhile",
+              conflicts: [] as ReadonlyArray<number>,
+              message: "other decisions were made meanwhile"
+            } as const
+            yield* imports.decide(id, [2], "take_store")
+            const before = yield* digestOf
+            const bulk = { decision: "keep_draft", choices: none } as const
+            assert.isTrue(yield* imports.decideAll(id, bulk))
+            assert.deepStrictEqual(yield* decided, ["keep_draft", "take_store", "keep_draft", "keep_draft"])
+            assert.deepInclude(yield* imports.tally(id), { undecided: 0, first: [], keep_draft: 3, take_store: 1 })
+            assert.isFalse(yield* imports.decideAll(id, bulk))
+
+            // The page that the person saw is older than the decisions.
+            const stale = yield* Effect.flip(imports.decideAll(id, { ...bulk, replaces: before }))
+            assert.deepInclude(stale, refusal)
+            const replacing = { ...bulk, replaces: yield* digestOf }
+            assert.isTrue(yield* imports.decideAll(id, replacing))
+            assert.deepStrictEqual(yield* decided, Array(4).fill("keep_draft"))
+            // A second click replaces nothing.
+            assert.isFalse(yield* imports.decideAll(id, replacing))
+
+            // The choices of the form come first.
+            const choices = {
+              decisions: new Map([[3, "keep_draft"]] as const),
+              seen: new Map([[3, "keep_draft"]] as const)
+            }
+            const taking = { decision: "take_store", choices, replaces: yield* digestOf } as const
+            assert.isTrue(yield* imports.decideAll(id, taking))
+            assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
+            assert.isTrue(yield* imports.decideAll(id, taking))
+            assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
+            const seen = { decisions: new Map([[1, "keep_draft"]] as const), seen: new Map([[1, null]] as const) }
+            assert.deepInclude(yield* Effect.flip(imports.decideAll(id, { decision: "take_store", choices: seen })), {
+              _tag: "DecidedMeanwhile",
+              conflicts: [1]
+            })
+          }).pipe(actingAs(actor))
+        })
+      )
+    })
+  })
