@@ -409,6 +409,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       ]
       assert.deepStrictEqual(yield* decisions, kept)
       assert.strictEqual(yield* decideAll("take_store"), at("kept"))
+      // The place in the list stays.
+      assert.strictEqual(
+        yield* decideAll("take_store", { after: "2" }),
+        `/import?id=${id}&list=conflicts&after=2&note=kept`
+      )
       const page = yield* open
       assert.include(
         textOf(page),

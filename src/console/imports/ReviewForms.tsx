@@ -195,7 +195,7 @@ export const makeReviewForms = Effect.gen(function* () {
         const { decisions, seen } = yield* choicesOf(form)
         const replaces = form.get(replaceField)
         const isWritten = yield* imports.decideAll(id, { decision, choices: { decisions, seen }, replaces })
-        return toImport(id, isWritten ? "decided" : "kept")
+        return toImport(id, isWritten ? "decided" : "kept", numberOf(form.get("after")))
       })
     ),
     accept: formOfImport((id, form, visitor) =>
