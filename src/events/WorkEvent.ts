@@ -7,8 +7,8 @@ export type WorkKind = typeof WorkKind.Type
 export const workKinds = WorkKind.literals
 
 /**
- * What changed, by kind: the ids of the entities (publish), imports, jobs or drops; null: unknown, any of them may have changed.
- * An account has at most one scan of each dimension, so scans have no ids.
+ * Changes by kind: the ids of the entities (publish), imports, jobs or drops; null: unknown, any of them may have
+ * changed. An account has at most one scan of each dimension, so scans have no ids.
  */
 export type WorkChanges = Partial<Readonly<Record<WorkKind, ReadonlyArray<string> | null>>>
 
@@ -42,7 +42,7 @@ export class PendingChanges {
 
 const isKind = Schema.is(WorkKind)
 
-/** A notification of the database: `<account> <kind> <id>`, or without the id. Undefined: it is none of ours. */
+/** A notification of the database: `<account> <kind> <id>`, or without the id. Undefined: another program sent it. */
 export const parseNotification = (
   payload: string
 ): { readonly accountId: string; readonly kind: WorkKind; readonly id: string | undefined } | undefined => {

@@ -11,7 +11,7 @@ export interface AutomaticScanSettings {
   readonly hour: number
 }
 
-/** Default: none. The settings of a server switch them on. */
+/** Default: no automatic scans. The settings of a server switch them on. */
 export class AutomaticScans extends Context.Reference<AutomaticScans>()("catalog/AutomaticScans", {
   defaultValue: (): AutomaticScanSettings => ({ nightly: false, afterImports: false, hour: 3 })
 }) {}

@@ -52,7 +52,7 @@ export interface IssuesQuery {
   readonly store_id?: StoreId | undefined
   /** Filters the translation sections. Other sections ignore it. */
   readonly locale?: string | undefined
-  /** Only rows with this field; in the translation sections, the platform's name of it or ours. */
+  /** Only rows with this field. In the translation sections: the platform's name of the field, or ours. */
   readonly field?: string | undefined
 }
 

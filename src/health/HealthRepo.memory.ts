@@ -29,7 +29,7 @@ export interface MemorySnapshot extends ScannedSnapshot {
   readonly asOfVersion: number
   readonly scannedAt: Timestamp
   readonly cause: ScanCause
-  /** What was scanned. Each write replaces the parts that it changes. */
+  /** The scanned data. Each write replaces the parts that it changes. */
   readonly seen: ReadonlyArray<unknown>
 }
 

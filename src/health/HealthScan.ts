@@ -15,7 +15,7 @@ import {
 /** The section of unused files on no store. Its rows are counted and never listed. */
 export const unusedOnNoStore = "media-unused-on-no-store"
 
-/** The kinds that a dimension checks, and the number of stores from which on it checks an entity. */
+/** The kinds that a dimension checks, and the minimum number of stores of a checked entity. */
 export const populationOf = (
   dimension: HealthDimension,
   rules: HealthRules

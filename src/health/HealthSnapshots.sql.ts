@@ -157,7 +157,7 @@ export const makeReplaceSnapshots = (sql: SqlClient) => {
     })
 }
 
-/** After either of these, every scan of the account is a full one. */
+/** Statements that discard scan results. After each of them, the next scans of the account are full scans. */
 export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))

@@ -24,7 +24,7 @@ const decodeLocales = (snapshot: string) =>
 
 const unknownLocale = (locales: ReadonlyArray<string>) =>
   locales.length === 0
-    ? "is a language of no store: the account has no linked store"
+    ? "is not a language of a store: the account has no linked store"
     : `must be one of ${locales.join(", ")}: the languages of the account's stores`
 
 const relationships = ["variant_ids", "media_ids", "members"]

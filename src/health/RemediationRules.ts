@@ -49,7 +49,7 @@ export const ReconcileOperation = Schema.Struct({
       if ((winner_store_id === undefined) === (value === undefined))
         return { path: ["winner_store_id"], message: "give exactly one of winner_store_id and value" }
       return store_id !== undefined && value === undefined
-        ? { path: ["store_id"], message: "only limits a value: leave it out with winner_store_id" }
+        ? { path: ["store_id"], message: "applies only to value: leave it out with winner_store_id" }
         : true
     })
   )

@@ -19,8 +19,8 @@ export const layerScanAfterUnlink = Layer.effect(
     const scanSteps = yield* makeScanSteps
 
     /**
-     * A scan that another process runs now began after the store was unlinked, so it need not be repeated. If a scan
-     * fails, the next scan makes up for it.
+     * If another process runs a scan now, it began after the store was unlinked, so it is enough. If a scan fails, the
+     * next scan makes up for it.
      */
     const scanAgain = (accountId: AccountId, dimensions: ReadonlyArray<HealthDimension>) =>
       Effect.forEach(

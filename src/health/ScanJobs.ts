@@ -28,9 +28,9 @@ const Input = Schema.Struct({ cause: Schema.Literal("nightly", "import", "link")
 const Cursor = Schema.Struct({ place: Schema.Int, due: Schema.Number, began: Schema.NullOr(Schema.Number) })
 type Cursor = typeof Cursor.Type
 
-/** Number of accounts that one statement looks at. */
+/** Number of accounts that one statement checks. */
 const accountsAtOnce = 1_000
-/** Pause before another look at a dimension that somebody else scans. */
+/** Pause before the next check of a dimension that another process scans. */
 const lookSeconds = 5
 
 /**
@@ -98,8 +98,8 @@ export const makeScanJobKinds = Effect.gen(function* () {
 const asService = (accountId: AccountId) => Effect.provideService(CurrentActor, { _tag: "Cli" as const, accountId })
 
 /**
- * Begins a job that scans all dimensions once, if the setting wants it. Is part of the last transaction of an import, or of the job
- * that links a store again.
+ * Begins a job that scans all dimensions once, if the setting asks for it. Part of the last transaction of an import,
+ * or of the job that links a store again.
  */
 export const makeScanAfter = Effect.gen(function* () {
   const { afterImports } = yield* AutomaticScans
@@ -119,8 +119,8 @@ export const makeScanAfter = Effect.gen(function* () {
 })
 
 /**
- * Begins the nightly job of each account that has none, if the setting wants it, and returns the number of begun jobs. Of several
- * processes that do this at once, one begins the job of an account.
+ * Begins the nightly job of each account that has none, if the setting asks for it. Returns the number of begun jobs.
+ * If several processes do this at once, only one of them begins the job of an account.
  */
 export const makeBeginNightly = Effect.map(
   Effect.all([AutomaticScans, Jobs, JobsRepo]),
@@ -138,7 +138,7 @@ export const makeBeginNightly = Effect.map(
         .pipe(
           asService(accountId),
           Effect.as(1),
-          // Another process was first.
+          // Another process has begun the job already.
           Effect.catchTag("ValidationFailed", () => Effect.succeed(0))
         )
 

@@ -32,7 +32,7 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
     ) => Effect.Effect<ReadonlyMap<string, EntityId>>
     /**
      * Entities that the store accepted before the reading of the store began and that no record matches. If a product is missing,
-     * its variants that were never accepted are included. Ordered by id, starting behind `after` (the nil UUID: from the start).
+     * its variants that were never accepted are included. Ordered by id, starting after `after` (the nil UUID: from the start).
      */
     readonly missing: (
       read: {

@@ -49,8 +49,8 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     /** The open job with this subject. */
     readonly openOn: (accountId: AccountId, subject: string) => Effect.Effect<Option.Option<Job>>
     /**
-     * Looks at the next `limit` accounts after an id, and returns those without an open job with this subject. `last`: the id after
-     * which to go on; null: there are no more. Accounts that are being deleted are left out.
+     * Of the next `limit` accounts after an id, returns those without an open job with this subject. `last`: the id
+     * after which to continue; null: there are no more. Accounts that are being deleted are left out.
      */
     readonly accountsWithout: (
       subject: string,

@@ -256,7 +256,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       const { value: _, ...neither } = reconcile
       const batch = (...operations: ReadonlyArray<unknown>) => ({ entity_type: "product", operations })
       const either = "give exactly one of winner_store_id and value"
-      const narrow = "only limits a value: leave it out with winner_store_id"
+      const narrow = "applies only to value: leave it out with winner_store_id"
       const bodies: ReadonlyArray<readonly [string, unknown, string, string | RegExp]> = [
         ["/scans", {}, "dimension", missing(dimensions)],
         ["/scans", { dimension: "speed" }, "dimension", known(dimensions)],

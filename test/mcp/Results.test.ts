@@ -767,7 +767,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           yield* callWith(empty)("list_data_health_issues_v1", { section, locale: "de" }),
           "validation_failed"
         ),
-        "locale: is a language of no store: the account has no linked store"
+        "locale: is not a language of a store: the account has no linked store"
       )
       assert.include(toolsByName.get("get_master_translations_v1")?.listed.description, "no other tool does")
     })

@@ -30,7 +30,7 @@ const routes = {
 
 /** Number of issues on a page. */
 const pageSize = 25
-/** After a repair, the page waits for a scan no longer than this. The scan's finished steps stay. */
+/** Maximum time that the page waits for a scan after a repair. The scan's finished steps stay. */
 const scanPatience = "5 seconds"
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
@@ -99,7 +99,7 @@ const makeShowIssues = Effect.gen(function* () {
     { isOnlyKept = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
-      // A refused row is gone if somebody else repaired it. If all are, the other rows of the page are shown.
+      // A refused row disappears if somebody else repaired it. If all disappear, the other rows of the page are shown.
       const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
         const refused = rows.filter(({ refusal }) => refusal !== undefined)
         return isOnlyKept && refused.length > 0 ? refused : rows

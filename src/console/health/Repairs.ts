@@ -17,7 +17,7 @@ export interface CommonTarget extends RepairTarget {
   readonly where: string
 }
 
-/** What became of a form. `refused`: the rows that were not repaired. `isLocked`: an import refused all of them. */
+/** The outcome of a form. `refused`: the rows that were not repaired. `isLocked`: an import refused all of them. */
 export interface Outcome {
   readonly repaired: number
   readonly refused: ReadonlyArray<Kept>

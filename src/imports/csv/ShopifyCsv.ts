@@ -69,7 +69,7 @@ const unreadable =
     return aboutFile(`The file cannot be read (${code}).`)
   }
 
-/** Offset behind the last complete UTF-8 character. */
+/** Offset after the last complete UTF-8 character. */
 const completeCharacters = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -169,7 +169,7 @@ class CsvRecords {
   /** The line after the last record. Empty lines before the next record are not counted yet. */
   line = 1
   emptyLines = 0
-  /** Offset behind the last record, in bytes. */
+  /** Offset after the last record, in bytes. */
   end = 0
   records: Array<CsvRecord> = []
   /** Bytes of a record that is not complete yet. */
@@ -195,7 +195,7 @@ class CsvRecords {
     this.parser.on("error", () => {})
   }
 
-  /** Parses the next bytes (null: the end). `isBroken`: the text behind the returned records is malformed. */
+  /** Parses the next bytes (null: the end). `isBroken`: the text after the returned records is malformed. */
   take(bytes: Buffer | null): Effect.Effect<{
     readonly records: ReadonlyArray<CsvRecord>
     readonly isBroken: boolean

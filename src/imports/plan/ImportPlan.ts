@@ -61,8 +61,8 @@ export const resolveConflicts = (
   )
 
 /**
- * Leaves out acceptances and removals of entities that were published to the store after its reading began, because the
- * publish is newer than the values that were read.
+ * Leaves out accepted values and removals of entities that were published to the store after its reading began, because
+ * the publish is newer than the values that were read.
  */
 export const omitOvertaken = (
   { aggregates }: LockedCatalog,

@@ -42,8 +42,8 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 }
 
 /**
- * Whether a file cannot tell two values of an existing variant apart: a file has no titles of variants, so an import derives them
- * from the options, and no unit of a variant without a weight.
+ * Whether a value that a file lacks counts as unchanged. A file has no titles of variants, so an import derives them
+ * from the options. It has no weight unit for a variant without a weight.
  */
 const isUntold = (
   { kind }: Aggregate,

@@ -33,7 +33,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
   const match = yield* makeRecordMatching
   const { pull } = yield* makeStoreReading
 
-  /** Plans the acceptances for a batch. Only entities that the export changed get one. */
+  /** Plans the changes that record a batch's values as accepted. Only entities that the export changed get one. */
   const planBatch = (
     accountId: AccountId,
     id: ImportId,
@@ -72,8 +72,8 @@ export const makeStoreAnswers = Effect.gen(function* () {
     )
 
   /**
-   * Reads the whole store and stages acceptances for the entities that the export changed. They replace acceptances that were
-   * staged before. Returns the number of acceptances.
+   * Reads the whole store and stages the changes that record the values of the exported entities as accepted. They
+   * replace changes that were staged before. Returns their number.
    */
   return <E>(
     { accountId, id }: LeasedRun,
