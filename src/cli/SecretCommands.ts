@@ -17,7 +17,7 @@ const rotate = Command.make("rotate", { json }, (options) =>
         ...(kind === "store" ? { store_domain: name } : kind === "webhook" ? { webhook_id: name } : { email: name })
       }))
     }
-    const done = `Encrypted ${secrets(rotated)} with SECRET_KEY; ${secrets(current)} had it before.`
+    const done = `Encrypted ${secrets(rotated)} with SECRET_KEY; ${secrets(current)} already used it.`
     if (unreadable.length > 0) {
       const places = unreadable
         .map(({ accountId, kind, name }) => `the ${kind} ${name} (account ${accountId})`)

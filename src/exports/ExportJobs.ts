@@ -165,5 +165,5 @@ export const refuseWithPlatform = ({ domain, platform }: { readonly domain: stri
     ? Effect.void
     : ValidationFailed.at(
         "publish",
-        `${domain} has a platform: publish to it instead. Only the export of a store without a platform is its publish`
+        `${domain} has a platform: publish to it instead. An export counts as a publish only for a store without a platform`
       )

@@ -156,7 +156,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
 
         assert.strictEqual(
           yield* refusal("export", "csv", "--store", "tern.demo.example", "--publish", ...named),
-          "--publish: tern.demo.example has a platform: publish to it instead. Only the export of a store without a platform is its publish"
+          "--publish: tern.demo.example has a platform: publish to it instead. An export counts as a publish only for a store without a platform"
         )
         assert.strictEqual(
           yield* refusal("export", "csv", "--store", "nowhere.example", ...named),

@@ -43,13 +43,13 @@ describe.skipIf(!serverAnswers)("secret rotate", () => {
           stderr:
             "SECRET_KEY: is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the key that encrypted the saved secrets\n"
         })
-        const unreadable = `Encrypted 0 secrets with SECRET_KEY; 0 secrets had it before. Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of the store tern.myshopify.com (account ${accountId}): link the store again with its token, rotate the secret of the webhook, reset the second factor of the user, or set SECRET_KEY_PREVIOUS to the key that encrypted it and repeat.`
+        const unreadable = `Encrypted 0 secrets with SECRET_KEY; 0 secrets already used it. Neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the secret of the store tern.myshopify.com (account ${accountId}): link the store again with its token, rotate the secret of the webhook, reset the second factor of the user, or set SECRET_KEY_PREVIOUS to the key that encrypted it and repeat.`
         assert.deepStrictEqual(yield* run({ SECRET_KEY: next }), { code: 1, stdout: "", stderr: `${unreadable}\n` })
         const keys = { SECRET_KEY: next, SECRET_KEY_PREVIOUS: old }
         assert.deepStrictEqual(yield* run(keys), {
           code: 0,
           stdout:
-            "Encrypted 1 secret with SECRET_KEY; 0 secrets had it before.\nSECRET_KEY_PREVIOUS can be removed from every process.\n",
+            "Encrypted 1 secret with SECRET_KEY; 0 secrets already used it.\nSECRET_KEY_PREVIOUS can be removed from every process.\n",
           stderr: ""
         })
         const again = yield* run({ SECRET_KEY: next }, "--json")

@@ -118,7 +118,7 @@ for (const { absent, layer: database, name } of featureEngines)
             const refused = yield* Effect.flip(Stream.runDrain(exports.csv(shop.id, true)))
             assert.strictEqual(
               refused.message,
-              "publish: tern.demo.example has a platform: publish to it instead. Only the export of a store without a platform is its publish"
+              "publish: tern.demo.example has a platform: publish to it instead. An export counts as a publish only for a store without a platform"
             )
             assert.strictEqual(
               (yield* Effect.flip((yield* ExportJobs).publish(shop.id, yield* exportFor(store.id)))).message,

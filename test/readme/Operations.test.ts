@@ -136,7 +136,7 @@ describe.skipIf(!serverAnswers || !hasTools)("the commands of docs/operations.md
           OLD_KEY: oldKey,
           NEW_KEY: newKey
         })
-        assert.match(stdout, /^Encrypted \d+ secrets? with SECRET_KEY; 0 secrets had it before\.\n/)
+        assert.match(stdout, /^Encrypted \d+ secrets? with SECRET_KEY; 0 secrets already used it\.\n/)
         assert.strictEqual(yield* tokenOn(url, newKey, owner), token)
         assert.isTrue((yield* Effect.exit(tokenOn(url, oldKey, owner)))._tag === "Failure")
       })
