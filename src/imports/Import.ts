@@ -118,7 +118,7 @@ export const ImportRun = Schema.Struct({
 })
 export type ImportRun = typeof ImportRun.Type
 
-/** How far the reading of an import is. `total` null: unknown. `seconds`: time since the step began. */
+/** The progress of reading an import. `total` null: unknown. `seconds`: time since the step began. */
 export const ReadingProgress = Schema.Struct({
   step: Schema.Literal("checking", "fetching", "comparing"),
   done: Schema.Number,
@@ -166,8 +166,8 @@ export interface Choices {
   /** A new decision replaces an earlier one. */
   readonly decisions: ReadonlyMap<number, ConflictDecision>
   /**
-   * The decisions that the person saw; null: undecided. If one is different by now, and not what the person chose, all is refused
-   * with DecidedMeanwhile.
+   * The decisions that the person saw; null: undecided. If a decision has changed since, and is not the person's
+   * choice, everything is refused with DecidedMeanwhile.
    */
   readonly seen: ReadonlyMap<number, ConflictDecision | null>
 }
@@ -189,13 +189,13 @@ export interface BulkDecision {
   readonly decision: ConflictDecision
   readonly choices: Choices
   /**
-   * The digest of the decisions that the person allows to be replaced. If it is missing, only undecided conflicts are decided. If other
-   * decisions would be replaced by now, all is refused with DecidedMeanwhile.
+   * The digest of the decisions that the person allows to be replaced. If it is missing, only undecided conflicts are
+   * decided. If other decisions would be replaced now, everything is refused with DecidedMeanwhile.
    */
   readonly replaces?: string | undefined
 }
 
-/** What a person accepts an import with. */
+/** The choices with which a person accepts an import. */
 export interface Acceptance extends Partial<Choices> {
   /** The decision on all other undecided conflicts. If it is missing and a conflict is undecided, the acceptance is refused. */
   readonly rest?: ConflictDecision | undefined
@@ -214,8 +214,8 @@ export const isRemovalToConfirm = (summary: ImportSummary): boolean =>
 export const maxNamedConflicts = 10
 
 /**
- * These conflicts were decided, otherwise than the person chose, since the person saw them. Without conflicts: the decisions that the
- * person wanted to replace are others by now. Nothing was written.
+ * These conflicts got other decisions than the person chose, after the person had seen them. Without conflicts: the
+ * decisions that the person wanted to replace have changed. Nothing was written.
  */
 export class DecidedMeanwhile extends Schema.TaggedError<DecidedMeanwhile>()("DecidedMeanwhile", {
   conflicts: Schema.Array(Schema.Int)

@@ -19,7 +19,7 @@ export interface ImportConflictStatements {
     storeId: StoreId,
     conflicts: ReadonlyArray<StagedConflict>
   ) => Effect.Effect<void>
-  /** Conflicts in the order of their numbers, starting behind number `after` (0: from the start). */
+  /** Conflicts in the order of their numbers, starting after number `after` (0: from the start). */
   readonly conflicts: (
     accountId: AccountId,
     id: ImportId,
@@ -27,8 +27,8 @@ export interface ImportConflictStatements {
     limit: number
   ) => Effect.Effect<ReadonlyArray<ImportConflict>>
   /**
-   * Decides these conflicts, or all, or all undecided ones, or all that have not this decision ("others"). A new decision replaces an
-   * earlier one. Returns the numbers of the conflicts that were written.
+   * Decides these conflicts, all, all undecided ones, or all without this decision ("others"). A new decision replaces
+   * an earlier one. Returns the numbers of the conflicts that were written.
    */
   readonly decide: (
     accountId: AccountId,
@@ -43,7 +43,7 @@ export interface ImportConflictStatements {
     id: ImportId,
     conflicts: ReadonlyArray<number>
   ) => Effect.Effect<ReadonlyMap<number, ConflictDecision | null>>
-  /** How many conflicts have which decision, with the numbers of the first ten undecided ones. */
+  /** The number of conflicts by decision, and the numbers of the first ten undecided ones. */
   readonly tally: (accountId: AccountId, id: ImportId) => Effect.Effect<DecisionTally>
 }
 

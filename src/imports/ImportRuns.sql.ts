@@ -105,7 +105,7 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
           hints.look((accountId) => waiting({ accountId, id })),
           Arr.sortWith(({ leaseUntil }) => leaseUntil, Order.string)
         )
-  /** Asks the accounts in order, because another process can take over an import meanwhile. */
+  /** Tries the accounts in order, because another process can take over an import meanwhile. */
   const takeOverAny = Effect.fnUntraced(function* (id: ImportId | null) {
     for (const { accountId } of yield* candidates(id)) {
       const run = yield* takeOver({ accountId, id })

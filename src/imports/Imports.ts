@@ -46,7 +46,7 @@ const ignoreProgress: ReportProgress = () => Effect.void
 /** Minimum time between two saves of an import's progress: pages show it, and each save is a transaction. */
 const millisBetweenSaves = 500
 
-/** Reports progress, and saves it for the pages: each step at once, and then not more often than they need. */
+/** Reports progress, and saves it for the pages: each step at once, later progress only as often as pages need it. */
 const makeSaving =
   (repo: ImportsRepo["Type"]) =>
   (accountId: AccountId, id: ImportId, report = ignoreProgress): ReportProgress => {
@@ -112,7 +112,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
     /**
-     * Conflicts in the order of their numbers, starting behind number `after` (0: from the start). `limit` is 1 to 500; other
+     * Conflicts in the order of their numbers, starting after number `after` (0: from the start). `limit` is 1 to 500; other
      * limits are clamped. NotFound: the account has no such import.
      */
     readonly conflicts: (
@@ -138,8 +138,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
       choices: Choices
     ) => Effect.Effect<number, DecidedMeanwhile | NotFound | ValidationFailed, CurrentActor>
     /**
-     * Makes one decision for all conflicts: the undecided ones and, if the person confirms it, those that are decided otherwise.
-     * Returns whether a decision was written. Refuses as `decideEach` does.
+     * Makes one decision for all conflicts: the undecided ones and, if the person confirms it, those with another
+     * decision. Returns whether a decision was written. Refuses as `decideEach` does.
      */
     readonly decideAll: (
       id: ImportId,
@@ -155,7 +155,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
     /**
-     * A page of a list of the review, starting behind the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
+     * A page of a list of the review, starting after the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
      * that is not under review have no values from before it. Empty after the staged items were deleted. NotFound: the account has no
      * such import.
      */
@@ -165,7 +165,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
       after: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ReviewRow>, NotFound, CurrentActor>
-    /** How far the reading of the source is. None: unknown, or it is over. NotFound: the account has no such import. */
+    /**
+     * The progress of reading the source. None: unknown, or the reading has ended. NotFound: the account has no such
+     * import.
+     */
     readonly progress: (id: ImportId) => Effect.Effect<Option.Option<ReadingProgress>, NotFound, CurrentActor>
     /** The number of conflicts with each decision. NotFound: the account has no such import. */
     readonly tally: (id: ImportId) => Effect.Effect<DecisionTally, NotFound, CurrentActor>

@@ -25,7 +25,7 @@ const orders: Readonly<Record<string, string>> = {
   members: "members and their order"
 }
 
-/** A conflict in a form. `chosen`: the choice of a form that was refused; `misfit`: what is wrong with it. */
+/** A conflict in a form. `chosen`: the choice of a refused form; `misfit`: the problem of that choice. */
 interface ConflictShown {
   readonly conflict: ImportConflict
   readonly chosen: ConflictDecision | undefined
@@ -221,7 +221,7 @@ export const ConflictsToDecide = ({
   ...shown
 }: ConflictsShown & {
   readonly tally: DecisionTally
-  /** Choices of a form that was refused, by conflict, and what is wrong with it. The first misfit gets the focus. */
+  /** Choices of a refused form by conflict, and their problem. The first misfit gets the focus. */
   readonly chosen: ReadonlyMap<number, ConflictDecision>
   readonly misfits: ReadonlyArray<Misfit>
 }) => {

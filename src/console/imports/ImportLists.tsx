@@ -38,7 +38,7 @@ export const countOf = (
   }
 }
 
-/** Under review the list that needs the person most, afterwards the first list of what the import made. */
+/** Under review: the list that needs the person most. Afterwards: the first list of the import's results. */
 export const firstTab = ({ phase, summary }: ImportRun): ImportTab =>
   (phase === "reviewing" ? tabs.toReversed() : tabs).find((tab) => countOf(summary, tab) > 0) ?? "changed"
 
@@ -153,7 +153,10 @@ const cellsOf = (row: ReviewRow, isApplied: boolean): readonly [ComponentChildre
   ]
 }
 
-/** A page of a list. `after`: the ordinal behind which it starts, undefined: from the start; `atOnce`: rows of a whole page. */
+/**
+ * A page of a list. `after`: the ordinal after which it starts, undefined: from the start; `atOnce`: rows of a full
+ * page.
+ */
 export const ImportRows = ({
   after,
   atOnce,

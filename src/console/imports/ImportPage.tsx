@@ -184,7 +184,7 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
-/** What leaving means, above the list. */
+/** The explanation of removals, above the list. */
 const Leaving = ({ run }: { readonly run: ImportRun }) => (
   <p>
     {run.phase === "reviewing" ? "Accepting removes" : "The import removed"} these from {run.storeDomain}. They stay in
@@ -249,17 +249,17 @@ const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportSho
   )
 }
 
-/** What the page shows of an import. */
+/** The parts of an import that the page shows. */
 interface ImportShown {
   readonly run: ImportRun
   readonly tab: ImportTab
-  /** The rows or conflicts of the tab behind `after`, at most `atOnce`. */
+  /** The rows or conflicts of the tab after `after`, at most `atOnce`. */
   readonly rows: ReadonlyArray<ReviewRow>
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly after: number | undefined
   readonly atOnce: number
   readonly tally: DecisionTally
-  /** The form that was refused, and what is wrong with its fields. */
+  /** The refused form, and the problems of its fields. */
   readonly refused: (RefusedReview & { readonly misfits: ReadonlyArray<Misfit> }) | undefined
 }
 
@@ -340,7 +340,7 @@ const Working = ({ run }: { readonly run: ImportRun }) => (
   </p>
 )
 
-/** `reading`: how far the reading is; `now`: the time in milliseconds. */
+/** `reading`: the progress of reading; `now`: the time in milliseconds. */
 export const ImportPage = ({
   note,
   now,

@@ -1,6 +1,6 @@
 import { type ImportPhase, type ImportRun, plannedOf, type ReadingProgress } from "../../imports/Import.ts"
 
-/** A time left is told after this many seconds, and in these words. */
+/** The time left is shown after this many seconds, and in these words. */
 const minSeconds = 3
 
 const timeLeft = (done: number, total: number, seconds: number): string => {

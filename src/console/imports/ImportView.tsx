@@ -22,7 +22,7 @@ export interface RefusedReview {
   readonly decidedMeanwhile: ReadonlySet<number>
   /** Whether a choice is missing for undecided conflicts. */
   readonly isUndecided: boolean
-  /** What is wrong with other fields. */
+  /** The problems of other fields. */
   readonly misfits: ReadonlyArray<Misfit>
   /** Whether the form confirmed the removals. */
   readonly isConfirmed: boolean
@@ -32,7 +32,7 @@ export interface RefusedReview {
 export interface ImportPlace {
   /** Undefined: the one that `firstTab` names. */
   readonly tab: ImportTab | undefined
-  /** The number of the conflict, or the ordinal of the row, behind which the page starts; undefined: from the start. */
+  /** The number of the conflict, or the ordinal of the row, after which the page starts; undefined: from the start. */
   readonly after: number | undefined
   readonly note?: string | undefined
   readonly refused?: RefusedReview
@@ -51,7 +51,7 @@ const misfitsOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConfli
   ...refused.misfits
 ]
 
-/** Of a conflict that was decided meanwhile, the page shows that decision, and the own choice in words. */
+/** If a conflict was decided meanwhile, the page shows that decision, and the person's own choice in words. */
 const refusedOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConflict>) => ({
   ...refused,
   chosen: new Map([...refused.chosen].filter(([conflict]) => !refused.decidedMeanwhile.has(conflict))),

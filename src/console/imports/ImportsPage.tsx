@@ -70,7 +70,7 @@ const Upload = ({
   </section>
 )
 
-/** `runs`: one page of imports, newest first, behind the first `from`; `holder`: the import that locks the account. */
+/** `runs`: one page of imports, newest first, without the first `from`; `holder`: the import that locks the account. */
 export const ImportsPage = ({
   from,
   holder,

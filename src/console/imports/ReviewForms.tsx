@@ -53,7 +53,7 @@ const fieldsOf = <A,>(
     (fields) => new Map(fields)
   )
 
-/** What a form decides. `shown`: the decisions that its page showed; the person chose only those that differ. */
+/** The decisions of a form. `shown`: the decisions that its page showed; the person chose only those that differ. */
 const choicesOf = (form: Parameters) =>
   Effect.gen(function* () {
     const all = yield* fieldsOf(form, conflictField, (text) => (isDecision(text) ? text : undefined))
@@ -93,7 +93,7 @@ const phaseMessages: Readonly<Record<ImportPhase, string>> = {
 const isValidationFailed = <E,>(error: E | ValidationFailed): error is ValidationFailed =>
   error instanceof ValidationFailed
 
-/** Without conflicts: it is not known which. */
+/** Without conflicts: their numbers are unknown. */
 const meanwhile = ({ length }: ReadonlyArray<number>) =>
   `Not saved: ${length === 0 ? "conflicts were" : counted(length, "conflict was", "conflicts were")} decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.`
 
@@ -103,7 +103,9 @@ const notReplaced: Misfit = {
 }
 const unconfirmed: Misfit = { field: confirmField, message: "Tick this to accept the removals." }
 
-/** Where a page begins that shows one of these conflicts: the page of the form, or that of the first. */
+/**
+ * The position of a page that shows one of these conflicts: the page of the form, or the page of the first conflict.
+ */
 const placeOf = (form: Parameters, [first, ...others]: ReadonlyArray<number>): number => {
   const after = numberOf(form.get("after"))
   const isShown = (conflict: number) => conflict > after && conflict <= after + rowsPerPage
@@ -204,7 +206,7 @@ export const makeReviewForms = Effect.gen(function* () {
         const { decisions, seen, shown } = yield* choicesOf(form)
         const rest = yield* restOf(form)
         const confirmsRemovals = form.get(confirmField) === String(summary.unlinked)
-        // Who accepts answers for every decision that the page showed.
+        // The person who accepts an import is responsible for every decision that the page showed.
         const accepting = imports.startAccepting(id, { decisions, seen: shown, rest, confirmsRemovals })
         return yield* unlessIn(["applying", "applied"], id, accepting).pipe(
           Effect.as(toImport(id, "accepted")),
