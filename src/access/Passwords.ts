@@ -11,6 +11,9 @@ const parameters = { blockSize: 8, parallelization: 3 } as const
 
 const digestBytes = 32
 
+/** Longest password in UTF-16 units: 200 characters. The time of normalizing is quadratic, and blocks all other requests. */
+const maxUnits = 400
+
 interface StoredDigest {
   readonly cost: number
   readonly blockSize: number
@@ -23,7 +26,7 @@ const digestOf = (password: string, { blockSize, cost, parallelization, salt }: 
   Effect.async<Buffer>((resume) => {
     const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize }
     // Normalized, because keyboards encode the same letter in different ways.
-    scrypt(password.normalize("NFC"), salt, digestBytes, options, (error, digest) =>
+    scrypt(password.slice(0, maxUnits).normalize("NFC"), salt, digestBytes, options, (error, digest) =>
       resume(error === null ? Effect.succeed(digest) : Effect.die(error))
     )
   })
@@ -64,6 +67,6 @@ export const isPassword = (password: string, text: string | null, cost: number):
   const stored = text === null ? undefined : readDigest(text)
   return Effect.map(
     digestOf(password, stored ?? { ...dummyDigest, cost }),
-    (digest) => stored !== undefined && timingSafeEqual(digest, stored.digest)
+    (digest) => stored !== undefined && password.length <= maxUnits && timingSafeEqual(digest, stored.digest)
   )
 }

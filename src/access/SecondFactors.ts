@@ -7,6 +7,7 @@ import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import type { Identity } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** The parameters that every authenticator app supports (RFC 6238). */
@@ -91,7 +92,10 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
      * Ends a sign-in with a code of the app or a recovery code, which is accepted once. SignInDelayed: five wrong codes of the user in
      * 15 minutes.
      */
-    readonly finish: (token: string, code: string) => Effect.Effect<UserKey, CodeTooLate | CodeRefused | SignInDelayed>
+    readonly finish: (
+      token: string,
+      code: string
+    ) => Effect.Effect<UserKey & Pick<Identity, "password">, CodeTooLate | CodeRefused | SignInDelayed>
   }
 >() {
   static readonly layer = Layer.effect(

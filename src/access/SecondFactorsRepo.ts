@@ -14,6 +14,9 @@ const StoredFactor = Schema.Struct({
   codesLeft: Schema.Int
 })
 
+/** The user of a sign-in that waits for a code, with the digest of their password. */
+const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schema.String) })
+
 /** Authenticator apps and recovery codes of users, and sign-ins that wait for a code. There is no in-memory implementation. */
 export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
   SecondFactorsRepo,
@@ -38,7 +41,7 @@ export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
     /** Stores a sign-in that waits for a code. */
     readonly addSignIn: (user: UserKey, hash: string, lifeSeconds: number) => Effect.Effect<void>
     /** The user of a sign-in that waits for a code. */
-    readonly findSignIn: (hash: string) => Effect.Effect<Option.Option<UserKey>>
+    readonly findSignIn: (hash: string) => Effect.Effect<Option.Option<typeof Waiting.Type>>
     /** Ends a sign-in that waits for a code. False: it has ended already. */
     readonly endSignIn: (user: UserKey, hash: string) => Effect.Effect<boolean>
   }
@@ -73,9 +76,9 @@ export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
 
       const findSignIn = SqlSchema.findOne({
         Request: Schema.String,
-        Result: UserKey,
+        Result: Waiting,
         execute: (hash) => sql`
-          SELECT s.account_id AS "accountId", s.user_id AS id
+          SELECT s.account_id AS "accountId", s.user_id AS id, u.password
           FROM sign_in_step s
           JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
           WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`

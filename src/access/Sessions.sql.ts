@@ -19,6 +19,22 @@ type SessionStatements = Pick<
   | "startSession"
 >
 
+/**
+ * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links and sign-ins that wait for a code.
+ * It must follow the statement that changes the user, in the same transaction: a session that began before that statement had the
+ * row is only visible to a later one.
+ */
+export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sessionHash = "") => sql`
+  WITH ended AS (
+    DELETE FROM session
+    WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${sessionHash}, 'hex')
+  ), forgotten AS (
+    DELETE FROM sign_in_device WHERE account_id = ${accountId} AND user_id = ${id}
+  ), withdrawn AS (
+    DELETE FROM password_link WHERE account_id = ${accountId} AND user_id = ${id}
+  )
+  DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}`
+
 /** SQL statements for sessions, and for devices (browsers in which a user signed in before). */
 export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
   const findSession = SqlSchema.findOne({
@@ -73,13 +89,17 @@ export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
         Effect.asVoid,
         orDie
       ),
-    startSession: (accountId, id, hash) =>
+    startSession: ({ accountId, id, password }, hash) =>
       sql`
-        WITH started AS (
-          INSERT INTO session (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))
+        WITH seen AS (
+          UPDATE app_user SET last_seen_at = app_now()
+          WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
+            AND password IS NOT DISTINCT FROM ${password}::text
+          RETURNING account_id, id
         )
-        UPDATE app_user SET last_seen_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
-        Effect.asVoid,
+        INSERT INTO session (account_id, user_id, hash) SELECT account_id, id, decode(${hash}, 'hex') FROM seen
+        RETURNING user_id`.pipe(
+        Effect.map((rows) => rows.length > 0),
         orDie
       ),
     findSession: (hash, life) => orDie(findSession({ hash, ...life })),

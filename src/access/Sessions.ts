@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Option, Redacted } from "effect"
 import type { AccountId } from "../model/Ids.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import { deviceSeconds } from "./SignIns.ts"
+import { deviceSeconds, SignInRefused } from "./SignIns.ts"
 import type { Identity, SignedIn } from "./User.ts"
 import { type SessionLife, type SessionRow, UsersRepo } from "./UsersRepo.ts"
 
@@ -16,8 +16,13 @@ const attemptSeconds = 3_600
 export class Sessions extends Context.Tag("catalog/Sessions")<
   Sessions,
   {
-    /** Starts a session and returns its token, which must only be used for the session cookie. */
-    readonly start: (user: Pick<Identity, "accountId" | "id">) => Effect.Effect<Redacted.Redacted>
+    /**
+     * Starts a session and returns its token, which must only be used for the session cookie. SignInRefused: since the sign-in was
+     * checked, the user was disabled or got another password.
+     */
+    readonly start: (
+      user: Pick<Identity, "accountId" | "id" | "password">
+    ) => Effect.Effect<Redacted.Redacted, SignInRefused>
     /**
      * The user of a session. None: the session does not exist or has ended. `isUse` false: the request was not made by the
      * person, so it does not prolong the session.
@@ -37,9 +42,9 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
   static readonly layer = Layer.effect(
     Sessions,
     Effect.map(UsersRepo, (users) => ({
-      start: Effect.fn("Sessions.start")(function* ({ accountId, id }) {
+      start: Effect.fn("Sessions.start")(function* (user) {
         const token = yield* mintSecret("session")
-        yield* users.startSession(accountId, id, hashOf(token))
+        if (!(yield* users.startSession(user, hashOf(token)))) return yield* new SignInRefused()
         return Redacted.make(token)
       }),
       find: Effect.fn("Sessions.find")(function* (token, isUse = true) {

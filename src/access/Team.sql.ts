@@ -2,7 +2,9 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId } from "../model/Ids.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
+import { AccountId, type UserId } from "../model/Ids.ts"
+import { endAccess } from "./Sessions.sql.ts"
 import type { UsersRepo } from "./UsersRepo.ts"
 
 type TeamStatements = Pick<
@@ -22,6 +24,8 @@ export const makeTeamStatements = (sql: SqlClient): TeamStatements => {
       ORDER BY id
       FOR UPDATE`
   })
+
+  const run = makeRunTransaction(sql)
 
   return {
     lockAdministrators: (accountId) => orDie(lockAdministrators(accountId)),
@@ -51,25 +55,17 @@ export const makeTeamStatements = (sql: SqlClient): TeamStatements => {
         orDie
       ),
     disable: (accountId, email) =>
-      sql`
-        WITH disabled AS (
+      Effect.gen(function* () {
+        const [user] = yield* sql<{ readonly id: UserId }>`
           UPDATE app_user SET disabled_at = coalesce(disabled_at, app_now())
           WHERE account_id = ${accountId} AND email = ${email}
-          RETURNING account_id, id
-        ), ended AS (
-          DELETE FROM session s USING disabled d WHERE s.account_id = d.account_id AND s.user_id = d.id
-        ), forgotten AS (
-          DELETE FROM sign_in_device k USING disabled d WHERE k.account_id = d.account_id AND k.user_id = d.id
-        ), disconnected AS (
-          UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'user_disabled'
-          FROM disabled d
-          WHERE g.account_id = d.account_id AND g.user_id = d.id AND g.ended_at IS NULL
-        ), withdrawn AS (
-          DELETE FROM password_link l USING disabled d WHERE l.account_id = d.account_id AND l.user_id = d.id
-        )
-        SELECT id FROM disabled`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      )
+          RETURNING id`
+        if (user === undefined) return false
+        yield* endAccess(sql, accountId, user.id)
+        yield* sql`
+          UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
+          WHERE account_id = ${accountId} AND user_id = ${user.id} AND ended_at IS NULL`
+        return true
+      }).pipe(run, orDie)
   }
 }

@@ -1,8 +1,10 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
 import { AccountId } from "../model/Ids.ts"
+import { endAccess } from "./Sessions.sql.ts"
 import { Identity, User } from "./User.ts"
 import type { UsersRepo } from "./UsersRepo.ts"
 
@@ -13,6 +15,7 @@ type UserStatements = Pick<
 
 /** SQL statements for users, and for the one-time links with which they set passwords. */
 export const makeUserStatements = (sql: SqlClient): UserStatements => {
+  const run = makeRunTransaction(sql)
   const hasSecondFactor = sql`EXISTS (
     SELECT FROM second_factor f WHERE f.account_id = u.account_id AND f.user_id = u.id AND f.confirmed_at IS NOT NULL
   ) AS "hasSecondFactor"`
@@ -60,10 +63,6 @@ export const makeUserStatements = (sql: SqlClient): UserStatements => {
         DELETE FROM password_link
         WHERE hash = decode(${hash}, 'hex') AND expires_at > app_now()
         RETURNING account_id, user_id
-      ), ended AS (
-        DELETE FROM session s USING used WHERE s.account_id = used.account_id AND s.user_id = used.user_id
-      ), forgotten AS (
-        DELETE FROM sign_in_device d USING used WHERE d.account_id = used.account_id AND d.user_id = used.user_id
       )
       UPDATE app_user u SET password = ${password}
       FROM used
@@ -84,23 +83,15 @@ export const makeUserStatements = (sql: SqlClient): UserStatements => {
     findByEmail: (email) => orDie(findByEmail(email)),
     list: (accountId) => orDie(list(accountId)),
     changePassword: (accountId, id, { after, before, sessionHash }) =>
-      sql`
-        WITH changed AS (
+      Effect.gen(function* () {
+        const changed = yield* sql`
           UPDATE app_user SET password = ${after}
           WHERE account_id = ${accountId} AND id = ${id} AND password = ${before} AND disabled_at IS NULL
-          RETURNING account_id, id
-        ), ended AS (
-          DELETE FROM session s USING changed c
-          WHERE s.account_id = c.account_id AND s.user_id = c.id AND s.hash <> decode(${sessionHash}, 'hex')
-        ), forgotten AS (
-          DELETE FROM sign_in_device d USING changed c WHERE d.account_id = c.account_id AND d.user_id = c.id
-        ), withdrawn AS (
-          DELETE FROM password_link l USING changed c WHERE l.account_id = c.account_id AND l.user_id = c.id
-        )
-        SELECT id FROM changed`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+          RETURNING id`
+        if (changed.length === 0) return false
+        yield* endAccess(sql, accountId, id, sessionHash)
+        return true
+      }).pipe(run, orDie),
     setProfile: (accountId, id, { language, timeZone }) =>
       sql`
         UPDATE app_user SET language = ${language}, time_zone = ${timeZone}
@@ -114,6 +105,13 @@ export const makeUserStatements = (sql: SqlClient): UserStatements => {
         orDie
       ),
     findLink: (hash) => orDie(findLink(hash)),
-    setPassword: (hash, password) => orDie(setPassword({ hash, password }))
+    setPassword: (hash, password) =>
+      setPassword({ hash, password }).pipe(
+        Effect.tap(
+          Option.match({ onNone: () => Effect.void, onSome: ({ accountId, id }) => endAccess(sql, accountId, id) })
+        ),
+        run,
+        orDie
+      )
   }
 }

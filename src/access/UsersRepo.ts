@@ -93,7 +93,11 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     ) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Ends all sessions of the user but the one with this hash. */
     readonly endOtherSessions: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
-    readonly startSession: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
+    /** False: the user was disabled or has another password by now. */
+    readonly startSession: (
+      user: Pick<Identity, "accountId" | "id" | "password">,
+      hash: string
+    ) => Effect.Effect<boolean>
     /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     readonly findSession: (
       hash: string,

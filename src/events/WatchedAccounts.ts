@@ -125,7 +125,12 @@ export class WatchedAccounts {
     )
     if (silent.length === 0) return
     const oldest = this.isListening ? (yield* this.repo.transactions).oldest : 0n
-    for (const [accountId, watched] of silent) yield* this.lookAt(accountId, watched, oldest)
+    // Each on its own: an account whose node is down must not hide the others.
+    for (const [accountId, watched] of silent)
+      yield* Effect.catchAllCause(
+        this.lookAt(accountId, watched, oldest),
+        logged(`Changes of account ${accountId} could not be read`)
+      )
   }).pipe(asBackground, Effect.catchAllCause(logged("Changes of work could not be read")))
 
   /** `oldest`: the oldest transaction that was running before this check. */

@@ -5,10 +5,11 @@ import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { AccountEvents, defaultEventTimes, type EventTimes } from "../../src/events/AccountEvents.ts"
+import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
 import type { EventStream } from "../../src/events/EventStream.ts"
 import type { WorkChanges } from "../../src/events/WorkEvent.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
-import type { AccountId } from "../../src/model/Ids.ts"
+import { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 
@@ -110,3 +111,37 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
   })
+
+describe("events of an account that cannot be looked at", () => {
+  it.scopedLive("do not hide those of other accounts", () =>
+    Effect.gen(function* () {
+      const [down, up] = ["0d0e0a0d-0000-4000-8000-000000000001", "0d0e0a0d-0000-4000-8000-000000000002"].map((id) =>
+        AccountId.make(id)
+      ) as [AccountId, AccountId]
+      let jobs = 0
+      let isDown = false
+      const repo: AccountEventsRepo["Type"] = {
+        listen: undefined,
+        read: (accountId) =>
+          Effect.suspend(() =>
+            isDown && accountId === down
+              ? Effect.dieMessage("its node is down")
+              : Effect.succeed({ publish: "", import: "", job: String(jobs), drop: "", scan: "" })
+          ),
+        watch: () => Effect.void,
+        transactions: Effect.succeed({ oldest: 0n, next: 0n })
+      }
+      yield* Effect.gen(function* () {
+        yield* aStream(down)
+        const stream = yield* aStream(up)
+        isDown = true
+        jobs++
+        assert.deepEqual(yield* nextOf(stream), { job: null })
+      }).pipe(
+        Effect.provide(
+          AccountEvents.layer(undefined, times).pipe(Layer.provide(Layer.succeed(AccountEventsRepo, repo)))
+        )
+      )
+    })
+  )
+})

@@ -181,6 +181,23 @@ layer(
   )
 })
 
+layer(pagesServer({ ...settings, eventTimes: { ...eventTimes, heartbeat: "1 second" } }), {
+  excludeTestServices: true
+})("the stream of events of a busy account", (it) => {
+  it.scoped("ends with the session, although changes never stop", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, userId } = yield* aUser()
+      const stream = yield* open("/events", cookie)
+      yield* Effect.forkScoped(Effect.repeat(beginJob(accountId), Schedule.spaced("20 millis")))
+      yield* until("a change", () => stream.messages().length > 0)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`DELETE FROM session WHERE account_id = ${accountId} AND user_id = ${userId}`
+      yield* until("end", () => stream.end() === "ended")
+      assert.match(stream.received(), /event: ended\ndata: \{\}\n\n$/)
+    })
+  )
+})
+
 describe("the stream of events of a service that stops", () => {
   it.live("ends at once, and a new one is refused", () =>
     Effect.gen(function* () {

@@ -159,7 +159,7 @@ export const aBrowser = (
   Effect.gen(function* () {
     yield* Effect.orDie((yield* Users).invite(accountId, email, { role }))
     const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
-    const token = yield* (yield* Sessions).start(user)
+    const token = yield* Effect.orDie((yield* Sessions).start(user))
     return { userId: user.id, cookie: `catalog_session=${Redacted.value(token)}` }
   })
 

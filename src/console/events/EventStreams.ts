@@ -8,6 +8,7 @@ import type { WorkChanges } from "../../events/WorkEvent.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
 import { Readiness } from "../../http/Health.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import { metrics } from "../../telemetry/Metrics.ts"
 import { sessionTokenIn, visitorOf } from "../Browser.ts"
 import { pageHeaders } from "../Html.ts"
@@ -54,24 +55,35 @@ const textOf = (
     readonly isSessionOpen: Effect.Effect<boolean>
   }
 ) => {
-  const next = stream.next.pipe(
+  const changed = stream.next.pipe(
     Effect.map(
       Option.match({
         onNone: (): Next => ({ _tag: "Closed" }),
         onSome: (changes): Next => ({ _tag: "Changed", changes })
       })
     ),
-    Effect.raceFirst(Effect.as(closed, { _tag: "Closed" } as const)),
-    Effect.timeoutTo({ duration: heartbeat, onTimeout: (): Next => ({ _tag: "Quiet" }), onSuccess: (given) => given })
+    Effect.raceFirst(Effect.as(closed, { _tag: "Closed" } as const))
   )
-  return Stream.unfoldEffect(true, (goesOn) =>
-    goesOn
-      ? Effect.flatMap(next, (given): Effect.Effect<Option.Option<readonly [string, boolean]>> => {
-          if (given._tag === "Closed") return Effect.succeedNone
-          if (given._tag === "Changed") return Effect.succeedSome([messageOf(given.changes), true])
-          return Effect.map(isSessionOpen, (isOpen) => Option.some([isOpen ? ": quiet\n\n" : ended, isOpen]))
-        })
-      : Effect.succeedNone
+  /** `lookedAt`: when the session was last looked at. The time is measured from there, however many changes come meanwhile. */
+  const textAfter = (lookedAt: number) =>
+    Effect.gen(function* () {
+      const left = lookedAt + Duration.toMillis(heartbeat) - (yield* monotonicMillis)
+      const given = yield* Effect.timeoutTo(changed, {
+        duration: Math.max(0, left),
+        onTimeout: (): Next => ({ _tag: "Quiet" }),
+        onSuccess: (next) => next
+      })
+      if (given._tag === "Changed") return Option.some([messageOf(given.changes), lookedAt] as const)
+      if (given._tag === "Closed") return Option.none()
+      const isOpen = yield* isSessionOpen
+      return Option.some([isOpen ? ": quiet\n\n" : ended, isOpen ? yield* monotonicMillis : undefined] as const)
+    })
+  return Stream.unwrap(
+    Effect.map(monotonicMillis, (opened) =>
+      Stream.unfoldEffect(opened, (lookedAt: number | undefined) =>
+        lookedAt === undefined ? Effect.succeedNone : textAfter(lookedAt)
+      )
+    )
   )
 }
 

@@ -3,7 +3,7 @@ import { Effect, Either, Option, Redacted } from "effect"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
-import { LinkUsedUp, SignIns } from "../../access/SignIns.ts"
+import { LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
 import type { Identity } from "../../access/User.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
@@ -16,7 +16,6 @@ import {
   keepSession,
   localPath,
   PageRefused,
-  type Visitor,
   visitorOf
 } from "../Browser.ts"
 import { fieldNames } from "../Fields.ts"
@@ -50,6 +49,12 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   status: 429,
   headers: { "retry-after": String(retryAfterSeconds) }
 })
+
+/** The answer to a user who has changed since their sign-in was checked. */
+const refusedNow =
+  (returnTo: string) =>
+  ({ message }: SignInRefused) =>
+    Effect.succeed(html(<SignInPage returnTo={returnTo} refusal={message} />, { status: 403 }))
 
 /** The mail with the link that sets a new password. */
 const newPasswordMail = (baseUrl: string, email: string, token: Redacted.Redacted) => ({
@@ -119,7 +124,7 @@ export const signIn = ({
 
       /** Starts a session, and ends the session that the browser had before. */
       const start = (
-        user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] },
+        user: Pick<Identity, "accountId" | "id" | "password">,
         to: string,
         request: Request,
         kept?: Parameters
@@ -132,7 +137,7 @@ export const signIn = ({
             kept === undefined ? seeOther(to) : html(<KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
           const signedIn = keepSession(answer, baseUrl, token)
           return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
-        })
+        }).pipe(Effect.catchTag("SignInRefused", refusedNow(to)))
 
       /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
       const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
