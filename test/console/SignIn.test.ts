@@ -283,7 +283,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       const base = yield* BaseUrl
       for (const origin of [base, base.replace("127.0.0.1", "localhost"), base.replace("127.0.0.1", "[::1]")])
         assertErrorPage(yield* signIn(form, { origin, "sec-fetch-site": "same-origin" }), 403, new RegExp(wrong))
-      assertErrorPage(yield* ask("/sign-in", { json: form }), 415, /takes forms only/)
+      assertErrorPage(yield* ask("/sign-in", { json: form }), 415, /accepts only forms/)
       assertErrorPage(yield* ask("/sign-in", { form: "email=a&email=b" }), 400, /occurs twice/)
       assertErrorPage(yield* ask("/sign-in", { form: { email: "x".repeat(70_000) } }), 413, /The form is too long/)
       assertErrorPage(yield* ask("/sign-in", { method: "PUT", form }), 405, /supports only GET and HEAD and POST/)
