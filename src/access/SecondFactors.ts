@@ -176,7 +176,7 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
             if (step === undefined) return yield* new CodeRefused()
             const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
             const hashes = codes.map((each) => recoveryHash(user, each))
-            return (yield* repo.confirm(user, step, hashes)) ? codes : yield* nothingPending
+            return (yield* repo.confirm(user, stored.value.secret, step, hashes)) ? codes : yield* nothingPending
           })
           return yield* countAttempt(user, check)
         }),

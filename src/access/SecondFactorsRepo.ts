@@ -24,8 +24,16 @@ export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
     readonly find: (user: UserKey) => Effect.Effect<Option.Option<typeof StoredFactor.Type>>
     /** Stores a secret that is not confirmed yet. It replaces one that is not confirmed. False: the user has a confirmed one. */
     readonly begin: (user: UserKey, secret: Uint8Array) => Effect.Effect<boolean>
-    /** Confirms the secret by the code of a time step, and stores the hashes of recovery codes. False: it is confirmed already. */
-    readonly confirm: (user: UserKey, step: number, codes: ReadonlyArray<string>) => Effect.Effect<boolean>
+    /**
+     * Confirms a secret by the code of a time step, and stores the hashes of recovery codes. False: a secret is confirmed already, or
+     * another one was stored since.
+     */
+    readonly confirm: (
+      user: UserKey,
+      secret: Uint8Array,
+      step: number,
+      codes: ReadonlyArray<string>
+    ) => Effect.Effect<boolean>
     /** Accepts the code of a time step once. False: a code of this or a later step was accepted before. */
     readonly useStep: (user: UserKey, step: number) => Effect.Effect<boolean>
     /** Accepts a recovery code once. False: there is no such code. */
@@ -94,11 +102,11 @@ export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
             ON CONFLICT (account_id, user_id) DO UPDATE SET secret = excluded.secret, created_at = app_now()
             WHERE f.confirmed_at IS NULL
             RETURNING f.user_id`.pipe(isDone, orDie),
-        confirm: ({ accountId, id }, step, codes) =>
+        confirm: ({ accountId, id }, secret, step, codes) =>
           sql`
             WITH confirmed AS (
               UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}
-              WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NULL
+              WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL
               RETURNING account_id, user_id
             ), given AS (
               INSERT INTO recovery_code (account_id, user_id, hash)

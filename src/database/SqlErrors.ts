@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import type { SqlError } from "@effect/sql/SqlError"
+import { SqlError } from "@effect/sql/SqlError"
 import { Effect, Option, ParseResult, Predicate } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -147,6 +147,19 @@ export const describe = (error: SqlError): string => {
 }
 
 export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
+
+/**
+ * Turns the violation of a unique index into a conflict of two transactions (40001). `Transaction` then runs the program again,
+ * which finds the other row.
+ */
+export const uniqueAsConflict = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError, R>
+): Effect.Effect<A, E | SqlError, R> =>
+  Effect.mapError(effect, (error) => {
+    if (!isSqlError(error) || codeOf(error) !== "23505") return error
+    const message = causeMessageOf(error)
+    return new SqlError({ message, cause: { code: "40001", message } })
+  })
 
 const failureByCode: Readonly<Record<string, string>> = {
   "53100": "disk_full",

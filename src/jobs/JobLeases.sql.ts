@@ -34,6 +34,8 @@ export const makeJobLeases = (
       FROM job j
       WHERE ${accountId === null ? sql.literal("true") : sql`j.account_id = ${accountId}`}
         AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
+        -- During an upgrade, newer processes begin jobs of kinds that this one does not know.
+        AND j.kind = ANY(${JobKindName.literals}::text[])
       ORDER BY "isAutomatic", j.due_at, j.id
       LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
   })

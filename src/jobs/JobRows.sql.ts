@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
@@ -104,6 +104,8 @@ export const makeJobRows = (
               AND o.state IN ('queued', 'running', 'paused')
           ))
         RETURNING j.id`.pipe(
+        // Two failed jobs of one subject can be resumed at the same time: neither sees the other one open.
+        uniqueAsConflict,
         Effect.map((rows) => rows.length > 0),
         Effect.zipLeft(tell(accountId)),
         orDie

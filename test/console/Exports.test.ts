@@ -1,11 +1,47 @@
+import { get, type IncomingMessage } from "node:http"
+import { HttpServer } from "@effect/platform"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { listeningOn } from "../../src/http/BaseUrl.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
-import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, assertErrorPage, PagesServer } from "../oauth/PagesServer.ts"
 import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf } from "./Merchant.ts"
 
+const file = "/exports/catalog.jsonl"
+
+/** A download whose receiver reads nothing. */
+const unread = (cookie: string) =>
+  Effect.gen(function* () {
+    const url = new URL(file, listeningOn((yield* HttpServer.HttpServer).address))
+    return yield* Effect.async<IncomingMessage>((resume) => {
+      get(url, { headers: { cookie } }, (response) => resume(Effect.succeed(response.pause())))
+    })
+  })
+
 layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (it) => {
+  it.effect("are two at a time for an account, however slowly they are read", () =>
+    Effect.gen(function* () {
+      const { actor, cookie } = yield* aMerchant
+      const { cookie: stranger } = yield* aMerchant
+      // More than the sockets of a connection hold.
+      const html = "long ".repeat(200_000)
+      for (let count = 0; count < 16; count++)
+        yield* anEntity("product", { title: `Long ${count}`, description_html: html }).pipe(actingAs(actor))
+      const downloads = [yield* unread(cookie), yield* unread(cookie)]
+      assert.deepStrictEqual(
+        downloads.map(({ statusCode }) => statusCode),
+        [200, 200]
+      )
+      const refused = yield* ask(file, { cookie })
+      assertErrorPage(refused, 429, /<h1>Two downloads are running<\/h1>/)
+      assert.include(refused.text, "This account has 2 downloads of its catalog already.")
+      assert.strictEqual((yield* ask(file, { cookie: stranger })).status, 200)
+      for (const download of downloads) download.destroy()
+      yield* ask(file, { cookie }).pipe(Effect.repeat({ until: ({ status }) => status === 200 }))
+    })
+  )
+
   it.effect("are linked on the page of stores, and need a sign-in", () =>
     Effect.gen(function* () {
       const { cookie, tent } = yield* aMerchant

@@ -196,6 +196,18 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
+  it.effect("is not confirmed by the code of a secret that another tab has replaced", () =>
+    Effect.gen(function* () {
+      const { accountId, userId } = yield* aPerson
+      const user = { accountId, id: userId }
+      const repo = yield* SecondFactorsRepo
+      const [replaced, current] = [Uint8Array.of(1), Uint8Array.of(2)]
+      for (const secret of [replaced, current]) assert.isTrue(yield* repo.begin(user, secret))
+      assert.isFalse(yield* repo.confirm(user, replaced, 1, []))
+      assert.isTrue(yield* repo.confirm(user, current, 1, []))
+    })
+  )
+
   it.effect("is required at sign-in; a code works once, even for another sign-in", () =>
     Effect.gen(function* () {
       const { email, first, secret, userId } = yield* anEnrolled
@@ -296,6 +308,19 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const admin = yield* aBrowser(enrolled.accountId, `admin-of-${enrolled.email}`, "admin")
       const team = yield* ask("/settings/team", { cookie: admin.cookie })
       assert.include(team.text, `aria-label="Reset second factor: ${enrolled.email}"`)
+      // An open session of the administrator is not enough to switch off their own.
+      const own = yield* ask("/settings/team", { cookie: enrolled.cookie })
+      assert.notInclude(own.text, `aria-label="Reset second factor: ${enrolled.email}"`)
+      const csrf = csrfOf(own)
+      const refused = yield* ask("/settings/team/reset-second-factor", {
+        cookie: enrolled.cookie,
+        form: { csrf, id: enrolled.userId }
+      })
+      assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+      assert.include(
+        textOf(refused),
+        `${enrolled.email} is your own address: switch your second factor off on your profile, with your password.`
+      )
       const question = yield* ask(`/settings/team/reset-second-factor?id=${enrolled.userId}`, { cookie: admin.cookie })
       assert.include(textOf(question), `Reset the second factor of ${enrolled.email}?`)
       const { hidden } = sectionsOf(question.text, "/settings/team/reset-second-factor")

@@ -118,6 +118,13 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       assert.strictEqual((yield* find(email))?.role, "publish")
       assert.strictEqual((yield* ask("/drops/new", { cookie: theirs })).status, 200)
 
+      for (const form of [{ id }, { id, role: "owner" }]) {
+        const refused = yield* send(`${path}/role`, form)
+        assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+        assert.include(textOf(refused), `${email} keeps the role: choose one of View, Edit, Publish, Administrator.`)
+      }
+      assert.strictEqual((yield* find(email))?.role, "publish")
+
       const question = yield* ask(`${path}/disable?id=${id}`, { cookie })
       assert.include(textOf(question), `Disable ${email}?`)
       assert.deepStrictEqual(to(yield* send(`${path}/disable`, { id })), [303, `${path}?note=disabled`])

@@ -215,6 +215,36 @@ for (const engine of serviceEngines) {
           assert.strictEqual((yield* begin(stranger, "shop")).state, "queued")
         })
       )
+
+      it.effect("of two failed jobs that are resumed at once, one is queued and the other refused", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { command } = yield* Jobs
+          const repo = yield* JobsRepo
+          for (let round = 0; round < 10; round++) {
+            const failed = Effect.gen(function* () {
+              const { id } = yield* begin(actor, `shop ${round}`)
+              yield* repo.fail(yield* claimed(actor, id), { why: "Why.", next: "Next." })
+              return id
+            })
+            const ids = [yield* failed, yield* failed]
+            const outcomes = yield* Effect.forEach(ids, (id) => Effect.either(command("resume", id)), {
+              concurrency: "unbounded"
+            }).pipe(actingAs(actor))
+            const words = outcomes.map((outcome) =>
+              outcome._tag === "Right"
+                ? outcome.right.state
+                : outcome.left._tag === "ValidationFailed"
+                  ? outcome.left.message
+                  : ""
+            )
+            assert.sameMembers(words, [
+              "queued",
+              "id: another open job works on the same store: resume this one when that one has ended"
+            ])
+          }
+        })
+      )
     })
   })
 }

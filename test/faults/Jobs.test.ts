@@ -403,6 +403,22 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
       })
     )
 
+    it.effect("a job of a kind that only newer processes know is left to them", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* anAccount()
+        const sql = yield* SqlClient.SqlClient
+        const { begin } = yield* Jobs
+        const job = { title: "New", subject: null, input: {}, total: 1, kind: "publish_waiting" } as const
+        const { id } = yield* begin(job).pipe(actingAs(actor))
+        yield* sql`UPDATE job SET kind = 'of_the_next_version' WHERE account_id = ${accountId} AND id = ${id}`
+        yield* (yield* JobWorker).runDue
+        assert.deepStrictEqual(
+          yield* sql`SELECT state, attempts FROM job WHERE account_id = ${accountId} AND id = ${id}`,
+          [{ state: "queued", attempts: 0 }]
+        )
+      })
+    )
+
     it.effect("pausing and resuming loses nothing; after a cancel no further step is done", () =>
       Effect.gen(function* () {
         const world = yield* aWorld(amount(600, 2_000))

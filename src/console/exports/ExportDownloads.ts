@@ -1,13 +1,14 @@
-import { HttpServerResponse } from "@effect/platform"
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { ExportJobs } from "../../exports/ExportJobs.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { CurrentActor } from "../../model/Actor.ts"
+import { CurrentActor } from "../../model/Actor.ts"
 import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
-import { StoreId } from "../../model/Ids.ts"
+import { type AccountId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
@@ -21,6 +22,35 @@ const routes = {
   csv: ["GET", paths.exportCsv, refuseOnPage, "view"],
   csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish"]
 } as const
+
+/** Maximum downloads of an account that a process sends at the same time. The file of each is on the disk until it is sent. */
+const maxDownloads = 2
+
+const tooManyDownloads = new PageRefused({
+  status: 429,
+  title: "Two downloads are running",
+  message: `This account has ${maxDownloads} downloads of its catalog already. Wait until one ends, or cancel it in your browser.`,
+  next: { path: paths.stores, name: "To the stores" }
+})
+
+/** Makes a function that refuses downloads beyond `maxDownloads`. A download counts until its connection has taken or lost it. */
+const makeAdmit = () => {
+  const running = new Map<AccountId, number>()
+  return (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.flatMap(CurrentActor, ({ accountId }) => {
+      const response = toServerResponse(request)
+      const count = running.get(accountId) ?? 0
+      if (count >= maxDownloads) return tooManyDownloads
+      if (response.destroyed) return Effect.void
+      running.set(accountId, count + 1)
+      response.once("close", () => {
+        const others = (running.get(accountId) ?? 1) - 1
+        if (others === 0) running.delete(accountId)
+        else running.set(accountId, others)
+      })
+      return Effect.void
+    })
+}
 
 type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
 
@@ -53,20 +83,27 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = 
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
 
+    const admit = makeAdmit()
+
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
     const downloadCsv = ({ domain }: Store, parts: Parts) =>
       download(parts, `${domain}-products.csv`, "text/csv; charset=utf-8")
 
     return {
-      jsonl: asVisitor(() => download(exports.jsonl, "catalog.jsonl", "application/jsonl; charset=utf-8")),
-      csv: asVisitor((_, request) =>
-        Effect.flatMap(storeOf(queryOf(request)), (store) => downloadCsv(store, exports.csv(store.id, false)))
+      jsonl: asVisitor((_, request) =>
+        Effect.zipRight(admit(request), download(exports.jsonl, "catalog.jsonl", "application/jsonl; charset=utf-8"))
       ),
-      csvAsPublish: withForm((_, form) =>
+      csv: asVisitor((_, request) =>
+        Effect.flatMap(storeOf(queryOf(request)), (store) =>
+          Effect.zipRight(admit(request), downloadCsv(store, exports.csv(store.id, false)))
+        )
+      ),
+      csvAsPublish: withForm((_, form, request) =>
         Effect.gen(function* () {
           const store = yield* storeOf(form)
           if (store.platform !== "none") return yield* cannotPublish(store)
+          yield* admit(request)
           return yield* downloadCsv(
             store,
             // The last part is requested only after the connection has accepted all others.

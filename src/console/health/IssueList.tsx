@@ -12,6 +12,7 @@ import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import { counted } from "../Naming.tsx"
 import { issuesPath, jobPath, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -37,6 +38,10 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 const isFillable = (section: HealthSection) =>
   section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
+
+/** What is said when some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
+const notRetried = (refusals: ReadonlyArray<string>, begun: number) =>
+  `Not published again: ${refusals.join("; ")}.${begun === 0 ? "" : ` ${counted(begun, "job")} for other stores began: see the page Jobs.`}`
 
 type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
@@ -279,7 +284,7 @@ export const issueList: Surface<Needs> = surfaceOf(
           )
           const refusals = begun.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal]))
           if (refusals.length > 0)
-            return yield* showIssues(visitor, query, { refusal: `Not published again: ${refusals.join("; ")}.` })
+            return yield* showIssues(visitor, query, { refusal: notRetried(refusals, begun.length - refusals.length) })
           const [first, ...others] = begun
           return seeOther(first?.id !== undefined && others.length === 0 ? jobPath(first.id) : paths.jobs)
         })

@@ -5,7 +5,7 @@ import { type User, userState } from "../../access/User.ts"
 import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { UserId } from "../../model/Ids.ts"
 import { Role, roleWords } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
@@ -40,10 +40,21 @@ const notes: Readonly<Record<string, string>> = {
 
 const isRole = Schema.is(Role)
 
-const roleOf = (form: Parameters): Role => {
+/** The role of an invitation: by default the one that may do least. */
+const invitedRoleOf = (form: Parameters): Role => {
   const role = form.get("role")
   return isRole(role) ? role : "view"
 }
+
+const unknownRole = ValidationFailed.at(
+  "role",
+  `keeps the role: choose one of ${Role.literals.map((role) => roleWords[role].name).join(", ")}`
+)
+
+const ownSecondFactor = ValidationFailed.at(
+  "",
+  "is your own address: switch your second factor off on your profile, with your password"
+)
 
 const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
   `${subject} ${issue?.message ?? "is wrong"}.`
@@ -105,7 +116,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
           const user = yield* userIn(visitor, form)
           const changed = yield* Effect.either(change(visitor, user, form))
           if (Either.isRight(changed)) {
-            const isStillAdministrator = note !== "role" || user.id !== visitor.userId || roleOf(form) === "admin"
+            const isStillAdministrator = note !== "role" || user.id !== visitor.userId || form.get("role") === "admin"
             return seeOther(isStillAdministrator ? `${paths.team}?note=${note}` : paths.home)
           }
           if (changed.left._tag === "NotFound") return yield* changed.left
@@ -125,7 +136,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
       invite: withForm((visitor, given) =>
         Effect.gen(function* () {
-          const form = { email: (given.get("email") ?? "").trim(), role: roleOf(given) }
+          const form = { email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
           const invited = yield* Effect.either(users.inviteNew(visitor.accountId, form.email, form.role))
           return yield* Either.match(invited, {
             onLeft: (error) =>
@@ -134,7 +145,10 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
           })
         })
       ),
-      role: changing("role", ({ accountId }, { email }, form) => users.setRole(accountId, email, roleOf(form))),
+      role: changing("role", ({ accountId }, { email }, form) => {
+        const role = form.get("role")
+        return isRole(role) ? users.setRole(accountId, email, role) : unknownRole
+      }),
       link: withForm((visitor, form) =>
         Effect.gen(function* () {
           const user = yield* userIn(visitor, form)
@@ -165,7 +179,10 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
           "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
         button: "Reset the second factor"
       })),
-      reset: changing("reset", ({ accountId }, { id }) => secondFactors.remove({ accountId, id }))
+      // Whoever finds the session of an administrator open must not switch off their second factor without the password.
+      reset: changing("reset", ({ accountId, userId }, { id }) =>
+        id === userId ? ownSecondFactor : secondFactors.remove({ accountId, id })
+      )
     }
   })
 )

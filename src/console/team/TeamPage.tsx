@@ -161,7 +161,7 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
             path={paths.teamLink}
           />
         )}
-        {user.hasSecondFactor && (
+        {user.hasSecondFactor && user.id !== visitor.userId && (
           <UserButton {...button} name="Reset second factor" path={paths.resetSecondFactor} ask />
         )}
         {state === "invited" && user.lastSeenAt === null ? (
