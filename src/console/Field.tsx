@@ -27,6 +27,22 @@ export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonl
     </p>
   ) : null
 
+/** The field of a new password, with the bounds that the server checks. `state`: its ARIA attributes. */
+export const NewPassword = ({ state }: { readonly state: ReturnType<typeof fieldState> }) => (
+  <label>
+    New password
+    <input
+      type="password"
+      name="password"
+      autocomplete="new-password"
+      required
+      minLength={10}
+      maxLength={200}
+      {...state}
+    />
+  </label>
+)
+
 /** A text to be copied. With JavaScript it has a button for that. */
 export const CopyText = ({
   id,

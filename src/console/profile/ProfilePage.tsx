@@ -3,7 +3,7 @@ import type { SessionRow } from "../../access/UsersRepo.ts"
 import { roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
-import { Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Facts, FieldMisfit, fieldState, type Misfit, NewPassword } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
@@ -72,18 +72,7 @@ const Password = ({ misfit, visitor }: { readonly visitor: Visitor; readonly mis
         <input type="email" name="email" value={visitor.email} autocomplete="username" readOnly />
       </label>
       <CurrentPassword field="current" misfit={misfit} />
-      <label>
-        New password
-        <input
-          type="password"
-          name="password"
-          autocomplete="new-password"
-          required
-          minLength={10}
-          maxLength={200}
-          {...fieldState(misfit, "password", "password-rule")}
-        />
-      </label>
+      <NewPassword state={fieldState(misfit, "password", "password-rule")} />
       <FieldMisfit field="password" misfit={misfit} />
       <p id="password-rule" class="quiet">
         10 to 200 characters. It ends your other sessions.

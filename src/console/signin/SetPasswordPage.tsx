@@ -1,3 +1,4 @@
+import { NewPassword } from "../Field.tsx"
 import { Alert, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
@@ -23,19 +24,12 @@ export const SetPasswordPage = ({
         E-mail
         <input type="email" name="email" value={email} autocomplete="username" readOnly />
       </label>
-      <label>
-        New password
-        <input
-          type="password"
-          name="password"
-          autocomplete="new-password"
-          required
-          minLength={10}
-          maxLength={200}
-          aria-describedby={refusal === undefined ? "rule" : "refusal rule"}
-          {...(refusal !== undefined && { "aria-invalid": "true" as const })}
-        />
-      </label>
+      <NewPassword
+        state={{
+          "aria-describedby": refusal === undefined ? "rule" : "refusal rule",
+          ...(refusal !== undefined && { "aria-invalid": "true" as const })
+        }}
+      />
       <p id="rule" class="quiet">
         10 to 200 characters. A few unrelated words make a good one.
       </p>
