@@ -47,7 +47,7 @@ const decide = (id: ImportId, conflict: number, decision: ConflictDecision, seen
     )
   )
 
-/** Two people decide these undecided conflicts differently at the same time. Returns the conflicts of which a saved decision was lost. */
+/** Two people decide the same conflicts differently at the same time. Returns the conflicts whose saved decision was lost. */
 const raceOfTwo = (id: ImportId, conflicts: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     const answers = yield* Effect.forEach(
@@ -78,8 +78,8 @@ const lostOf = (
   })
 
 /**
- * One person takes every value of the store and confirms to replace the one decision that differs, while others decide these conflicts
- * to keep the draft, having seen the store's value. Returns the conflicts of which a saved decision was lost.
+ * One person takes every value of the store, and confirms that this replaces an earlier decision. At the same time others, who saw
+ * the store's value, keep the draft of these conflicts. Returns the conflicts whose saved decision was lost.
  */
 const raceWithAll = (id: ImportId, conflicts: ReadonlyArray<number>, begin: Effect.Effect<void> = Effect.void) =>
   Effect.gen(function* () {
