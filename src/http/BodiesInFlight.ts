@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { Tally } from "./Tally.ts"
 
 /** Maximum bytes of request bodies that are in memory at the same time. */
 export interface BodyBounds {
@@ -32,13 +33,11 @@ const hasBody = ({ headers }: IncomingMessage) =>
 /** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
 export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredential }: BodyBounds): void => {
   let held = 0
-  const heldByOwner = new Map<string, number>()
+  const heldByOwner = new Tally<string>()
 
   const add = (owner: string, bytes: number) => {
     held += bytes
-    const ofOwner = (heldByOwner.get(owner) ?? 0) + bytes
-    if (ofOwner === 0) heldByOwner.delete(owner)
-    else heldByOwner.set(owner, ofOwner)
+    heldByOwner.add(owner, bytes)
   }
 
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
@@ -54,7 +53,7 @@ export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredentia
       owner: request.socket.remoteAddress ?? "unknown",
       hold: (bytes) => {
         if (isOver) return false
-        if (held + bytes > maxBytes || (heldByOwner.get(body.owner) ?? 0) + bytes > bytesPerCredential) {
+        if (held + bytes > maxBytes || heldByOwner.of(body.owner) + bytes > bytesPerCredential) {
           release()
           // The rest of the body is not read, so the connection cannot carry another request.
           response.shouldKeepAlive = false

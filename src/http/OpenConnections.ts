@@ -1,6 +1,7 @@
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
 import { networkOf } from "./ClientAddress.ts"
+import { Tally } from "./Tally.ts"
 
 /** Limits of open connections, and of the time for which a client may leave an answer unread. */
 export interface ConnectionBounds {
@@ -48,19 +49,12 @@ export const boundConnections = (
   { connections, connectionsPerAddress, writeStallMillis }: ConnectionBounds,
   { note, refuse }: Refusing
 ): void => {
-  const byAddress = new Map<string, number>()
+  const byAddress = new Tally<string>()
   /** The open connections. If one has unsent data: the bytes sent so far, and the time since which that number is unchanged. */
   const open = new Map<Socket, { sent: number; since: number } | undefined>()
   let refused = 0
   let total = 0
   let notedAt = Number.NEGATIVE_INFINITY
-
-  const add = (address: string, count: number) => {
-    const ofAddress = (byAddress.get(address) ?? 0) + count
-    if (ofAddress === 0) byAddress.delete(address)
-    else byAddress.set(address, ofAddress)
-    return ofAddress
-  }
 
   const turnAway = (socket: Socket) => {
     total += 1
@@ -86,12 +80,12 @@ export const boundConnections = (
   server.removeAllListeners("connection")
   server.on("connection", (socket: Socket) => {
     const address = networkOf(socket.remoteAddress ?? "unknown")
-    if (open.size >= connections || (byAddress.get(address) ?? 0) >= connectionsPerAddress) return turnAway(socket)
+    if (open.size >= connections || byAddress.of(address) >= connectionsPerAddress) return turnAway(socket)
     open.set(socket, undefined)
-    add(address, 1)
+    byAddress.add(address, 1)
     socket.once("close", () => {
       open.delete(socket)
-      add(address, -1)
+      byAddress.add(address, -1)
     })
     for (const listener of serve) listener.call(server, socket)
   })

@@ -6,6 +6,7 @@ import { ExportJobs } from "../../exports/ExportJobs.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { Tally } from "../../http/Tally.ts"
 import { CurrentActor } from "../../model/Actor.ts"
 import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { type AccountId, StoreId } from "../../model/Ids.ts"
@@ -35,19 +36,14 @@ const tooManyDownloads = new PageRefused({
 
 /** Makes a function that refuses downloads beyond `maxDownloads`. A download counts until its connection has taken or lost it. */
 const makeAdmit = () => {
-  const running = new Map<AccountId, number>()
+  const running = new Tally<AccountId>()
   return (request: HttpServerRequest.HttpServerRequest) =>
     Effect.flatMap(CurrentActor, ({ accountId }) => {
       const response = toServerResponse(request)
-      const count = running.get(accountId) ?? 0
-      if (count >= maxDownloads) return tooManyDownloads
+      if (running.of(accountId) >= maxDownloads) return tooManyDownloads
       if (response.destroyed) return Effect.void
-      running.set(accountId, count + 1)
-      response.once("close", () => {
-        const others = (running.get(accountId) ?? 1) - 1
-        if (others === 0) running.delete(accountId)
-        else running.set(accountId, others)
-      })
+      running.add(accountId, 1)
+      response.once("close", () => running.add(accountId, -1))
       return Effect.void
     })
 }

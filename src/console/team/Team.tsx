@@ -179,7 +179,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
           "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
         button: "Reset the second factor"
       })),
-      // Whoever finds the session of an administrator open must not switch off their second factor without the password.
+      // An open session alone must not switch off the second factor of its administrator: the profile asks for the password.
       reset: changing("reset", ({ accountId, userId }, { id }) =>
         id === userId ? ownSecondFactor : secondFactors.remove({ accountId, id })
       )
