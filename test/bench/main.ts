@@ -1,12 +1,14 @@
+// Builds the service when its source is newer: some scenarios load modules that read what the build writes.
+import "./harness/build.ts"
 import { parseArgs } from "node:util"
-import build from "../support/Build.ts"
 import { machine } from "./harness/Report.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
-import { distinctPages } from "./scenarios/DistinctPages.ts"
+import { distinctPages, includeWalk } from "./scenarios/DistinctPages.ts"
 import { draftNotes } from "./scenarios/DraftNotes.ts"
+import { exporting } from "./scenarios/Export.ts"
 import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
 import { importing } from "./scenarios/Import.ts"
-import { longWalk } from "./scenarios/LongWalk.ts"
+import { feed, longWalk } from "./scenarios/LongWalk.ts"
 import { manyAgents } from "./scenarios/ManyAgents.ts"
 import { publishingBeside } from "./scenarios/PublishingBeside.ts"
 import { refreshing } from "./scenarios/Refresh.ts"
@@ -24,7 +26,10 @@ const scenarios: ReadonlyArray<Scenario> = [
   toolCalls,
   manyAgents,
   longWalk,
+  includeWalk,
+  feed,
   importing,
+  exporting,
   publishingBeside,
   unlinkBeside,
   refreshing,
@@ -47,6 +52,9 @@ BENCH_DATABASE_URL  any database of a PostgreSQL server where databases can be c
                     (default postgres://postgres@127.0.0.1:5432/test)
 BENCH_IMPORT_PRODUCTS
                     products that \`import\` imports (default 100000)
+BENCH_WALK_PRODUCTS products that \`long-walk\` walks, and changes that \`feed\` walks (default 1000000)
+BENCH_EXPORT_PRODUCTS
+                    products that \`export\` and \`include-walk\` read (default 100000)
 BENCH_REFRESH_PRODUCTS
                     products that \`refresh\` reads (default 10000)
 BENCH_HEALTH_PRODUCTS
@@ -64,7 +72,6 @@ if (values.help || unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1
   process.stderr.write(`${usage}\n`)
   process.exitCode = values.help ? 0 : 2
 } else {
-  build()
   const chosen = scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   const command = ["npm run bench", ...(process.argv.length > 2 ? ["--", ...process.argv.slice(2)] : [])].join(" ")
   for (const [index, { run, title }] of chosen.entries()) {

@@ -36,17 +36,25 @@ const serve = ["dist/main.js"]
 export const catalog = (url: string, ...command: ReadonlyArray<string>) =>
   mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
 
-const nameOf = (products: number) => `Benchmark of ${products} products, fill ${fillVersion}`
+/** What a database of the benchmark contains. */
+export interface Content {
+  /** The name of its account: another one for each version of the fill. */
+  readonly account: string
+  readonly products: number
+  /** Store versions of the account's entities. */
+  readonly versions: number
+  readonly fill: (url: string) => Promise<void>
+}
 
 /** The account of a database that is filled as this version of the benchmark fills it. */
-const findAccount = (url: string, products: number): Promise<string | undefined> =>
+const findAccount = (url: string, { account, products, versions }: Content): Promise<string | undefined> =>
   connected(url, async (client) => {
     const { rows } = await client.query<{ readonly id: string; readonly whole: boolean }>(
       `SELECT a.id,
               (SELECT count(*) FROM entity e WHERE e.account_id = a.id AND e.kind = 'product') = $2
-              AND (SELECT count(*) FROM store_version v WHERE v.account_id = a.id) = $2 * $3 AS whole
+              AND (SELECT count(*) FROM store_version v WHERE v.account_id = a.id) = $3 AS whole
        FROM account a WHERE a.name = $1`,
-      [nameOf(products), products, stores]
+      [account, products, versions]
     )
     return rows.find(({ whole }) => whole)?.id
   })
@@ -56,7 +64,7 @@ const findAccount = (url: string, products: number): Promise<string | undefined>
  * stamp a row as the service gives them. Of a hundred products, two failed on the first store, eight wait for their
  * publication on the second, ten were never published; rows agree with their store versions.
  */
-const fill = (url: string, products: number): Promise<void> =>
+const fill = (url: string, name: string, products: number): Promise<void> =>
   connected(url, async (client) => {
     await client.query("BEGIN")
     const {
@@ -66,7 +74,7 @@ const fill = (url: string, products: number): Promise<void> =>
        INSERT INTO account_state (account_id, version, change_seq, last_changed_at)
        SELECT id, $2::int, $2::int, timestamptz '2026-01-05 08:00Z' + $2::int * interval '1.234567 s' FROM added
        RETURNING account_id AS id`,
-      [nameOf(products), products]
+      [name, products]
     )
     const accountId = account?.id
     await client.query(
@@ -133,9 +141,13 @@ const fill = (url: string, products: number): Promise<void> =>
       [accountId]
     )
     await client.query("COMMIT")
-    await client.query("VACUUM (ANALYZE)")
-    await client.query("CHECKPOINT")
   })
+
+/** Products on three stores, without variants. */
+const productsOnStores = (products: number): Content => {
+  const account = `Benchmark of ${products} products, fill ${fillVersion}`
+  return { account, products, versions: products * stores, fill: (url) => fill(url, account, products) }
+}
 
 /** An empty database of this name, whatever there was before. */
 export const recreate = (database: string) =>
@@ -151,20 +163,24 @@ const exists = (database: string) =>
   })
 
 /** The account in a database that an earlier run left, with a schema that this build can bring up to date. */
-const kept = async (database: string, products: number): Promise<string | undefined> => {
+const kept = async (database: string, content: Content): Promise<string | undefined> => {
   if (!(await exists(database))) return undefined
   const url = urlOf(database)
   const { code } = await run(process.execPath, [...serve, "migrate"], { DATABASE_URL: url })
-  return code === 0 ? await findAccount(url, products) : undefined
+  return code === 0 ? await findAccount(url, content) : undefined
 }
 
-const filled = async (database: string, products: number): Promise<string> => {
+const filled = async (database: string, content: Content): Promise<string> => {
   const url = urlOf(database)
-  progress(`Filling the database ${database}: ${products} products on ${stores} stores`)
+  progress(`Filling the database ${database}: ${content.account}`)
   await recreate(database)
   await catalog(url, "migrate")
-  await fill(url, products)
-  const accountId = await findAccount(url, products)
+  await content.fill(url)
+  await connected(url, async (client) => {
+    await client.query("VACUUM (ANALYZE)")
+    await client.query("CHECKPOINT")
+  })
+  const accountId = await findAccount(url, content)
   if (accountId === undefined) throw new Error(`The fill of ${database} is not what it should be.`)
   return accountId
 }
@@ -175,11 +191,15 @@ export const postgresVersionOf = (url: string): Promise<string> =>
     return rows[0]?.server_version ?? "unknown"
   })
 
-/** A database of so many products, each on three stores: that of an earlier run if it is right, else a new one. */
-export const openCatalog = async (database: string, products: number): Promise<BenchCatalog> => {
-  const accountId = (await kept(database, products)) ?? (await filled(database, products))
+/** A database with this content: that of an earlier run if it is right, else a new one. */
+export const openFilled = async (database: string, content: Content): Promise<BenchCatalog> => {
+  const accountId = (await kept(database, content)) ?? (await filled(database, content))
   const url = urlOf(database)
   const minted = await catalog(url, "key", "create", "--account", accountId, "--name", "Benchmark", "--json")
   const { key: token } = JSON.parse(minted) as { readonly key: string }
-  return { url, accountId, token, products, postgresVersion: await postgresVersionOf(url) }
+  return { url, accountId, token, products: content.products, postgresVersion: await postgresVersionOf(url) }
 }
+
+/** A database of so many products, each on three stores. */
+export const openCatalog = (database: string, products: number): Promise<BenchCatalog> =>
+  openFilled(database, productsOnStores(products))

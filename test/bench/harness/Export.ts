@@ -22,7 +22,7 @@ const linesOf = (n: number): string => {
   return [first, ...rest].join("\n")
 }
 
-/** Writes a Shopify product export: products of three variants and one image, of about 900 bytes each. */
+/** Writes a product export of Shopify: products of three variants and one image, of about 900 bytes each. */
 export const writeExport = async (path: string, products: number): Promise<void> => {
   const file = createWriteStream(path)
   file.write(`${header}\n`)

@@ -42,6 +42,19 @@ export const run = (
     child.once("error", reject).once("close", (code) => resolve({ code, stdout, stderr }))
   })
 
+/** As `run`; with the time that it took, and the most memory that it held. */
+export const runMeasured = async (parameters: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
+  let megabytes = 0
+  let look: NodeJS.Timeout | undefined
+  const startedAt = performance.now()
+  const exited = await run(process.execPath, parameters, env, (pid) => {
+    look = setInterval(() => {
+      megabytes = Math.max(megabytes, megabytesOf(pid, "VmHWM") || 0)
+    }, 20)
+  }).finally(() => clearInterval(look))
+  return { ...exited, seconds: (performance.now() - startedAt) / 1_000, megabytes }
+}
+
 /** As `run`, and it must succeed; answers its stdout. */
 export const mustRun = async (
   command: string,

@@ -9,8 +9,10 @@ export interface WalkedPage {
   readonly rows: string
 }
 
+/** A row of a list has an id, a change of the feed a number. */
 interface Row {
-  readonly id: string
+  readonly id?: string
+  readonly seq?: number
 }
 
 interface Body {
@@ -25,10 +27,13 @@ interface Answer {
   readonly etag: string | null
 }
 
-const path = "/api/v1/products"
+/** A list, with the parameters that its pages have beside `limit` and `cursor`. */
+const products = "/api/v1/products"
 
-const targetOf = (limit: number, cursor: string | null) =>
-  cursor === null ? `${path}?limit=${limit}` : `${path}?limit=${limit}&cursor=${encodeURIComponent(cursor)}`
+const targetOf = (list: string, limit: number, cursor: string | null) => {
+  const first = `${list}${list.includes("?") ? "&" : "?"}limit=${limit}`
+  return cursor === null ? first : `${first}&cursor=${encodeURIComponent(cursor)}`
+}
 
 const get = async (
   url: string,
@@ -45,7 +50,12 @@ const get = async (
 }
 
 /** Members in the order of their names: contenders may write them in another one. */
-const canonical = (row: Row) => JSON.stringify(row, Object.keys(row).sort())
+const canonical = (row: Row) =>
+  JSON.stringify(row, (_, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : value
+  )
 
 const digestOf = (rows: ReadonlyArray<Row>) => createHash("sha256").update(rows.map(canonical).join("\n")).digest("hex")
 
@@ -60,35 +70,52 @@ export const readPage = async (
   return { status, etag, length: Buffer.byteLength(text), count: body.data.length, rows: digestOf(body.data) }
 }
 
-/** The pages of a walk, each asked for when the one before is done with; the first has `lead` rows. */
-export async function* pagesFrom(url: string, token: string, limit: number, lead: number = limit) {
-  let target: string | undefined = targetOf(lead, null)
+/**
+ * The pages of a walk, each asked for when the one before is done with; the first has `lead` rows. The feed has a cursor on its
+ * last page too: a walk through it ends before its first empty page.
+ */
+export async function* pagesFrom(
+  url: string,
+  token: string,
+  limit: number,
+  { lead = limit, list = products }: { readonly lead?: number; readonly list?: string } = {}
+) {
+  let target: string | undefined = targetOf(list, lead, null)
   while (target !== undefined) {
     const answer: Answer = await get(url, token, target)
+    if (answer.body.data.length === 0) return
     yield { target, ...answer }
-    target = answer.body.next_cursor === null ? undefined : targetOf(limit, answer.body.next_cursor)
+    target = answer.body.next_cursor === null ? undefined : targetOf(list, limit, answer.body.next_cursor)
   }
 }
 
+export interface WalkOptions {
+  /** Default: all products, as short rows. */
+  readonly list?: string
+  readonly limit: number
+  readonly lead: number
+  /** Rows of the whole list. */
+  readonly rows: number
+}
+
 /**
- * Walks all products once, behind a first page of `lead` rows: each lead gives other pages, so that several walks give
- * more distinct pages than one has. Answers the full pages; asserts that the walk saw every product once.
+ * Walks a list once, behind a first page of `lead` rows: each lead gives other pages, so that several walks give more distinct
+ * pages than one has. Answers the full pages; asserts that the walk saw every row once.
  */
 export const walk = async (
   url: string,
   token: string,
-  options: { readonly limit: number; readonly lead: number; readonly products: number }
+  { limit, rows, ...options }: WalkOptions
 ): Promise<ReadonlyArray<WalkedPage>> => {
   const pages: Array<WalkedPage> = []
-  const seen = new Set<string>()
-  let rows = 0
-  for await (const { body, target, text } of pagesFrom(url, token, options.limit, options.lead)) {
+  const seen = new Set<string | undefined>()
+  let count = 0
+  for await (const { body, target, text } of pagesFrom(url, token, limit, options)) {
     for (const { id } of body.data) seen.add(id)
-    rows += body.data.length
-    if (body.data.length === options.limit)
-      pages.push({ target, length: Buffer.byteLength(text), rows: digestOf(body.data) })
+    count += body.data.length
+    if (body.data.length === limit) pages.push({ target, length: Buffer.byteLength(text), rows: digestOf(body.data) })
   }
-  if (rows !== options.products || seen.size !== options.products)
-    throw new Error(`A walk of ${url} saw ${rows} rows of ${seen.size} products instead of ${options.products}`)
+  if (count !== rows || seen.size !== rows)
+    throw new Error(`A walk of ${url} saw ${count} rows, ${seen.size} of them different, instead of ${rows}.`)
   return pages
 }

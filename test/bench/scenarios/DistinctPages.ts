@@ -1,41 +1,45 @@
 import { type BenchCatalog, openCatalog } from "../harness/Catalog.ts"
-import { type ContenderName, contenderNames, type Servers, titles, withContenders } from "../harness/Contenders.ts"
+import { type ContenderName, type Servers, titles, withContenders } from "../harness/Contenders.ts"
+import { variantsOf } from "../harness/Export.ts"
+import { openImported } from "../harness/ImportedCatalog.ts"
 import { Load } from "../harness/Load.ts"
-import type { ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
-import { whole } from "../harness/Report.ts"
+import { ratio, whole } from "../harness/Report.ts"
 import { type Asked, alternate, connections, type Target, tablesOf } from "../harness/Rounds.ts"
-import { type WalkedPage, walk } from "../harness/Walk.ts"
+import { median } from "../harness/Statistics.ts"
+import { type WalkedPage, type WalkOptions, walk } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-const products = 100_000
-const limit = 50
-/** The first pages of the walks: with five of them a round asks for 10,000 pages, none of them twice. */
-const leads = [50, 10, 20, 30, 40]
+/** A walk in which no page is asked for twice: what a mirror does that catches up. */
+interface Walks extends Pick<Scenario, "name" | "title"> {
+  readonly open: () => Promise<BenchCatalog>
+  readonly walks: ReadonlyArray<WalkOptions>
+  readonly targets: ReadonlyArray<Target>
+  /** The catalog and its pages, in words. */
+  readonly what: string
+  /** What else there is to say of the pages. */
+  readonly remark: (pages: ReadonlyArray<WalkedPage>) => string
+}
 
-const targets: ReadonlyArray<Target> = [
-  { peer: "fair", atLeast: 1 },
-  { peer: "bare", atLeast: 0.7 }
-]
+type Pages = ReadonlyMap<ContenderName, ReadonlyArray<WalkedPage>>
 
-type Pages = Readonly<Record<ContenderName, ReadonlyArray<WalkedPage>>>
-
-const pagesOf = async ({ token }: BenchCatalog, { url }: ServerProcess) =>
-  (await Promise.all(leads.map((lead) => walk(url, token, { limit, lead, products })))).flat()
-
-const walkAll = async (catalog: BenchCatalog, servers: Servers): Promise<Pages> => {
-  const pages = {
-    ours: await pagesOf(catalog, servers.ours),
-    fair: await pagesOf(catalog, servers.fair),
-    bare: await pagesOf(catalog, servers.bare)
+/** The pages of ours and of every peer, which must have the same rows. */
+const walkAll = async (
+  { token }: BenchCatalog,
+  servers: Servers,
+  { targets, walks }: Pick<Walks, "targets" | "walks">
+): Promise<Pages> => {
+  const pages = new Map<ContenderName, ReadonlyArray<WalkedPage>>()
+  for (const name of ["ours", ...targets.map(({ peer }) => peer)] as const)
+    pages.set(name, (await Promise.all(walks.map((each) => walk(servers[name].url, token, each)))).flat())
+  const ours = pages.get("ours") ?? []
+  for (const [name, theirs] of pages) {
+    const differs = ours.findIndex(({ rows }, index) => rows !== theirs[index]?.rows)
+    if (differs !== -1 || theirs.length !== ours.length)
+      throw new Error(`Page ${differs} of ${titles[name]} holds other rows than ours.`)
   }
-  for (const peer of ["fair", "bare"] as const) {
-    const differs = pages.ours.findIndex(({ rows }, index) => rows !== pages[peer][index]?.rows)
-    if (differs !== -1 || pages[peer].length !== pages.ours.length)
-      throw new Error(`Page ${differs} of ${titles[peer]} holds other rows than ours.`)
-  }
-  const distinct = new Set(pages.ours.map(({ target }) => target)).size
-  const expected = leads.reduce((sum, lead) => sum + Math.floor((products - (lead % limit)) / limit), 0)
+  const distinct = new Set(ours.map(({ target }) => target)).size
+  const expected = walks.reduce((sum, { lead, limit, rows }) => sum + Math.floor((rows - (lead % limit)) / limit), 0)
   if (distinct !== expected) throw new Error(`There are ${distinct} distinct pages instead of ${expected}.`)
   return pages
 }
@@ -46,23 +50,61 @@ const askedOf = (pages: ReadonlyArray<WalkedPage>): Asked => ({
   lengths: pages.map(({ length }) => length)
 })
 
-/** A walk in which no page is asked for twice: what a mirror does that catches up. */
-export const distinctPages: Scenario = {
-  name: "distinct-pages",
-  title: "Distinct pages",
+const scenario = ({ name, open, remark, targets, title, walks, what }: Walks): Scenario => ({
+  name,
+  title,
   run: async ({ rounds: count }) => {
-    const catalog = await openCatalog("catalog_bench", products)
+    const catalog = await open()
     const load = new Load()
     const report = await withContenders(catalog, async (servers) => {
       progress("Walking: every contender must give the same rows")
-      const pages = await walkAll(catalog, servers)
-      const asked = new Map(contenderNames.map((name) => [name, askedOf(pages[name])]))
+      const pages = await walkAll(catalog, servers, { walks, targets })
+      const asked = new Map([...pages].map(([contender, all]) => [contender, askedOf(all)]))
       const rounds = await alternate(load, catalog, servers, asked, count)
+      const ours = pages.get("ours") ?? []
       return [
-        `${whole(products)} products on 3 stores, ${limit} rows a page, ${connections} connections; ${count} rounds of ${whole(pages.ours.length)} distinct pages each, contenders alternating.`,
+        `${what}, ${connections} connections; ${count} rounds of ${whole(ours.length)} distinct pages each, contenders alternating.${remark(ours)}`,
         tablesOf(rounds, targets)
       ].join("\n\n")
     }).finally(() => load.stop())
     return { report, postgresVersion: catalog.postgresVersion }
   }
-}
+})
+
+const products = 100_000
+
+export const distinctPages = scenario({
+  name: "distinct-pages",
+  title: "Distinct pages",
+  open: () => openCatalog("catalog_bench", products),
+  // The first pages of the walks differ: with five of them a round asks for 10,000 pages, none of them twice.
+  walks: [50, 10, 20, 30, 40].map((lead) => ({ limit: 50, lead, rows: products })),
+  targets: [
+    { peer: "fair", atLeast: 1 },
+    { peer: "bare", atLeast: 0.7 }
+  ],
+  what: `${whole(products)} products on 3 stores, 50 rows a page`,
+  remark: () => ""
+})
+
+/** Fewer while working on it: the targets are for these. */
+const mirrored = Number(process.env.BENCH_EXPORT_PRODUCTS ?? 100_000)
+const limit = 250
+const minSaved = 50
+
+/** The same with the values of all products and variants: what a mirror does that begins. */
+export const includeWalk = scenario({
+  name: "include-walk",
+  title: "A mirror of all values",
+  open: () => openImported("catalog_bench_shop", mirrored),
+  walks: [
+    { list: "/api/v1/products?include=attributes", limit, lead: limit, rows: mirrored },
+    { list: "/api/v1/variants?include=attributes", limit, lead: limit, rows: mirrored * variantsOf }
+  ],
+  targets: [{ peer: "bare", atLeast: 0.7 }],
+  what: `${whole(mirrored)} products with ${whole(mirrored * variantsOf)} variants, ${limit} rows a page with \`include=attributes\``,
+  remark: (pages) => {
+    const saved = (mirrored * (1 + variantsOf)) / pages.length
+    return ` A page has ${whole(median(pages.map(({ length }) => length)) / 1_000)} kB. One read for each entity takes ${ratio(saved)} times as many requests (target ≥ ${minSaved}: ${saved >= minSaved ? "met" : "not met"}).`
+  }
+})

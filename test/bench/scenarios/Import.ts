@@ -5,7 +5,7 @@ import type pg from "pg"
 import { catalog, connected, postgresVersionOf, recreate, urlOf } from "../harness/Catalog.ts"
 import { serviceParameters } from "../harness/Contenders.ts"
 import { variantsOf, writeExport } from "../harness/Export.ts"
-import { megabytesOf, run } from "../harness/Processes.ts"
+import { runMeasured } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { ratio, table, whole } from "../harness/Report.ts"
 import { spreadOf } from "../harness/Statistics.ts"
@@ -40,20 +40,10 @@ const countsOf = (client: pg.Client) =>
 
 /** Imports a file; how long the command took, and the most memory that its process held. */
 const importFile = async (url: string, path: string, count: number) => {
-  let megabytes = 0
-  let look: NodeJS.Timeout | undefined
-  const startedAt = performance.now()
-  const { code, stderr, stdout } = await run(
-    process.execPath,
+  const { code, megabytes, seconds, stderr, stdout } = await runMeasured(
     serviceParameters("import", "csv", path, "--store", domain, "--accept", "--json"),
-    { DATABASE_URL: url },
-    (pid) => {
-      look = setInterval(() => {
-        megabytes = Math.max(megabytes, megabytesOf(pid, "VmHWM") || 0)
-      }, 20)
-    }
-  ).finally(() => clearInterval(look))
-  const seconds = (performance.now() - startedAt) / 1_000
+    { DATABASE_URL: url }
+  )
   const outcome = code === 0 ? (JSON.parse(stdout) as Record<string, unknown>) : {}
   if (outcome.phase !== "applied" || outcome.created !== count)
     throw new Error(`The import ended with ${code} in phase ${outcome.phase}, ${outcome.created} created:\n${stderr}`)

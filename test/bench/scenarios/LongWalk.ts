@@ -1,5 +1,6 @@
-import { openCatalog } from "../harness/Catalog.ts"
+import { type BenchCatalog, openCatalog } from "../harness/Catalog.ts"
 import { start } from "../harness/Contenders.ts"
+import { fillFeed } from "../harness/Feed.ts"
 import { megabytesOf, type ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { ratio, table, whole } from "../harness/Report.ts"
@@ -7,30 +8,39 @@ import { median, spreadOf } from "../harness/Statistics.ts"
 import { pagesFrom } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-const products = 1_000_000
+/** Fewer while working on it: the targets are for these. */
+const count = Number(process.env.BENCH_WALK_PRODUCTS ?? 1_000_000)
 const limit = 250
 /** How many pages at each end are compared. */
-const compared = 100
-const maxRatio = 1.2
+const compared = Math.min(100, count / limit / 2)
 const maxGrowthMegabytes = 100
 
+/** What is walked. */
+interface Walked extends Pick<Scenario, "name" | "title"> {
+  readonly list: string
+  /** The rows, in words. */
+  readonly rows: string
+  readonly maxRatio: number
+  readonly prepare: (catalog: BenchCatalog) => Promise<void>
+}
+
 /** A walk as it was seen: how long each page took, and how much memory the server gained meanwhile at most. */
-const walkOnce = async (server: ServerProcess, token: string) => {
+const walkOnce = async (server: ServerProcess, token: string, list: string) => {
   const millis: Array<number> = []
-  const seen = new Set<string>()
+  const seen = new Set<string | number | undefined>()
   const before = megabytesOf(server.pid, "VmRSS")
   let most = before
   let rows = 0
   let askedAt = performance.now()
-  for await (const { body } of pagesFrom(server.url, token, limit)) {
+  for await (const { body } of pagesFrom(server.url, token, limit, { list })) {
     millis.push(performance.now() - askedAt)
-    for (const { id } of body.data) seen.add(id)
+    for (const { id, seq } of body.data) seen.add(seq ?? id)
     rows += body.data.length
     most = Math.max(most, megabytesOf(server.pid, "VmRSS"))
     askedAt = performance.now()
   }
-  if (rows !== products || seen.size !== products || millis.length !== products / limit)
-    throw new Error(`A walk saw ${rows} rows of ${seen.size} products on ${millis.length} pages.`)
+  if (rows !== count || seen.size !== count || millis.length !== count / limit)
+    throw new Error(`A walk saw ${rows} rows, ${seen.size} of them different, on ${millis.length} pages.`)
   return {
     first: median(millis.slice(0, compared)),
     last: median(millis.slice(-compared)),
@@ -41,16 +51,17 @@ const walkOnce = async (server: ServerProcess, token: string) => {
 }
 
 /** Whether the end of a long walk costs more than its beginning, and whether the server keeps anything of it. */
-export const longWalk: Scenario = {
-  name: "long-walk",
-  title: "A long walk",
+const scenario = ({ list, maxRatio, name, prepare, rows: what, title }: Walked): Scenario => ({
+  name,
+  title,
   run: async ({ rounds }) => {
-    const catalog = await openCatalog("catalog_bench_million", products)
+    const catalog = await openCatalog("catalog_bench_million", count)
+    await prepare(catalog)
     const server = await start("ours", catalog)
     try {
       const walks: Array<Awaited<ReturnType<typeof walkOnce>>> = []
       for (let number = 0; number <= rounds; number++) {
-        const walk = await walkOnce(server, catalog.token)
+        const walk = await walkOnce(server, catalog.token, list)
         progress(
           `walk ${number}: ${whole(walk.seconds)} s, ${ratio(walk.last / walk.first)} last to first, ${whole(walk.grownMegabytes)} MB gained to ${whole(walk.megabytes)}`
         )
@@ -65,7 +76,7 @@ export const longWalk: Scenario = {
         [name, middle, min, max].map((cell) => (typeof cell === "number" ? cell.toFixed(digits) : cell))
       const met = (is: boolean) => (is ? "yes" : "no")
       const report = [
-        `${whole(products)} products on 3 stores, ${limit} rows a page, one page after the other; ${rounds} walks of ${whole(products / limit)} pages after one that does not count. Times are medians of ${compared} pages; memory is resident memory of the server, at most ${whole(Math.max(...walks.map(({ megabytes }) => megabytes)))} MB.`,
+        `${whole(count)} ${what}, ${limit} rows a page, one page after the other; ${rounds} walks of ${whole(count / limit)} pages after one that does not count. Times are medians of ${compared} pages; memory is resident memory of the server, at most ${whole(Math.max(...walks.map(({ megabytes }) => megabytes)))} MB.`,
         table(
           ["", "median", "min", "max", "target", "met"],
           [
@@ -85,4 +96,23 @@ export const longWalk: Scenario = {
       await server.stop()
     }
   }
-}
+})
+
+export const longWalk = scenario({
+  name: "long-walk",
+  title: "A long walk",
+  list: "/api/v1/products",
+  rows: "products on 3 stores",
+  maxRatio: 1.2,
+  prepare: async () => {}
+})
+
+/** The same through the feed of changes: what a mirror reads after a long pause, beside what one reads that is nearly up to date. */
+export const feed = scenario({
+  name: "feed",
+  title: "The feed of changes",
+  list: "/api/v1/changes",
+  rows: "changes in as many rows",
+  maxRatio: 1.1,
+  prepare: fillFeed
+})

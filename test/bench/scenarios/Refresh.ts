@@ -3,7 +3,7 @@ import { adminSchema } from "../../platform/AdminSchema.ts"
 import { fillShop } from "../../platform/ShopifyCatalog.ts"
 import { openShopifyServer } from "../../platform/ShopifyServer.ts"
 import { catalog, connected, postgresVersionOf, recreate, urlOf } from "../harness/Catalog.ts"
-import { megabytesOf, run, script } from "../harness/Processes.ts"
+import { runMeasured, script } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { table, whole } from "../harness/Report.ts"
 import { spreadOf } from "../harness/Statistics.ts"
@@ -41,24 +41,13 @@ const refresh = async (
   origin: string,
   token: string
 ): Promise<Refreshed> => {
-  let megabytes = 0
-  let look: NodeJS.Timeout | undefined
-  const { code, stderr, stdout } = await run(
-    process.execPath,
-    script("harness/refreshProcess.ts"),
-    {
-      DATABASE_URL: url,
-      REFRESH_ORIGIN: origin,
-      REFRESH_TOKEN: token,
-      REFRESH_ACCOUNT: accountId,
-      REFRESH_STORE: domain
-    },
-    (pid) => {
-      look = setInterval(() => {
-        megabytes = Math.max(megabytes, megabytesOf(pid, "VmHWM") || 0)
-      }, 20)
-    }
-  ).finally(() => clearInterval(look))
+  const { code, megabytes, stderr, stdout } = await runMeasured(script("harness/refreshProcess.ts"), {
+    DATABASE_URL: url,
+    REFRESH_ORIGIN: origin,
+    REFRESH_TOKEN: token,
+    REFRESH_ACCOUNT: accountId,
+    REFRESH_STORE: domain
+  })
   const outcome = code === 0 ? JSON.parse(stdout) : {}
   if (outcome.phase !== "applied") throw new Error(`The refresh ended with ${code}:\n${stdout}${stderr}`)
   return { seconds: outcome.seconds, megabytes, created: outcome.summary.created, applied: outcome.applied }

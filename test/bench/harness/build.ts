@@ -1,0 +1,3 @@
+import build from "../../support/Build.ts"
+
+await build()
