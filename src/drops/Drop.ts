@@ -46,6 +46,23 @@ export const Drop = Schema.Struct({
 }).annotations({ identifier: "Drop" })
 export type Drop = typeof Drop.Type
 
+/** A drop without its changes, for lists. */
+export const DropRow = Schema.Struct({
+  ...Drop.omit("changes").fields,
+  /** Whether a step is left: it is scheduled or under way, or its end will come. */
+  isOpen: Schema.Boolean,
+  /** Number of changes. */
+  changes: Schema.Int,
+  /** Number of changed entities. */
+  entities: Schema.Int,
+  /** The changed fields, in the order of their keys. */
+  fields: Schema.Array(Schema.String)
+})
+export type DropRow = typeof DropRow.Type
+
+/** The place of a drop in lists by start, then id. */
+export type DropPlace = Pick<Drop, "starts_at" | "id">
+
 /** A request to schedule a drop, before it is checked. Times are RFC 3339 with an offset. */
 export const NewDrop = Schema.Struct({
   name: Schema.String,

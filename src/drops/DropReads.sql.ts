@@ -1,13 +1,20 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Schema } from "effect"
+import type { Fragment } from "@effect/sql/Statement"
+import { type Context, Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, DropId, EntityId } from "../model/Ids.ts"
-import { Drop } from "./Drop.ts"
+import { Drop, DropRow } from "./Drop.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
-/** Statements that read drops with their changes. */
-export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "find" | "list"> => {
+const decodeRows = Schema.decodeUnknown(Schema.Array(DropRow))
+
+type Reads = Context.Tag.Service<DropsRepo>
+
+/** Statements that read drops. */
+export const makeDropReads = (
+  sql: SqlClient
+): Pick<Context.Tag.Service<DropsRepo>, "between" | "find" | "list" | "openOf" | "page"> => {
   const columns = sql`
     d.id, d.name, d.status, rfc3339(d.starts_at) AS starts_at, rfc3339(d.ends_at) AS ends_at, d.timezone`
 
@@ -56,7 +63,71 @@ export const makeDropReads = (sql: SqlClient): Pick<Context.Tag.Service<DropsRep
       WHERE d.account_id = ${accountId} AND d.id = ${id}`
   })
 
+  /** Drops as rows. `chosen`: which of the drops `d`, in which order; `counted`: which of the changes `c` count. */
+  const rowsOf = (accountId: AccountId, chosen: Fragment, counted: Fragment) =>
+    Effect.flatMap(
+      sql`
+        SELECT ${columns}, d.next_step IS NOT NULL AS "isOpen", own.changes, own.entities, own.fields
+        FROM drop d
+        CROSS JOIN LATERAL (
+          SELECT count(*)::integer AS changes, count(DISTINCT c.entity_id)::integer AS entities,
+                 coalesce(array_agg(DISTINCT c.field ORDER BY c.field), '{}') AS fields
+          FROM drop_change c
+          LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
+          WHERE c.account_id = ${accountId} AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')
+            AND ${counted}
+        ) own
+        WHERE d.account_id = ${accountId} AND ${chosen}`,
+      decodeRows
+    )
+
+  const page: Reads["page"] = (accountId, { after, isOpen, limit }) => {
+    const beyond = sql.literal(isOpen ? ">" : "<")
+    const direction = sql.literal(isOpen ? "ASC" : "DESC")
+    return orDie(
+      rowsOf(
+        accountId,
+        sql`
+          d.next_step IS ${sql.literal(isOpen ? "NOT NULL" : "NULL")}
+          ${after === null ? sql`` : sql`AND (d.starts_at, d.id) ${beyond} (${after.starts_at}::timestamptz, ${after.id}::uuid)`}
+          ORDER BY d.starts_at ${direction}, d.id ${direction} LIMIT ${limit}`,
+        sql`true`
+      )
+    )
+  }
+
+  const openOf: Reads["openOf"] = (accountId, entityId, limit) => {
+    const isOwn = sql`
+      c.entity_id IN (
+        SELECT e.id FROM entity e
+        WHERE e.account_id = ${accountId} AND (e.id = ${entityId} OR e.parent_id = ${entityId})
+      )`
+    return orDie(
+      rowsOf(
+        accountId,
+        sql`
+          d.next_step IS NOT NULL AND own.changes > 0 AND d.id IN (
+            SELECT c.drop_id FROM drop_change c WHERE c.account_id = ${accountId} AND ${isOwn}
+          )
+          ORDER BY d.starts_at, d.id LIMIT ${limit}`,
+        isOwn
+      )
+    )
+  }
+
   return {
+    page,
+    openOf,
+    between: (accountId, from, until, limit) =>
+      orDie(
+        rowsOf(
+          accountId,
+          sql`
+            d.starts_at < ${until}::timestamptz AND coalesce(d.ends_at, d.starts_at) >= ${from}::timestamptz
+            ORDER BY d.starts_at, d.id LIMIT ${limit}`,
+          sql`true`
+        )
+      ),
     list: (accountId, entityId) => orDie(entityId === null ? list(accountId) : ofEntity({ accountId, entityId })),
     find: (accountId, id) => orDie(find({ accountId, id }))
   }

@@ -6,10 +6,11 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { DropId, EntityId } from "../model/Ids.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ChannelKind } from "../storedata/SalesChannels.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import { type Drop, type NewDrop, planDrop } from "./Drop.ts"
+import { type Drop, type DropPlace, type DropRow, type NewDrop, planDrop } from "./Drop.ts"
 import { makeDropExecution } from "./DropExecution.ts"
 import type { DueStep } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
@@ -38,6 +39,27 @@ export class Drops extends Context.Tag("catalog/Drops")<
     readonly cancel: (id: DropId) => Effect.Effect<Drop, NotFound | ValidationFailed, CurrentActor>
     /** Ordered by start, then id. */
     readonly list: Effect.Effect<ReadonlyArray<Drop>, never, CurrentActor>
+    /**
+     * A page of drops: with `isOpen` those with a step left, by start; else the others, the latest first. `next`: the place from
+     * which the next page continues; undefined: there is none.
+     */
+    readonly page: (list: {
+      readonly isOpen: boolean
+      readonly after: DropPlace | null
+      readonly limit: number
+    }) => Effect.Effect<
+      { readonly rows: ReadonlyArray<DropRow>; readonly next: DropPlace | undefined },
+      never,
+      CurrentActor
+    >
+    /** At most `limit` drops that start before `until` and end at `from` or later, by start. Without an end the start counts. */
+    readonly between: (
+      from: Timestamp,
+      until: Timestamp,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DropRow>, never, CurrentActor>
+    /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
+    readonly openOf: (entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>, never, CurrentActor>
     readonly get: (id: DropId) => Effect.Effect<Drop, NotFound, CurrentActor>
     /** Drops that change an entity, with only the changes of that entity. NotFound: no such entity of this kind. */
     readonly ofEntity: (kind: ChannelKind, id: EntityId) => Effect.Effect<ReadonlyArray<Drop>, NotFound, CurrentActor>
@@ -66,6 +88,20 @@ export class Drops extends Context.Tag("catalog/Drops")<
           return yield* schedule.find(id)
         }),
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, null)),
+        page: Effect.fn("Drops.page")(function* ({ limit, ...list }) {
+          const { accountId } = yield* CurrentActor
+          const found = yield* repo.page(accountId, { ...list, limit: limit + 1 })
+          const rows = found.slice(0, limit)
+          return { rows, next: found.length > limit ? rows.at(-1) : undefined }
+        }),
+        between: Effect.fn("Drops.between")(function* (from, until, limit) {
+          const { accountId } = yield* CurrentActor
+          return yield* repo.between(accountId, from, until, limit)
+        }),
+        openOf: Effect.fn("Drops.openOf")(function* (entityId, limit) {
+          const { accountId } = yield* CurrentActor
+          return yield* repo.openOf(accountId, entityId, limit)
+        }),
         get: Effect.fn("Drops.get")(schedule.find),
         ofEntity: Effect.fn("Drops.ofEntity")(function* (kind, id) {
           const { accountId } = yield* CurrentActor

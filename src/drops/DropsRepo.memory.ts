@@ -4,7 +4,7 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
-import { type Drop, type DropStatus, type DropTarget, isSameField, type PlannedDrop } from "./Drop.ts"
+import { type Drop, type DropRow, type DropStatus, type DropTarget, isSameField, type PlannedDrop } from "./Drop.ts"
 import type { ChangeOutcome, DropEffect, DropStepName } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
@@ -109,7 +109,37 @@ const makeSchedule = (
     })
 })
 
-const makeReads = (store: Store): Pick<Repo, "find" | "list"> => ({
+const makeReads = (store: Store): Pick<Repo, "between" | "find" | "list" | "openOf" | "page"> => ({
+  page: (accountId, { after, isOpen, limit }) =>
+    Effect.map(dropsOf(store, accountId), (all) => {
+      const own = all.filter(({ drop }) => (drop.nextStep !== null) === isOpen)
+      const isBeyond = (order: number) => (isOpen ? order > 0 : order < 0)
+      return (isOpen ? own : own.reverse())
+        .filter(({ drop: { id, planned } }) => {
+          const order =
+            after === null ? undefined : compare(planned.starts_at, after.starts_at) || compare(id, after.id)
+          return order === undefined || isBeyond(order)
+        })
+        .slice(0, limit)
+        .map(({ account, drop }) => toRow(account, drop))
+    }),
+  between: (accountId, from, until, limit) =>
+    Effect.map(dropsOf(store, accountId), (all) =>
+      all
+        .filter(({ drop: { planned } }) => planned.starts_at < until && (planned.ends_at ?? planned.starts_at) >= from)
+        .slice(0, limit)
+        .map(({ account, drop }) => toRow(account, drop))
+    ),
+  openOf: (accountId, entityId, limit) =>
+    Effect.map(dropsOf(store, accountId), (all) =>
+      all
+        .filter(({ drop }) => drop.nextStep !== null)
+        .map(({ account, drop }) =>
+          toRow(account, drop, (id) => id === entityId || account?.entities.get(id)?.aggregate.parentId === entityId)
+        )
+        .filter(({ changes }) => changes > 0)
+        .slice(0, limit)
+    ),
   list: (accountId, entityId) =>
     Effect.map(dropsOf(store, accountId), (all) =>
       all
@@ -219,3 +249,20 @@ const toDrop = (account: MemoryAccount | undefined, drop: MemoryDrop, entityId: 
     return [{ ...change, outcome, error }]
   })
 })
+
+/** A drop as a row that counts the changes of these entities. */
+const toRow = (
+  account: MemoryAccount | undefined,
+  drop: MemoryDrop,
+  isCounted: (id: EntityId) => boolean = () => true
+): DropRow => {
+  const { changes, ...rest } = toDrop(account, drop, null)
+  const counted = changes.filter(({ entity_id }) => isCounted(entity_id))
+  return {
+    ...rest,
+    isOpen: drop.nextStep !== null,
+    changes: counted.length,
+    entities: new Set(counted.map(({ entity_id }) => entity_id)).size,
+    fields: [...new Set(counted.map(({ field }) => field))].sort()
+  }
+}

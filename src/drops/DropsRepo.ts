@@ -4,7 +4,7 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
-import type { Drop, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
+import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
 import { makeDropReads } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
 import type { ChangeOutcome, DropEffect, DropStepName, DueStep, HeldDrop } from "./DropStep.ts"
@@ -31,6 +31,20 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      * on unlinked stores are left out.
      */
     readonly list: (accountId: AccountId, entityId: EntityId | null) => Effect.Effect<ReadonlyArray<Drop>>
+    /** At most `limit` drops after a place: with `isOpen` those with a step left, by start; else the others, the latest first. */
+    readonly page: (
+      accountId: AccountId,
+      list: { readonly isOpen: boolean; readonly after: DropPlace | null; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<DropRow>>
+    /** At most `limit` drops that start before `until` and end at `from` or later, by start. Without an end the start counts. */
+    readonly between: (
+      accountId: AccountId,
+      from: Timestamp,
+      until: Timestamp,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DropRow>>
+    /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
+    readonly openOf: (accountId: AccountId, entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>>
     readonly find: (accountId: AccountId, id: DropId) => Effect.Effect<Option.Option<Drop>>
     /** Cancels a drop that has not started. False: the drop has started, was cancelled, or does not exist. */
     readonly cancel: (accountId: AccountId, id: DropId, actor: Actor) => Effect.Effect<boolean>

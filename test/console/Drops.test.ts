@@ -100,9 +100,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
   it.effect("a drop is scheduled by a form, listed, shown, and cancelled once", () =>
     Effect.gen(function* () {
       const { boots, cancel, create, fitting, list, open, store } = yield* aShop
-      const none = yield* open("/drops")
+      const none = yield* open("/drops?view=open")
       assertPage(none)
-      assert.lengthOf(none.text.match(/<p class="quiet">There are no drops\.<\/p>/g) ?? [], 2)
+      assert.include(none.text, '<p class="quiet">No drop is scheduled or running.</p>')
+      assert.include((yield* open("/drops?view=ended")).text, '<p class="quiet">No drop has ended.</p>')
 
       const id = idOf(yield* create(fitting))
       assert.deepStrictEqual<unknown>(yield* list, [
@@ -126,11 +127,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
           ]
         }
       ])
-      const listed = yield* open("/drops")
+      const listed = yield* open("/drops?view=open")
       assertPage(listed)
       assert.include(
         listed.text,
-        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">2999-01-31 09:30 UTC</time></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">2999-02-01 00:00 UTC</time></td><td data-label="Changes"><ul><li><code>title</code> on <bdi>Demo &lt;b></bdi>: <bdi>Sale &lt;Boots></bdi></li></ul></td>`
+        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">Thu, 31 Jan 2999, 09:30</time><span class="zone">UTC</span></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">Fri, 1 Feb 2999, 00:00</time><span class="zone">UTC</span></td><td data-label="Changes">Title of 1 entity</td>`
       )
       const shown = yield* open(`/drops/${id}?note=scheduled`)
       assertPage(shown)
@@ -155,6 +156,85 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const again = yield* cancel(id)
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/drops/${id}?note=cancelled`])
       assert.include(after.text, '<span class="state idle">Cancelled</span>')
+    })
+  )
+
+  it.effect("the calendar has each drop on the days of its own zone, with its state, and moves by month", () =>
+    Effect.gen(function* () {
+      const { actor, boots, open, store } = yield* aShop
+      const schedule = (name: string, starts_at: string, ends_at: string | null, timezone: string) =>
+        Effect.flatMap(Drops, ({ create }) =>
+          create({
+            name,
+            starts_at,
+            ends_at,
+            timezone,
+            changes: [{ entity_id: boots, store_id: store.id, field: "title", value: name }]
+          })
+        ).pipe(
+          Effect.map(({ id }) => id),
+          actingAs(actor)
+        )
+      const weekend = yield* schedule("Weekend <b>", "2998-12-04T23:00:00Z", "2998-12-06T23:00:00Z", "Europe/Berlin")
+      const longId = yield* schedule("Long", "2998-12-12T09:00:00Z", "2999-01-02T09:00:00Z", "UTC")
+      const stays = yield* schedule("Stays", "2999-01-03T09:00:00Z", null, "UTC")
+      const page = yield* open("/drops?month=2998-12")
+      assertPage(page)
+      const main = mainOf(page)
+      const bar = (id: string, classes: string, name: string, times: string) =>
+        `<a class="bar wait${classes}" href="/drops/${id}"><bdi>${name}</bdi><span class="state wait">Scheduled</span><span class="spoken">${times}</span></a>`
+      const longTimes = "Wed 12 December, 09:00 to Wed 2 January, 09:00"
+      const long = (classes: string) => bar(longId, classes, "Long", longTimes)
+      // The month begins on a Saturday.
+      assert.deepStrictEqual(
+        [...main.matchAll(/<td colspan="(\d)">(.*?)<\/td>/g)].map(([, days, content]) => [days, content]),
+        [
+          ["2", ""],
+          ["2", bar(weekend, "", "Weekend &lt;b>", "Wed 5 December, 00:00 to Thu 6 December, 24:00")],
+          ["3", ""],
+          ["2", ""],
+          ["5", long(" continues")],
+          ["7", long(" continued continues")],
+          ["7", long(" continued continues")],
+          ["3", long(" continued")],
+          ["1", bar(stays, "", "Stays", "from Thu 3 January, 09:00; the values stay")],
+          ["3", ""]
+        ]
+      )
+      assert.include(main, '<h2 id="month">December 2998</h2>')
+      for (const [month, name] of [
+        ["2998-11", "Previous month: November 2998"],
+        ["2999-01", "Next month: January 2999"]
+      ])
+        assert.include(main, `href="/drops?month=${month}" aria-label="${name}"`)
+      // The list by day, for a narrow screen, has only days of the month.
+      const days = (text: string) =>
+        [...text.matchAll(/<section aria-labelledby="day-([\d-]+)">.*?<\/section>/g)].map(([section, day]) => [
+          day,
+          ...[...section.matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, name]) => name)
+        ])
+      assert.deepStrictEqual(days(main), [
+        ["2998-12-05", "Weekend &lt;b>"],
+        ["2998-12-12", "Long"]
+      ])
+      assert.deepStrictEqual(days(mainOf(yield* open("/drops?month=2999-01"))), [
+        ["2999-01-01", "Long"],
+        ["2999-01-03", "Stays"]
+      ])
+      const quiet = mainOf(yield* open("/drops?month=2998-10"))
+      assert.include(quiet, '<p class="quiet">There are no drops in October 2998.</p>')
+
+      // Today is marked, in this month, which an address without a month or with a malformed one shows.
+      const today = new Date().toISOString().slice(0, 10)
+      for (const path of ["/drops", "/drops?month=soon"]) {
+        const now = mainOf(yield* open(path))
+        assert.include(
+          now,
+          `aria-current="date"><time datetime="${today}">${Number(today.slice(8))}</time><span class="today">`
+        )
+        assert.notInclude(now, "This month")
+      }
+      assert.include(quiet, '<a class="button plain" href="/drops">This month</a>')
     })
   )
 
@@ -192,7 +272,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         shown.text,
         '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store. Publish it first: a drop changes values of a published entity.</bdi></p></div></td>'
       )
-      assert.include((yield* open("/drops")).text, "</bdi><br/><span>Failed</span></li>")
+      // Its end will come, so it is not among those that have ended.
+      assert.include((yield* open("/drops?view=open")).text, '<span class="state bad">Failed</span>')
+      assert.notInclude((yield* open("/drops?view=ended")).text, id)
       const late = yield* cancel(id)
       assertPage(late, 400)
       assert.include(
@@ -390,9 +472,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, `<div class="value" dir="auto">${escaped(long)}</div>`)
       assert.include(shown.text, "<summary>All 4,026 characters</summary>")
       assert.include(shown.text, '<span class="quiet">empty</span>')
-      assert.include(shown.text, "31 Jan 2999, 09:30 Europe/Lisbon")
-      const listed = yield* open("/drops")
-      assert.include(listed.text, `and 2 more<span class="spoken"> changes of حذاء</span>`)
+      assert.include(shown.text, '>Thu, 31 Jan 2999, 09:30</time><span class="zone">Europe/Lisbon, 09:30 UTC</span>')
+      const listed = yield* open("/drops?view=open")
+      assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 entity")
       const refused = yield* ask("/drops", { cookie, form: { csrf, value: "\r\nsecond line" } })
       assert.include(refused.text, ">\n\nsecond line</textarea>")
     })

@@ -3,7 +3,7 @@ import { Effect, Layer, Ref, Schedule, Stream } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
-import type { Drop, NewDrop } from "../../src/drops/Drop.ts"
+import type { Drop, DropPlace, NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropId, type EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
@@ -600,6 +600,103 @@ for (const engine of all) {
               ]
             )
             assert.deepStrictEqual(yield* list, [])
+          })
+        )
+      )
+
+      it.effect("are listed by page: those with a step left by start, the others from the latest", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { between, cancel, create, list, openOf, page } = yield* Drops
+            const { one, product, two, variant } = shop
+            const { unlink } = yield* Stores
+            const day = yield* inMillis(24 * hour)
+            // Two start at the same time: their ids decide.
+            const same = { starts_at: yield* inMillis(3 * hour), ends_at: yield* inMillis(4 * hour), timezone: "UTC" }
+            const title = { entity_id: product, store_id: two.id, field: "title", value: "Offer" }
+            const vendor = { entity_id: product, store_id: one.id, field: "vendor", value: "Tern" }
+            yield* create({ ...same, name: "Title", changes: [title] })
+            yield* create({ ...same, name: "Vendor", changes: [vendor] })
+            yield* aDrop([...price(shop, one.id), vendor], { from: hour, to: 2 * hour, name: "First" })
+            yield* aDrop(price(shop, null), { from: 5 * hour, to: null, name: "Last" })
+            for (const from of [6, 7, 8]) {
+              const { id } = yield* aDrop([title], { from: from * hour, to: null, name: `Cancelled ${from}` })
+              yield* cancel(id)
+            }
+            const all = yield* list
+            const names = (isOpen: boolean) =>
+              Effect.gen(function* () {
+                const found: Array<string> = []
+                let after: DropPlace | null | undefined = null
+                while (after !== undefined) {
+                  const { next, rows }: Effect.Effect.Success<ReturnType<typeof page>> = yield* page({
+                    isOpen,
+                    after,
+                    limit: 2
+                  })
+                  assert.isAtMost(rows.length, 2)
+                  for (const row of rows) {
+                    const { changes, ...rest } = all.find(({ id }) => id === row.id) ?? assert.fail(row.id)
+                    assert.deepStrictEqual(row, {
+                      ...rest,
+                      isOpen,
+                      changes: changes.length,
+                      entities: new Set(changes.map(({ entity_id }) => entity_id)).size,
+                      fields: changes.map(({ field }) => field).sort()
+                    })
+                  }
+                  found.push(...rows.map(({ name }) => name))
+                  after = next
+                }
+                return found
+              })
+            const open = all.filter(({ status }) => status === "scheduled").map(({ name }) => name)
+            assert.sameMembers(open.slice(1, 3), ["Title", "Vendor"])
+            assert.deepStrictEqual(yield* names(true), open)
+            assert.deepStrictEqual(yield* names(false), ["Cancelled 8", "Cancelled 7", "Cancelled 6"])
+
+            const during = (from: number, until: number, limit = 10) =>
+              Effect.map(
+                Effect.flatten(
+                  Effect.zipWith(inMillis(from * hour), inMillis(until * hour), (...at) => between(...at, limit))
+                ),
+                (rows) => rows.map(({ name }) => name)
+              )
+            assert.deepStrictEqual(yield* during(0, 1.5), ["First"])
+            assert.deepStrictEqual(yield* during(1.5, 2.5), ["First"])
+            assert.deepStrictEqual(yield* during(2.5, 2.75), [])
+            // A drop without an end counts at its start.
+            assert.deepStrictEqual(yield* during(4.5, 5.5), ["Last"])
+            assert.deepStrictEqual(yield* during(5.5, 6.5), ["Cancelled 6"])
+            assert.deepStrictEqual(yield* during(0, 24, 1), ["First"])
+            assert.deepStrictEqual(yield* between(day, day, 10), [])
+
+            const openRows = (id: EntityId, limit = 10) =>
+              Effect.map(openOf(id, limit), (rows) =>
+                rows.map(({ changes, entities, fields, name }) => [name, changes, entities, ...fields])
+              )
+            assert.deepStrictEqual(yield* openRows(variant), [
+              ["First", 1, 1, "price"],
+              ["Last", 1, 1, "price"]
+            ])
+            const ofProduct = yield* openRows(product)
+            assert.deepStrictEqual(
+              [ofProduct[0], ofProduct[3]],
+              [
+                ["First", 2, 2, "price", "vendor"],
+                ["Last", 1, 1, "price"]
+              ]
+            )
+            assert.sameDeepMembers(ofProduct.slice(1, 3), [
+              ["Title", 1, 1, "title"],
+              ["Vendor", 1, 1, "vendor"]
+            ])
+            assert.lengthOf(yield* openRows(product, 1), 1)
+            yield* unlink(two.domain)
+            assert.deepStrictEqual(
+              (yield* openRows(product)).map(([name]) => name),
+              ["First", "Vendor", "Last"]
+            )
           })
         )
       )

@@ -499,6 +499,11 @@ const dropping = (round: number) =>
     yield* repo.insert(accountId, second, planned(hourAhead), owner)
     yield* repo.list(accountId, null)
     yield* repo.list(accountId, entityId)
+    for (const isOpen of [true, false])
+      for (const after of [null, { id: second, starts_at: hourAhead }])
+        yield* repo.page(accountId, { isOpen, after, limit: 50 })
+    yield* repo.between(accountId, hourAhead, plusMicros(hourAhead, 2_592_000_000_000), 250)
+    yield* repo.openOf(accountId, entityId, 5)
     yield* repo.find(accountId, second)
     yield* repo.cancel(accountId, second, owner)
     // Its stores are known by their files, so nothing is published: due, held and moved all the same.

@@ -2,14 +2,14 @@ import type { Drop } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
 import { EntityName, Key, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
-import { Outcome, Status, statusSentence } from "./DropWords.tsx"
+import { DropTime, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
@@ -64,14 +64,14 @@ export const DropPage = ({
           </dd>
           <dt>Starts</dt>
           <dd>
-            <Instant at={drop.starts_at} timezone={drop.timezone} />
+            <DropTime at={drop.starts_at} timezone={drop.timezone} />
           </dd>
           <dt>Ends</dt>
           <dd>
             {drop.ends_at === null ? (
               "never: the new values stay"
             ) : (
-              <Instant at={drop.ends_at} timezone={drop.timezone} />
+              <DropTime at={drop.ends_at} timezone={drop.timezone} />
             )}
           </dd>
         </dl>
@@ -118,21 +118,4 @@ export const DropPage = ({
       </section>
     </Live>
   </Frame>
-)
-
-/** A time in UTC and, if that differs, in the drop's time zone. */
-const Instant = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
-  <>
-    <Time at={at} />
-    {timezone !== "UTC" && (
-      <span class="quiet">
-        {" "}
-        (
-        {new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: timezone }).format(
-          new Date(at)
-        )}{" "}
-        {timezone})
-      </span>
-    )}
-  </>
 )

@@ -1,18 +1,22 @@
-import { Effect, Either, Option } from "effect"
+import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
-import type { Drop } from "../../drops/Drop.ts"
+import { parseMonth } from "../../drops/Calendar.ts"
+import type { Drop, DropPlace } from "../../drops/Drop.ts"
 import { Drops } from "../../drops/Drops.ts"
+import { dayOf } from "../../drops/Zone.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { DropId, type EntityId } from "../../model/Ids.ts"
+import { fromMillis, Timestamp } from "../../model/Timestamp.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { dropPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { boundsOfMonth } from "./DropCalendar.tsx"
 import { DropPage } from "./DropPage.tsx"
-import { DropsPage } from "./DropsPage.tsx"
+import { type DropsContent, DropsPage } from "./DropsPage.tsx"
 import { makeNewDropForm } from "./NewDrop.tsx"
 
 const routes = {
@@ -33,16 +37,20 @@ export const drops: Surface<Catalog | Drops | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const drops = yield* Drops
-    const stores = yield* Stores
+    const { readList, readMonth } = yield* makeReadDrops
     const showDrop = yield* makeShowDrop
     const { asWatcher, withForm } = yield* makeVisits
 
     return {
-      list: asWatcher((visitor) =>
+      list: asWatcher((visitor, request) =>
         Effect.gen(function* () {
-          const list = yield* drops.list
-          const linked = yield* stores.list
-          return html(<DropsPage visitor={visitor} drops={list} stores={linked} />)
+          const query = queryOf(request)
+          const view = query.get("view")
+          const content =
+            view === "open" || view === "ended"
+              ? yield* readList(view, query.get("after") ?? "")
+              : yield* readMonth(visitor, query.get("month") ?? "")
+          return html(<DropsPage visitor={visitor} content={content} />)
         })
       ),
       show: asWatcher((visitor, request) =>
@@ -70,6 +78,48 @@ export const drops: Surface<Catalog | Drops | Stores | Visits> = surfaceOf(
     }
   })
 )
+
+/** Rows on a page of a list, and drops of a month. */
+const pageSize = 50
+const maxInMonth = 250
+
+const decodePlace = Schema.decodeOption(Schema.Tuple(Timestamp, DropId))
+
+/** The place that an address names: a start and an id. null: the beginning, also for a malformed one. */
+const placeOf = (text: string): DropPlace | null =>
+  Option.match(decodePlace([text.slice(0, -37), text.slice(-36)]), {
+    onNone: () => null,
+    onSome: ([starts_at, id]) => ({ starts_at, id })
+  })
+
+const makeReadDrops = Effect.gen(function* () {
+  const drops = yield* Drops
+
+  const readList = (view: "open" | "ended", after: string) =>
+    Effect.map(
+      drops.page({ isOpen: view === "open", after: placeOf(after), limit: pageSize }),
+      ({ next, rows }): DropsContent => ({ view, drops: rows, isFirst: placeOf(after) === null, next })
+    )
+
+  const readMonth = (visitor: Visitor, text: string) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const today = dayOf(now, visitor.timeZone ?? "UTC")
+      const month = parseMonth(text) ?? today.slice(0, 7)
+      const { from, until } = boundsOfMonth(month)
+      const found = yield* drops.between(fromMillis(from), fromMillis(until), maxInMonth + 1)
+      const content: DropsContent = {
+        view: "calendar",
+        month,
+        today,
+        drops: found.slice(0, maxInMonth),
+        isCut: found.length > maxInMonth
+      }
+      return content
+    })
+
+  return { readList, readMonth }
+})
 
 const makeShowDrop = Effect.gen(function* () {
   const catalog = yield* Catalog

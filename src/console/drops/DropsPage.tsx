@@ -1,111 +1,118 @@
-import type { Drop, DropChange } from "../../drops/Drop.ts"
+import type { DropChange, DropPlace, DropRow } from "../../drops/Drop.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Frame, Time } from "../Frame.tsx"
+import { Frame } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import { dropPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
-import { Key, ShortValue, StoreName, Text } from "../Wording.tsx"
-import { Outcome, Status, statusSentence } from "./DropWords.tsx"
-
-/** Maximum number of changes that the list shows of a drop. */
-const maxShown = 3
+import { StoreName, Text } from "../Wording.tsx"
+import { DropCalendar } from "./DropCalendar.tsx"
+import { changesIn, DropTime, Status, statusSentence } from "./DropWords.tsx"
 
 export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) =>
   change.store_id === null ? <span>all stores of the entity</span> : <StoreName id={change.store_id} stores={stores} />
 
-const Change = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) => (
-  <li>
-    <Key>{change.field}</Key> on <Where change={change} stores={stores} />: <ShortValue>{change.value}</ShortValue>
-    {change.outcome !== null && (
-      <>
-        <br />
-        <Outcome outcome={change.outcome} />
-      </>
-    )}
-  </li>
+const tabs = { calendar: "Calendar", open: "Scheduled and running", ended: "Ended" } as const
+export type DropsView = keyof typeof tabs
+
+/** `after`: the place after which the page begins. */
+export const dropsPath = (view: DropsView, after?: DropPlace): string => {
+  const query = new URLSearchParams({
+    ...(view !== "calendar" && { view }),
+    ...(after !== undefined && { after: `${after.starts_at} ${after.id}` })
+  })
+  return query.size === 0 ? paths.drops : `${paths.drops}?${query}`
+}
+
+const DropTable = ({ drops, name }: { readonly name: string; readonly drops: ReadonlyArray<DropRow> }) => (
+  <Table
+    name={name}
+    columns={["Drop", "State", "Starts", "Ends", "Changes"]}
+    rows={drops.map((drop) => ({
+      key: drop.id,
+      cells: [
+        <a href={dropPath(drop.id)}>
+          <Text>{drop.name}</Text>
+        </a>,
+        <Status status={drop.status} />,
+        <DropTime at={drop.starts_at} timezone={drop.timezone} />,
+        drop.ends_at === null ? (
+          <span class="quiet">Never: the values stay</span>
+        ) : (
+          <DropTime at={drop.ends_at} timezone={drop.timezone} />
+        ),
+        changesIn(drop)
+      ]
+    }))}
+  />
 )
 
-const Changes = ({ drop, stores }: { readonly drop: Drop; readonly stores: ReadonlyArray<Store> }) => (
+/** A month, or a page of a list. */
+export type DropsContent =
+  | {
+      readonly view: "calendar"
+      readonly month: string
+      readonly today: string
+      readonly drops: ReadonlyArray<DropRow>
+      readonly isCut: boolean
+    }
+  | {
+      readonly view: "open" | "ended"
+      readonly drops: ReadonlyArray<DropRow>
+      readonly isFirst: boolean
+      readonly next: DropPlace | undefined
+    }
+
+const List = ({ drops, isFirst, next, view }: Exclude<DropsContent, { readonly view: "calendar" }>) => (
   <>
-    <ul>
-      {drop.changes.slice(0, maxShown).map((change, index) => (
-        <Change key={`${change.entity_id} ${index}`} change={change} stores={stores} />
-      ))}
-    </ul>
-    {drop.changes.length > maxShown && (
-      <a href={dropPath(drop.id)}>
-        and {drop.changes.length - maxShown} more<span class="spoken"> changes of {drop.name}</span>
-      </a>
+    {drops.length === 0 ? (
+      <p class="quiet">
+        {!isFirst
+          ? "There are no more drops."
+          : view === "open"
+            ? "No drop is scheduled or running."
+            : "No drop has ended."}
+      </p>
+    ) : (
+      <DropTable name={tabs[view]} drops={drops} />
     )}
+    <nav class="pages" aria-label="Pages of drops">
+      {!isFirst && <a href={dropsPath(view)}>First page</a>}
+      {next !== undefined && <a href={dropsPath(view, next)}>Next page</a>}
+    </nav>
   </>
 )
 
-const DropTable = ({
-  drops,
-  name,
-  stores
-}: {
-  readonly name: string
-  readonly drops: ReadonlyArray<Drop>
-  readonly stores: ReadonlyArray<Store>
-}) =>
-  drops.length === 0 ? (
-    <p class="quiet">There are no drops.</p>
-  ) : (
-    <Table
-      name={name}
-      columns={["Drop", "State", "Starts", "Ends", "Changes"]}
-      rows={drops.map((drop) => ({
-        key: drop.id,
-        cells: [
-          <a href={dropPath(drop.id)}>
-            <Text>{drop.name}</Text>
-          </a>,
-          <Status status={drop.status} />,
-          <Time at={drop.starts_at} />,
-          drop.ends_at === null ? "Never: the values stay" : <Time at={drop.ends_at} />,
-          <Changes drop={drop} stores={stores} />
-        ]
-      }))}
-    />
-  )
-
-/** Whether a drop is scheduled, being applied, or waits for its end. */
-const isAhead = ({ ends_at, status }: Drop) =>
-  status === "scheduled" || status === "applying" || (status === "applied" && ends_at !== null)
-
-export const DropsPage = ({
-  drops,
-  stores,
-  visitor
-}: {
-  readonly visitor: Visitor
-  readonly drops: ReadonlyArray<Drop>
-  readonly stores: ReadonlyArray<Store>
-}) => (
-  <Frame title="Drops" visitor={visitor} current={paths.drops}>
-    <p>
-      A drop changes fields at a time that you choose, and can restore them at another. It is published to your stores
-      automatically.
-    </p>
-    <p>
+export const DropsPage = ({ content, visitor }: { readonly visitor: Visitor; readonly content: DropsContent }) => (
+  <Frame
+    title="Drops"
+    visitor={visitor}
+    current={paths.drops}
+    actions={
       <Allowed to="publish">
         <a href={paths.newDrop} class="button">
           Schedule a drop
         </a>
       </Allowed>
-    </p>
-    <Live id="drops" on={["drop"]} says={drops.filter(isAhead).map(statusSentence).join(" ")}>
-      <section aria-labelledby="ahead">
-        <h2 id="ahead">Scheduled and running</h2>
-        <DropTable name="Scheduled and running drops" drops={drops.filter(isAhead)} stores={stores} />
-      </section>
-      <section aria-labelledby="over">
-        <h2 id="over">Ended</h2>
-        <DropTable name="Ended drops" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
-      </section>
+    }
+  >
+    <nav class="tabs" aria-label="Views of drops">
+      {(["calendar", "open", "ended"] as const).map((view) => (
+        <a key={view} href={dropsPath(view)} aria-current={view === content.view ? "page" : undefined}>
+          {tabs[view]}
+        </a>
+      ))}
+    </nav>
+    <Live
+      id="drops"
+      on={["drop"]}
+      says={content.drops
+        .filter(({ isOpen }) => isOpen)
+        .map(statusSentence)
+        .join(" ")}
+    >
+      {content.view === "calendar" ? <DropCalendar {...content} /> : <List {...content} />}
     </Live>
   </Frame>
 )

@@ -4,6 +4,7 @@ import { Drops } from "../../drops/Drops.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
 import { HealthOverview } from "../../health/Health.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { fromMillis } from "../../model/Timestamp.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { html } from "../Html.ts"
@@ -14,6 +15,8 @@ import { HomePage } from "./HomePage.tsx"
 
 /** Maximum number of failed publishes that the page reads, of all stores. */
 const maxFailures = 100
+/** Maximum number of drops of yesterday, today and tomorrow that the page reads. */
+const maxDrops = 250
 const dayMillis = 86_400_000
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
@@ -44,7 +47,7 @@ export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Sto
               stores={yield* stores.list}
               counts={yield* lists.storeCounts}
               failures={yield* publishing.failures(maxFailures)}
-              drops={(yield* drops.list).filter(
+              drops={(yield* drops.between(fromMillis(now - dayMillis), fromMillis(now + dayMillis), maxDrops)).filter(
                 ({ ends_at, starts_at, status }) =>
                   status !== "cancelled" && status !== "reverted" && (isOfToday(starts_at) || isOfToday(ends_at))
               )}

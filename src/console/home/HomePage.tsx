@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { maxCounted, type StoreCounts } from "../../catalog/MerchantListsRepo.ts"
-import type { Drop } from "../../drops/Drop.ts"
+import type { DropRow } from "../../drops/Drop.ts"
 import { workKinds } from "../../events/WorkEvent.ts"
 import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
@@ -21,7 +21,7 @@ export interface HomeContent {
   /** The newest failed publishes. */
   readonly failures: ReadonlyArray<FailedPublication>
   /** Drops that start or end within a day. */
-  readonly drops: ReadonlyArray<Drop>
+  readonly drops: ReadonlyArray<DropRow>
   /** Number of entities without a required field, by the last scan. Undefined: not scanned. */
   readonly incomplete: number | undefined
   readonly hasProducts: boolean
@@ -122,7 +122,7 @@ const FailedPublishes = ({
   </Todo>
 )
 
-const Dropping = ({ drop, now }: { readonly drop: Drop; readonly now: number }) => {
+const Dropping = ({ drop, now }: { readonly drop: DropRow; readonly now: number }) => {
   const starts = Date.parse(drop.starts_at) > now
   return (
     <Todo tone="busy" action={<a href={dropPath(drop.id)}>Open</a>}>
@@ -133,7 +133,7 @@ const Dropping = ({ drop, now }: { readonly drop: Drop; readonly now: number }) 
         {starts ? "starts" : drop.ends_at === null ? "started" : "ends"}{" "}
         <Ago at={starts || drop.ends_at === null ? drop.starts_at : drop.ends_at} now={now} />
       </p>
-      <p class="quiet">{counted(drop.changes.length, "change")}</p>
+      <p class="quiet">{counted(drop.changes, "change")}</p>
     </Todo>
   )
 }
