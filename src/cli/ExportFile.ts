@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
-import { open, rename, rm } from "node:fs/promises"
+import { constants } from "node:fs"
+import { open, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Clock, Effect, Option, Predicate, Stream } from "effect"
 import type { ExportPart } from "../admin/ExportRpcs.ts"
@@ -42,12 +43,42 @@ const toStdout = (bytes: Uint8Array) =>
       })
   )
 
-/** The file is written under a temporary name, and renamed when it is complete. Its content is on the disk by then. */
+/** What is at a path, if anything: at the end of symbolic links. */
+const findFile = (path: string) =>
+  writing(path, async () => {
+    const found = await stat(path).catch((error: unknown) => {
+      if (Predicate.hasProperty(error, "code") && error.code === "ENOENT") return undefined
+      throw error
+    })
+    if (found?.isDirectory()) throw Object.assign(new Error("a directory"), { code: "EISDIR" })
+    return found
+  })
+
+/** A device or a pipe is written as it is: a rename would replace it by a file. */
+const toDevice = (path: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      writing(path, () => open(path, constants.O_WRONLY)),
+      (device) => Effect.promise(() => device.close())
+    ),
+    (device) => ({
+      write: (bytes: Uint8Array) => writing(path, () => device.writeFile(bytes)),
+      complete: Effect.void
+    })
+  )
+
+/**
+ * A file is written under a temporary name, and renamed when it is complete. Its content is on the disk by then. A symbolic link
+ * stays one, and a replaced file keeps its permissions.
+ */
 const toFile = (path: string) =>
   Effect.gen(function* () {
-    const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`)
+    const found = yield* findFile(path)
+    if (found !== undefined && !found.isFile()) return yield* toDevice(path)
+    const target = found === undefined ? path : yield* writing(path, () => realpath(path))
+    const temporary = join(dirname(target), `.${basename(target)}.${randomUUID()}.part`)
     const file = yield* Effect.acquireRelease(
-      writing(path, () => open(temporary, "wx")),
+      writing(path, () => open(temporary, "wx", found?.mode)),
       (file) =>
         Effect.promise(async () => {
           await file.close()
@@ -58,8 +89,8 @@ const toFile = (path: string) =>
       write: (bytes: Uint8Array) => writing(path, () => file.appendFile(bytes)),
       complete: writing(path, async () => {
         await file.sync()
-        await rename(temporary, path)
-        const directory = await open(dirname(path))
+        await rename(temporary, target)
+        const directory = await open(dirname(target))
         await directory.sync().finally(() => directory.close())
       })
     }

@@ -9,6 +9,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     received ??= signal
   })
 
+// The reader of the output may end first (`catalog history | head`). What is written after that fails by itself.
+process.stdout.on("error", () => {})
+
 NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
   disableErrorReporting: true,
   disablePrettyLogger: true,

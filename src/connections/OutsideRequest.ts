@@ -66,9 +66,17 @@ const collect = (response: IncomingMessage, maxBytes: number, done: (bytes: Buff
   response.on("end", () => done(Buffer.concat(chunks)))
 }
 
-/** Discards the content of a response, so that its connection can serve the next request. Closes it after `maxBytes`. */
+/** Maximum time for which a connection is kept for the rest of a response that is discarded. */
+const maxDiscardMillis = 1_000
+
+/**
+ * Discards the content of a response, so that its connection can serve the next request. Closes the connection if the content is
+ * longer than `maxBytes` or does not end in time.
+ */
 const discard = (response: IncomingMessage, maxBytes: number) => {
   let length = 0
+  const late = setTimeout(() => response.destroy(), maxDiscardMillis)
+  response.on("close", () => clearTimeout(late))
   response.on("error", () => response.destroy())
   response.on("data", (chunk: Buffer) => {
     length += chunk.length
@@ -76,7 +84,10 @@ const discard = (response: IncomingMessage, maxBytes: number) => {
   })
 }
 
-/** Sends one request to a checked IP address without resolving the host again. */
+/**
+ * Sends one request to a checked IP address without resolving the host again. A connection that served a request before may be closed
+ * by the host at any moment, so a request that gets no answer on it is sent again, once, over a new connection.
+ */
 const sendTo = (
   { address, ...dialled }: DialTarget,
   agent: http.Agent | false,
@@ -89,28 +100,43 @@ const sendTo = (
       if (all === true) found(null, [{ address, family }])
       else found(null, address, family)
     }
-    const options = { ...dialled, agent, headers, lookup, method: body === undefined ? "GET" : "POST" }
-    const sent = url.protocol === "https:" ? https.request(url, options) : http.request(url, options)
-    const end = (outcome: Effect.Effect<OutsideResponse, OutsideFailure>) => {
-      resume(outcome)
-      sent.destroy()
-    }
-    const fail = () => end(new OutsideFailure({ reason: "unanswered" }))
-    sent.on("error", fail)
-    sent.on("response", (response) => {
-      const { headers, statusCode: status = 0 } = response
-      const answer = (bytes: Buffer | undefined) => end(Effect.succeed({ status, headers, bytes }))
-      if (body !== undefined) {
-        discard(response, maxBytes)
-        resume(Effect.succeed({ status, headers, bytes: Buffer.alloc(0) }))
-      } else if (status !== 200) answer(Buffer.alloc(0))
-      else {
-        response.on("error", fail)
-        collect(response, maxBytes, answer)
+    const options = { ...dialled, headers, lookup, method: body === undefined ? "GET" : "POST" }
+    let isOver = false
+    const begin = (via: http.Agent | false): http.ClientRequest => {
+      const { request } = url.protocol === "https:" ? https : http
+      const sent = request(url, { ...options, agent: via })
+      const end = (outcome: Effect.Effect<OutsideResponse, OutsideFailure>) => {
+        isOver = true
+        resume(outcome)
+        sent.destroy()
       }
+      const fail = () => end(new OutsideFailure({ reason: "unanswered" }))
+      sent.on("error", () => {
+        if (isOver) return
+        if (sent.reusedSocket) current = begin(false)
+        else fail()
+      })
+      sent.on("response", (response) => {
+        const { headers, statusCode: status = 0 } = response
+        const answer = (bytes: Buffer | undefined) => end(Effect.succeed({ status, headers, bytes }))
+        if (body !== undefined) {
+          isOver = true
+          discard(response, maxBytes)
+          resume(Effect.succeed({ status, headers, bytes: Buffer.alloc(0) }))
+        } else if (status !== 200) answer(Buffer.alloc(0))
+        else {
+          response.on("error", fail)
+          collect(response, maxBytes, answer)
+        }
+      })
+      sent.end(body)
+      return sent
+    }
+    let current = begin(agent)
+    return Effect.sync(() => {
+      isOver = true
+      current.destroy()
     })
-    sent.end(body)
-    return Effect.sync(() => sent.destroy())
   })
 
 /** The address to connect to. Fails unless all addresses of the host are public. `isTrusted`: they may be private. */

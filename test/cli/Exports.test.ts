@@ -1,5 +1,16 @@
+import { execFileSync } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
@@ -61,6 +72,35 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           message: "--json: give --out too, because the export itself goes to stdout without it."
         })
         assert.deepStrictEqual(readdirSync(folder).sort(), ["catalog.jsonl", "source.csv"])
+
+        // A link stays a link, and its file keeps its permissions. A pipe stays a pipe.
+        const [link, pipe] = [join(folder, "link.jsonl"), join(folder, "pipe.jsonl")]
+        symlinkSync("catalog.jsonl", link)
+        chmodSync(out, 0o600)
+        yield* json("export", "jsonl", "--out", link)
+        assert.isTrue(lstatSync(link).isSymbolicLink())
+        assert.strictEqual(lstatSync(out).mode & 0o777, 0o600)
+        assert.strictEqual(withoutTime(readFileSync(out, "utf8")), withoutTime(text))
+        execFileSync("mkfifo", [pipe])
+        const reading = Effect.promise(() => readFile(pipe, "utf8"))
+        const [, piped] = yield* Effect.all([json("export", "jsonl", "--out", pipe), reading], { concurrency: 2 })
+        assert.isTrue(lstatSync(pipe).isFIFO())
+        assert.strictEqual(withoutTime(piped), withoutTime(text))
+        rmSync(link)
+        rmSync(pipe)
+
+        // The reader of stdout ends first, as `head` does.
+        const cut = startCatalog(["export", "jsonl"], env)
+        let complaint = ""
+        cut.stderr?.setEncoding("utf8").on("data", (part: string) => {
+          complaint += part
+        })
+        cut.stdout?.once("data", () => cut.stdout?.destroy())
+        yield* Effect.promise(() => once(cut, "close"))
+        assert.deepStrictEqual(
+          [cut.exitCode, complaint],
+          [1, "stdout cannot be written: the program that reads it has ended.\n"]
+        )
 
         // Killed when its temporary file appears, it leaves the file of before untouched.
         const child = startCatalog(["export", "jsonl", "--out", out], env)

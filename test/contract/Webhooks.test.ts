@@ -20,6 +20,7 @@ import {
   type Stores,
   TestServices
 } from "../../src/testing/index.ts"
+import { maxConnections } from "../../src/webhooks/Addresses.ts"
 import { delayAfter, maxFailures, maxWebhooks } from "../../src/webhooks/Webhook.ts"
 import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 import { WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
@@ -67,6 +68,7 @@ const aWebhook = (path: string, topics: ReadonlyArray<string> = []) =>
     const receiver = yield* Receiver
     receiver.arrivals.length = 0
     receiver.behaviour.answer = () => 204
+    receiver.behaviour.connections = "kept"
     const { secret, webhook } = yield* create(receiver.url(path), topics).pipe(actingAs(actor))
     const arrived = () => receiver.arrivals.filter((each) => each.path === path)
     return { accountId, actor, arrived, id: webhook.id, receiver, secret, webhook }
@@ -229,6 +231,29 @@ for (const engine of all) {
             }).pipe(actingAs(actor))
           })
       )
+
+      for (const connections of ["once", "endless"] as const)
+        it.effect(
+          `a receiver that accepts every message, and ${
+            connections === "once" ? "cuts connections after one" : "does not end its answers"
+          }, gets every change`,
+          () =>
+            Effect.gen(function* () {
+              const { actor, arrived, id, receiver } = yield* aWebhook(`/${connections}`)
+              receiver.behaviour.connections = connections
+              yield* Effect.gen(function* () {
+                const count = 2 * maxConnections + 1
+                for (let index = 0; index < count; index++) yield* anEntity("product", { title: String(index) })
+                yield* runDue
+                assert.sameMembers(
+                  numbers(arrived()),
+                  Array.from({ length: count }, (_, index) => index + 1)
+                )
+                const { failing_since, position, problem, waiting } = yield* get(id)
+                assert.deepStrictEqual([position, waiting, problem, failing_since], [count, 0, null, null])
+              }).pipe(actingAs(actor))
+            })
+        )
 
       it.effect("410 ends a webhook, and redirects are not followed", () =>
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Webhook } from "standardwebhooks"
 import type { FeedChange } from "../../src/feed/FeedChange.ts"
@@ -23,13 +23,28 @@ export interface Arrival {
 /** The answer to a message: a status, or headers with it. */
 type Answer = number | { readonly status: number; readonly headers: Readonly<Record<string, string>> }
 
+interface Behaviour {
+  answer: (arrival: Arrival) => Answer | Promise<Answer>
+  /**
+   * `once`: a connection is cut when a second request arrives on it. `endless`: the content of an answer has no end. Both are answers
+   * without a header that would tell it.
+   */
+  connections: "kept" | "once" | "endless"
+}
+
 /** A receiver of webhooks on this machine. */
 export const makeReceiver = Effect.gen(function* () {
   const arrivals: Array<Arrival> = []
-  const behaviour: { answer: (arrival: Arrival) => Answer | Promise<Answer> } = { answer: () => 204 }
+  const behaviour: Behaviour = { answer: () => 204, connections: "kept" }
+  const served = new WeakSet<Socket>()
   const server = yield* Effect.acquireRelease(
     Effect.async<ReturnType<typeof createServer>>((resume) => {
       const made = createServer(async (request, response) => {
+        if (behaviour.connections === "once" && served.has(request.socket)) {
+          request.socket.destroy()
+          return
+        }
+        served.add(request.socket)
         let body = ""
         for await (const chunk of request.setEncoding("utf8")) body += chunk
         const { headers, url: path = "" } = request
@@ -38,7 +53,8 @@ export const makeReceiver = Effect.gen(function* () {
         const answer = await behaviour.answer(arrival)
         const { status, headers: sent } = typeof answer === "number" ? { status: answer, headers: {} } : answer
         arrival.status = status
-        response.writeHead(status, sent).end()
+        if (behaviour.connections === "endless") response.writeHead(200, { "content-length": 2 }).write("x")
+        else response.writeHead(status, sent).end()
       })
       made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
     }),
