@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import { type EntityKind, effective, toTriples } from "../model/Attribute.ts"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
@@ -10,6 +11,7 @@ import { CatalogRepo } from "./CatalogRepo.ts"
 import { type RelatedList, type RowPage, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
 import { type CursorBinding, makeCursorCodec } from "./CursorCodec.ts"
 import type { EntityRecord, Include, StoreVersion } from "./Entity.ts"
+import { idsIn, makeLimitedRows } from "./LimitedRows.ts"
 import { terms } from "./SearchText.ts"
 
 export interface ListQuery {
@@ -98,6 +100,8 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       const repo = yield* CatalogRepo
       const cursors = makeCursorCodec(yield* repo.cursorKey)
 
+      const limited = makeLimitedRows(repo)
+
       const toPage = ({ last, more, rows }: RowPage, binding: CursorBinding) =>
         pageText(rows, more && last !== null ? `"${cursors.encode(binding, last)}"` : "null")
 
@@ -132,7 +136,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           }
           const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
           if (Option.isNone(after)) return yield* foreignCursor
+          const { stores } = yield* CurrentBounds
           const filters = {
+            stores: stores ?? undefined,
             updatedSince: query.updated_since,
             storeId: query.store_id,
             status: query.status,
@@ -141,7 +147,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
             ids: query.ids
           }
           const limit = query.ids?.length ?? query.limit
-          if (kind === null) return toPage(yield* repo.pageOfAll(accountId, filters, after.value, limit), binding)
+          const toListPage = (page: RowPage) =>
+            Effect.map(limited(accountId, page.rows, needles), (rows) => toPage({ ...page, rows }, binding))
+          if (kind === null) return yield* toListPage(yield* repo.pageOfAll(accountId, filters, after.value, limit))
           const ofKind = {
             ...filters,
             collectionId: query.collection_id,
@@ -150,7 +158,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
             barcodes: query.barcode
           }
           if (query.include === undefined)
-            return toPage(yield* repo.page(accountId, kind, ofKind, after.value, limit), binding)
+            return yield* toListPage(yield* repo.page(accountId, kind, ofKind, after.value, limit))
           const page = yield* repo.includingPage(accountId, kind, query.include, ofKind, after.value, limit)
           if (query.ids === undefined || !page.more) return toPage(page, binding)
           const all = yield* repo.page(accountId, kind, ofKind, page.last ?? 0, limit)
@@ -177,7 +185,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
           if (Option.isNone(from)) return yield* foreignCursor
           const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
-          const lists = relatedLists.map((list) => `"${list}":[${rows[list]}]`)
+          const lists = yield* Effect.forEach(relatedLists, (list) =>
+            Effect.map(limited(accountId, rows[list]), (visible) => `"${list}":[${visible}]`)
+          )
           const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
           return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
         }),
@@ -203,9 +213,6 @@ const pageText = (rows: string, next: string, remaining?: ReadonlyArray<string>)
   new JsonText<Page<unknown>>(
     `{"data":[${rows}],"next_cursor":${next}${remaining === undefined ? "" : `,"remaining_ids":${JSON.stringify(remaining)}`}}`
   )
-
-const idsIn = (rows: string): ReadonlyArray<string> =>
-  (JSON.parse(`[${rows}]`) as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id)
 
 const idsWithCursor = ValidationFailed.at(
   "cursor",

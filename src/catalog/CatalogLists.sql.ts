@@ -30,7 +30,7 @@ export const makeCatalogLists = (
 ): Pick<Context.Tag.Service<CatalogRepo>, "includingPage" | "page" | "pageOfAll"> => {
   const includedRow = makeIncludedRows(sql)
 
-  const { changedSince, chosen, inCollection, matching, onStore } = makeListFilters(sql)
+  const { changedSince, chosen, inCollection, matching, onStore, visibleOn } = makeListFilters(sql)
 
   /**
    * Reads one more row than the page has, to see whether more rows follow. A number in the SQL text lets PostgreSQL
@@ -55,6 +55,7 @@ export const makeCatalogLists = (
     AND e.change_seq > (SELECT ${after}::bigint)
     ${chosen(accountId, kind, filters)}
     ${onStore(accountId, filters)}
+    ${visibleOn(accountId, filters)}
     ${changedSince(accountId, filters)}
     ${inCollection(accountId, filters)}
     ${matching(filters)}

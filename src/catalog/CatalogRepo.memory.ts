@@ -2,11 +2,13 @@ import { Effect, Layer, Option, Ref } from "effect"
 import { type MemoryAccount, type MemoryState, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { rollUp } from "../model/PublishState.ts"
 import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import {
   joinLists,
   type ListFilters,
+  limitedRowOf,
   maxPageBytes,
   type ProjectionsRecord,
   type RelatedList,
@@ -14,6 +16,7 @@ import {
 } from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
 import { type EntityRecord, type EntityRow, type Include, includedOf, mediaTypeOf } from "./Entity.ts"
+import { layersOf } from "./SearchedFields.ts"
 import { matches } from "./SearchText.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -33,6 +36,30 @@ export const layerCatalogRepoMemory = Layer.effect(
       includingPage: (accountId, kind, include, filters, after, limit) =>
         pageOf(accountId, kind, filters, after, limit, include),
       pageOfAll: (accountId, filters, after, limit) => pageOf(accountId, null, filters, after, limit),
+      limitedTo: (accountId, stores, ids) =>
+        Effect.map(Ref.get(store), (state) => {
+          const entities = state.get(accountId)?.entities
+          const aggregates = [...(entities?.values() ?? [])]
+            .map(({ aggregate }) => limitedTo(aggregate, stores))
+            .filter((each) => each !== undefined)
+          return new Map(
+            aggregates
+              .filter(({ id }) => ids.includes(id))
+              .map((each) => [
+                each.id,
+                limitedRowOf({
+                  ...each,
+                  skus: aggregates
+                    .filter(({ parentId }) => parentId === each.id)
+                    .flatMap((variant) => layersOf(variant, "sku")),
+                  productTitle: valueOf(
+                    (each.parentId === null ? undefined : entities?.get(each.parentId)?.aggregate.attributes) ?? {},
+                    "title"
+                  )
+                })
+              ])
+          )
+        }),
       kindOf: (accountId, id) =>
         Effect.map(Ref.get(store), (state) =>
           Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)
@@ -184,15 +211,24 @@ const isChosen = (
   )
 }
 
+/** The aggregate with these stores alone. Undefined: only other stores have the entity. */
+const limitedTo = (aggregate: MemoryEntity["aggregate"], stores: ReadonlyArray<StoreId>) => {
+  const versions = aggregate.versions.filter(({ storeId }) => stores.includes(storeId))
+  return aggregate.storeIds.length > 0 && !aggregate.storeIds.some((id) => stores.includes(id))
+    ? undefined
+    : { ...aggregate, versions, ...rollUp(versions) }
+}
+
 /** Whether an entity has the state of the filters: on the store of the filters, or without a store on all stores together. */
 const isInState = (
   account: MemoryAccount | undefined,
   aggregate: MemoryEntity["aggregate"],
-  { isPending, status, storeId }: ListFilters
+  { isPending, status, stores, storeId }: ListFilters
 ) => {
+  const seen = stores === undefined ? aggregate : limitedTo(aggregate, stores)
   const state =
-    storeId === undefined
-      ? aggregate
+    storeId === undefined || seen === undefined
+      ? seen
       : aggregate.versions.find((version) => version.storeId === storeId && account?.stores.has(storeId))
   return (
     state !== undefined &&

@@ -8,7 +8,7 @@ import { makeCatalogDetails } from "./CatalogDetails.sql.ts"
 import { makeCatalogLists } from "./CatalogLists.sql.ts"
 import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
 import { makeCatalogProjections } from "./CatalogProjections.sql.ts"
-import type { ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
+import type { LimitedRow, ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
 import type { EntityRecord, Include } from "./Entity.ts"
 
 /** Reads of products, variants, collections and media. */
@@ -40,6 +40,12 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       limit: number
     ) => Effect.Effect<RowPage>
     readonly find: (accountId: AccountId, kind: EntityKind, id: EntityId) => Effect.Effect<Option.Option<EntityRecord>>
+    /** Those of these entities that are on one of these stores or on none, as `stores` alone would have them. */
+    readonly limitedTo: (
+      accountId: AccountId,
+      stores: ReadonlyArray<StoreId>,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyMap<EntityId, LimitedRow>>
     /** The kind of an entity. None: the account has no such entity. */
     readonly kindOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Option.Option<EntityKind>>
     /** Variants with this canonical SKU, ordered by id. */

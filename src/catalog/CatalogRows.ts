@@ -1,9 +1,10 @@
 import { Schema } from "effect"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
-import { PublishError, PublishStatus } from "../model/PublishState.ts"
+import { PublishError, type PublishState, PublishStatus, rollUp } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { AcceptedValues } from "./Aggregate.ts"
+import { type SearchedFields, searchTextOf } from "./SearchedFields.ts"
 import type { Needle } from "./SearchText.ts"
 
 /** The filters of a list. A filter that is absent does not apply. */
@@ -15,6 +16,8 @@ export interface ListFilters {
   readonly status?: PublishStatus | undefined
   /** Whether the entity has changes that are not published yet. */
   readonly isPending?: boolean | undefined
+  /** Only entities on one of these stores, or on none. Without `storeId`, `status` and `isPending` then refer to these stores. */
+  readonly stores?: ReadonlyArray<StoreId> | undefined
   /** Strings that must all occur in the search text. */
   readonly needles?: ReadonlyArray<Needle> | undefined
   /** Only members of this collection. */
@@ -42,6 +45,16 @@ export interface RowPage {
   readonly last: number | null
   readonly more: boolean
 }
+
+/** What a caller that is limited to some stores sees of an entity instead of the state and the search text of all stores. */
+export interface LimitedRow extends PublishState {
+  readonly searchText: string
+}
+
+/** `versions`: only those of the caller's stores. */
+export const limitedRowOf = (
+  fields: SearchedFields & { readonly versions: ReadonlyArray<PublishState> }
+): LimitedRow => ({ ...rollUp(fields.versions), searchText: searchTextOf(fields) })
 
 /** The lists of related entities, in the order in which they are read. */
 export const relatedLists = ["variants", "media", "collections", "products"] as const

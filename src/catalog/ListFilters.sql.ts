@@ -3,7 +3,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { planCustom } from "../database/PlannerHints.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import type { AccountId } from "../model/Ids.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+import { statusesByPrecedence } from "../model/PublishState.ts"
 import type { ListFilters } from "./CatalogRows.ts"
 import { likePattern } from "./SearchText.ts"
 
@@ -36,10 +37,36 @@ export const makeListFilters = (sql: SqlClient) => {
     ${status === undefined ? sql`` : sql`AND ${alias}.last_publish_status = ${status}`}
     ${isPending === undefined ? sql`` : sql`AND ${alias}.pending_publish = ${sql.literal(String(isPending))}`}`
 
+  /** The state of an entity on these stores together, as `rollUp` computes it. */
+  const inStateOn = (accountId: AccountId, stores: ReadonlyArray<StoreId>, { isPending, status }: ListFilters) =>
+    status === undefined && isPending === undefined
+      ? sql``
+      : sql`AND (
+          SELECT ${sql.and([
+            ...(status === undefined
+              ? []
+              : [
+                  sql`coalesce((array_agg(v.last_publish_status ORDER BY array_position(${[...statusesByPrecedence]}::text[], v.last_publish_status)))[1], 'never_published') = ${status}`
+                ]),
+            ...(isPending === undefined ? [] : [sql`coalesce(bool_or(v.pending_publish), false) = ${isPending}`])
+          ])}
+          FROM store_version v
+          WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ANY (e.store_ids)
+            AND v.store_id = ANY (${[...stores]}::uuid[])
+        )`
+
+  const visibleOn = (accountId: AccountId, { stores, ...filters }: ListFilters) =>
+    stores === undefined
+      ? sql``
+      : sql`AND ${sql.literal(planCustom)} (e.store_ids = '{}' OR e.store_ids && ${[...stores]}::uuid[])
+          ${filters.storeId === undefined ? inStateOn(accountId, stores, filters) : sql``}`
+
   /** Planned at each call: for a store with few entities the index of its versions is best, else the change order. */
   const onStore = (accountId: AccountId, { storeId, ...filters }: ListFilters) =>
     storeId === undefined
-      ? inState(sql.literal("e"), filters)
+      ? filters.stores === undefined
+        ? inState(sql.literal("e"), filters)
+        : sql``
       : sql`AND ${sql.literal(planCustom)} ${storeId} = ANY (e.store_ids) AND EXISTS (
           SELECT FROM store_version v
           WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
@@ -97,5 +124,5 @@ export const makeListFilters = (sql: SqlClient) => {
           needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`)
         )}`
 
-  return { changedSince, chosen: exactFilters, inCollection, matching, onStore }
+  return { changedSince, chosen: exactFilters, inCollection, matching, onStore, visibleOn }
 }

@@ -1,7 +1,6 @@
-import { Either, Schema } from "effect"
 import type { AcceptedValues, Aggregate, VersionState } from "../catalog/Aggregate.ts"
-import { searchText } from "../catalog/SearchText.ts"
-import { type Attributes, type EntityKind, effective, titleOf, valueOf } from "../model/Attribute.ts"
+import { layersOf, searchTextOf } from "../catalog/SearchedFields.ts"
+import { type Attributes, effective } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
@@ -69,36 +68,6 @@ export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameOrder(left.variants, right.variants) &&
   sameOrder(left.members, right.members)
 
-/** Keys whose values are searched. Canonical values and overrides are both searched. */
-const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
-  product: ["title", "vendor"],
-  variant: ["title", "sku", "barcode"],
-  collection: ["title", "handle"],
-  media: ["alt", "file_name"]
-}
-
-/** The searched keys of all kinds, and `tags`, which only products have. */
-export const everySearchedKey: ReadonlyArray<string> = [...new Set([...Object.values(searchedKeys).flat(), "tags"])]
-
-const layersOf = (aggregate: Aggregate, key: string) =>
-  [aggregate.attributes, ...aggregate.versions.map(({ overrides }) => overrides)].map((layer) => valueOf(layer, key))
-
-const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
-
-/** The tags in a value, which is a JSON list in a string. Other text counts as one tag. */
-const tagsOf = (value: string): ReadonlyArray<string> =>
-  // Most versions have no tag overrides. Checking the first character avoids a decoder that fails, which is slow.
-  value.trimStart().startsWith("[") ? Either.getOrElse(decodeTags(value), () => [value]) : [value]
-
-const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>
-  searchText([
-    titleOf(aggregate.kind, aggregate.attributes),
-    ...searchedKeys[aggregate.kind].flatMap((key) => layersOf(aggregate, key)),
-    ...(aggregate.kind === "product" ? layersOf(aggregate, "tags").flatMap(tagsOf) : []),
-    ...variants.flatMap((variant) => layersOf(variant, "sku")),
-    productTitle
-  ])
-
 /** Computes the derived fields again: pending states, their roll-up, the stores and the search text. */
 export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggregate => {
   const versions = aggregate.versions.map((version) => {
@@ -113,6 +82,10 @@ export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggreg
     ...rollUp(versions),
     versions,
     storeIds: versions.map(({ storeId }) => storeId),
-    searchText: searchTextOf(aggregate, surroundings)
+    searchText: searchTextOf({
+      ...aggregate,
+      productTitle: surroundings.productTitle,
+      skus: surroundings.variants.flatMap((variant) => layersOf(variant, "sku"))
+    })
   }
 }

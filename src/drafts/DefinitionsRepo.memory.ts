@@ -35,7 +35,8 @@ export const layerDefinitionsRepoMemory = Layer.effect(
           .sort()
           .slice(0, limit)
       ),
-    metafields: (accountId) => Effect.map(Ref.get(store), (state) => metafieldRules(state.get(accountId))),
+    metafields: (accountId, stores) =>
+      Effect.map(Ref.get(store), (state) => metafieldRules(state.get(accountId), stores)),
     define: (accountId, id, definition) =>
       updateAccount(store, accountId, (account) => {
         const { key, namespace, owner_type } = definition

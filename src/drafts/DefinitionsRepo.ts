@@ -11,7 +11,7 @@ import {
   type MetafieldRule,
   OwnerType
 } from "../model/Definition.ts"
-import { AccountId, EntityId, type RecordId } from "../model/Ids.ts"
+import { AccountId, EntityId, type RecordId, StoreId } from "../model/Ids.ts"
 
 /**
  * Selects the definition that applies to a metafield definition `d`, from the first of these that has one: the platform of a
@@ -50,21 +50,30 @@ export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): 
   FROM metafield_definition d
   ${definitionInForce(sql, accountId)}`
 
+/** Leaves out definitions that only other stores have. A definition without stores was made in the account. */
+const isOfStores = (sql: SqlClient.SqlClient, accountId: string, stores: ReadonlyArray<string>): Fragment => sql`
+  AND coalesce((
+    SELECT bool_or(s.id = ANY (${[...stores]}::uuid[]))
+    FROM store s
+    JOIN metafield_definition_store h ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
+    WHERE s.account_id = ${accountId} AND s.status = 'linked'
+  ), true)`
+
 /** Reads the applicable definitions of all owner types, ordered by owner type and key. */
 export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
   SqlSchema.findAll({
-    Request: AccountId,
+    Request: Schema.Struct({ accountId: AccountId, stores: Schema.NullOr(Schema.Array(StoreId)) }),
     Result: Schema.Struct({
       ownerType: OwnerType,
       key: Schema.String,
       type: Schema.String,
       validations: Schema.Array(DefinitionValidation)
     }),
-    execute: (accountId) => sql`
+    execute: ({ accountId, stores }) => sql`
       SELECT d.owner_type AS "ownerType", d.namespace || '.' || d.key AS key, o.type, o.validations
       FROM metafield_definition d
       ${definitionInForce(sql, accountId)}
-      WHERE d.account_id = ${accountId}
+      WHERE d.account_id = ${accountId} ${stores === null ? sql`` : isOfStores(sql, accountId, stores)}
       ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
   })
 
@@ -72,8 +81,14 @@ export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
 export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
   DefinitionsRepo,
   {
-    /** The applicable definitions of all owner types, ordered by owner type and key. */
-    readonly metafields: (accountId: AccountId) => Effect.Effect<ReadonlyArray<MetafieldRule>>
+    /**
+     * The applicable definitions of all owner types, ordered by owner type and key, without those that only other stores
+     * than these (null: all) have.
+     */
+    readonly metafields: (
+      accountId: AccountId,
+      stores: ReadonlyArray<StoreId> | null
+    ) => Effect.Effect<ReadonlyArray<MetafieldRule>>
     /** The applicable definition of a key. */
     readonly find: (
       accountId: AccountId,
@@ -144,7 +159,7 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
       })
 
       return {
-        metafields: (accountId) => orDie(metafields(accountId)),
+        metafields: (accountId, stores) => orDie(metafields({ accountId, stores })),
         find: (accountId, ownerType, namespace, key) => orDie(find({ accountId, ownerType, namespace, key })),
         mistyped: (accountId, metafield, after, limit) =>
           Effect.map(orDie(mistyped({ accountId, ...metafield, after, limit })), (rows) => rows.map(({ id }) => id)),

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type EntityKind, isBuiltIn } from "../model/Attribute.ts"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import {
   checkDefinition,
   type MetafieldDefinition,
@@ -35,7 +36,7 @@ export interface DefinedMetafield {
 export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefinitions")<
   MetafieldDefinitions,
   {
-    /** The rules of all keys. */
+    /** The rules of all keys. A caller that is limited to some stores does not know keys that only other stores define. */
     readonly rules: (accountId: AccountId) => Effect.Effect<KeyRules>
     /** The rules of all keys, and of the definitions of an import. If a key has a definition already, that definition wins. */
     readonly rulesWith: (
@@ -51,11 +52,17 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
     Effect.gen(function* () {
       const repo = yield* DefinitionsRepo
       const rules = (accountId: AccountId) =>
-        Effect.map(repo.metafields(accountId), (definitions) => new KeyRules(definitions))
+        Effect.gen(function* () {
+          const { stores } = yield* CurrentBounds
+          return new KeyRules(yield* repo.metafields(accountId, stores))
+        })
       return {
         rules,
         rulesWith: (accountId, imported) =>
-          Effect.map(repo.metafields(accountId), (existing) => new KeyRules([...imported.map(toRule), ...existing])),
+          Effect.map(
+            repo.metafields(accountId, null),
+            (existing) => new KeyRules([...imported.map(toRule), ...existing])
+          ),
         rulesFor: (accountId, kind, keys) =>
           keys.every((key) => isBuiltIn(kind, key) && isWritable(kind, key))
             ? Effect.succeed(builtInKeyRules)

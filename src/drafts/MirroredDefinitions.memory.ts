@@ -89,10 +89,19 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
   )
 }
 
-export const metafieldRules = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldRule> =>
-  metafieldDefinitions(account).map(({ key, namespace, owner_type, type, validations }) => ({
-    ownerType: owner_type,
-    key: `${namespace}.${key}`,
-    type,
-    validations
-  }))
+/** `visible`: definitions that only other stores have are left out; null: all stores. */
+export const metafieldRules = (
+  account: MemoryAccount | undefined,
+  visible: ReadonlyArray<StoreId> | null
+): ReadonlyArray<MetafieldRule> =>
+  metafieldDefinitions(account)
+    .filter(
+      ({ stores }) =>
+        visible === null || stores.length === 0 || stores.some(({ store_id }) => visible.includes(store_id))
+    )
+    .map(({ key, namespace, owner_type, type, validations }) => ({
+      ownerType: owner_type,
+      key: `${namespace}.${key}`,
+      type,
+      validations
+    }))

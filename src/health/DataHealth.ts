@@ -179,7 +179,9 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
           const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
           const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })
-          return issuePage(section, page, new Map(linked.map(({ domain, id }) => [id, domain])), found)
+          // The number of compared values counts all stores of the account.
+          const visible = bounds.stores === null ? found : Option.map(found, (rows) => ({ ...rows, compared: null }))
+          return issuePage(section, page, new Map(linked.map(({ domain, id }) => [id, domain])), visible)
         }),
         countIssues: Effect.fn("DataHealth.countIssues")(function* ({ locale, section, store_id }) {
           const accountId = yield* mustBeLinked(store_id)

@@ -256,7 +256,7 @@ const scannedCatalog = (account: MemoryAccount): ScannedCatalog => {
     })),
     stores: linked,
     rules: health.rules ?? defaultRules,
-    keys: new KeyRules(metafieldRules(account)),
+    keys: new KeyRules(metafieldRules(account, null)),
     sources: mirrored.flatMap(({ fields, storeId }) =>
       [...fields.values()].map(({ entityId, field }) => ({
         storeId,

@@ -52,7 +52,8 @@ const makeScanPlans = (sql: SqlClient) => {
   const readPlan = ({ accountId, dimension }: ScanOf) =>
     Effect.gen(function* () {
       const rules = yield* readRules(accountId)
-      const keys = dimension === "structure" ? new KeyRules(yield* metafields(accountId)) : builtInKeyRules
+      const keys =
+        dimension === "structure" ? new KeyRules(yield* metafields({ accountId, stores: null })) : builtInKeyRules
       const [text, parameters] = sql`${scans[dimension]({ accountId, keys, rules })}`.compile()
       const fingerprint = createHash("sha256")
         .update(JSON.stringify([text, parameters, populationOf(dimension, rules), kindsWith("recommended", rules)]))

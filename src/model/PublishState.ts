@@ -26,16 +26,18 @@ export const nothingToCount: PublishCounts = {
   pendingPublish: 0
 }
 
-interface PublishState {
+export interface PublishState {
   readonly pendingPublish: boolean
   readonly lastPublishStatus: PublishStatus
 }
 
-const precedence = ["failed", "pending", "published"] as const
+/** The status of an entity is the first of these that one of its store versions has. */
+export const statusesByPrecedence = ["failed", "pending", "published", "never_published"] as const
 
 /** The state of an entity: the worst state of its store versions. An entity without versions was never published. */
 export const rollUp = (versions: ReadonlyArray<PublishState>): PublishState => ({
   pendingPublish: versions.some((version) => version.pendingPublish),
   lastPublishStatus:
-    precedence.find((status) => versions.some((version) => version.lastPublishStatus === status)) ?? "never_published"
+    statusesByPrecedence.find((status) => versions.some((version) => version.lastPublishStatus === status)) ??
+    "never_published"
 })

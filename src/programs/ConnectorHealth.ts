@@ -1,6 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { DataHealth } from "../health/DataHealth.ts"
-import type { HealthDimension, HealthOverview, HealthSnapshot } from "../health/Health.ts"
+import { type HealthDimension, type HealthOverview, type HealthSnapshot, isPerStore } from "../health/Health.ts"
+import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -29,6 +30,30 @@ const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) 
   })
 }
 
+const numbersOfOneChannel = "Numbers of all channels together are hidden from this connection"
+
+/**
+ * Removes the numbers that count all stores from the snapshots of a caller that is limited to some. `by_store` and the rules stay.
+ * Snapshots of one store stay whole.
+ */
+const limitedTo =
+  ({ stores }: ConnectionBounds, storeId: StoreId | undefined) =>
+  (snapshot: Json): Json => {
+    const isStoreScan = isPerStore(snapshot.dimension as HealthDimension)
+    const result = snapshot.result as Json | undefined
+    if (stores === null || result === undefined || (storeId !== undefined && isStoreScan)) return snapshot
+    return {
+      ...snapshot,
+      result: {
+        by_store: result.by_store,
+        ...(result.rules !== undefined && { rules: result.rules }),
+        hidden: isStoreScan
+          ? `${numbersOfOneChannel}; channel_id gives those of one channel.`
+          : `${numbersOfOneChannel}.`
+      }
+    }
+  }
+
 /**
  * The programs of data health whose results need `by_store` renamed for the connector. No schema annotation can rename it,
  * because the schema of a result is opaque.
@@ -36,17 +61,20 @@ const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) 
 export const makeConnectorHealth = Effect.gen(function* () {
   const health = yield* DataHealth
   const stores = yield* Stores
-  const naming = Effect.map(stores.list, (linked) =>
-    withChannels(new Map(linked.map(({ domain, id }) => [id, domain])))
-  )
+  const snapshotsFor = (storeId: StoreId | undefined) =>
+    Effect.gen(function* () {
+      const limit = limitedTo(yield* CurrentBounds, storeId)
+      const name = withChannels(new Map((yield* stores.list).map(({ domain, id }) => [id, domain])))
+      return (snapshot: Json) => name(limit(snapshot))
+    })
 
   return {
     getDataHealth: ({ urlParams }: { readonly urlParams: { readonly store_id?: StoreId | undefined } }) =>
       Effect.gen(function* () {
         const { text } = yield* health.overview(urlParams.store_id)
-        const name = yield* naming
+        const toAnswer = yield* snapshotsFor(urlParams.store_id)
         const { dimensions } = JSON.parse(text) as { readonly dimensions: ReadonlyArray<Json> }
-        return new JsonText<HealthOverview>(JSON.stringify({ dimensions: dimensions.map(name) }))
+        return new JsonText<HealthOverview>(JSON.stringify({ dimensions: dimensions.map(toAnswer) }))
       }),
     runDataHealthScan: ({
       payload
@@ -55,8 +83,8 @@ export const makeConnectorHealth = Effect.gen(function* () {
     }) =>
       Effect.gen(function* () {
         const { text } = yield* health.scan(payload.dimension, payload.store_id)
-        const name = yield* naming
-        return new JsonText<HealthSnapshot>(JSON.stringify(name(JSON.parse(text))))
+        const toAnswer = yield* snapshotsFor(payload.store_id)
+        return new JsonText<HealthSnapshot>(JSON.stringify(toAnswer(JSON.parse(text))))
       })
   }
 })

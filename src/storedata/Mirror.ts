@@ -139,7 +139,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
         }),
         apply: Effect.fn("Mirror.apply")(repo.apply),
         define: Effect.fn("Mirror.define")(function* (accountId, storeId, metafields) {
-          const known = yield* existing.metafields(accountId)
+          const known = yield* existing.metafields(accountId, null)
           const unknown = metafields.filter(
             ({ count, key, ownerType }) =>
               count > 0 && !known.some((each) => each.ownerType === ownerType && each.key === key)

@@ -61,10 +61,15 @@ export class Operations extends Context.Tag("catalog/Operations")<
             ({ stores }) => stores.length === 0 || stores.some(({ store_id }) => includes(bounds, store_id))
           )
         }),
-        metaobjectDefinitions: Effect.flatMap(CurrentActor, ({ accountId }) => repo.metaobjectDefinitions(accountId)),
+        metaobjectDefinitions: Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          const { stores } = yield* CurrentBounds
+          return yield* repo.metaobjectDefinitions(accountId, stores)
+        }),
         metaobjectEntries: Effect.fnUntraced(function* (definitionId) {
           const { accountId } = yield* CurrentActor
-          return yield* orNotFound(repo.metaobjectEntries(accountId, definitionId))
+          const { stores } = yield* CurrentBounds
+          return yield* orNotFound(repo.metaobjectEntries(accountId, stores, definitionId))
         }),
         translations: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor

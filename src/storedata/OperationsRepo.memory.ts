@@ -2,10 +2,13 @@ import { Effect, Layer, Option, Ref } from "effect"
 import { MemoryStore } from "../database/MemoryStore.memory.ts"
 import { metafieldDefinitions } from "../drafts/MirroredDefinitions.memory.ts"
 import type { MetaobjectEntry } from "../model/Definition.ts"
-import type { AccountId } from "../model/Ids.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import * as Mirrored from "./MirroredRecords.memory.ts"
 import { OperationsRepo } from "./OperationsRepo.ts"
+
+const among = (mirrored: Mirrored.OfAccount, stores: ReadonlyArray<StoreId> | null) =>
+  stores === null ? mirrored : mirrored.filter(({ storeId }) => stores.includes(storeId))
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerOperationsRepoMemory = Layer.effect(
@@ -25,15 +28,17 @@ export const layerOperationsRepoMemory = Layer.effect(
             ({ owner_type }) => ownerType === null || owner_type === ownerType
           )
         ),
-      metaobjectDefinitions: (accountId) => read(accountId, Mirrored.metaobjectDefinitions),
-      metaobjectEntries: (accountId, definitionId) =>
-        read(accountId, (mirrored) =>
-          Option.map(
+      metaobjectDefinitions: (accountId, stores) =>
+        read(accountId, (mirrored) => Mirrored.metaobjectDefinitions(among(mirrored, stores))),
+      metaobjectEntries: (accountId, stores, definitionId) =>
+        read(accountId, (all) => {
+          const mirrored = among(all, stores)
+          return Option.map(
             Option.fromNullable(Mirrored.metaobjectDefinitions(mirrored).find(({ id }) => id === definitionId)),
             ({ type }) =>
               new JsonText<ReadonlyArray<MetaobjectEntry>>(JSON.stringify(Mirrored.metaobjectEntries(mirrored, type)))
           )
-        ),
+        }),
       translations: (accountId, kind, id) =>
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { definitionColumns } from "../drafts/DefinitionsRepo.ts"
 import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, OwnerType } from "../model/Definition.ts"
-import { AccountId, EntityId, RecordId } from "../model/Ids.ts"
+import { AccountId, EntityId, RecordId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Market } from "../platform/Market.ts"
 import {
@@ -28,11 +28,15 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
       accountId: AccountId,
       ownerType: OwnerType | null
     ) => Effect.Effect<ReadonlyArray<MetafieldDefinition>>
-    /** Ordered by type. */
-    readonly metaobjectDefinitions: (accountId: AccountId) => Effect.Effect<ReadonlyArray<MetaobjectDefinition>>
-    /** Ordered by handle, then store. None: no such definition. */
+    /** As of these stores (null: all), ordered by type. */
+    readonly metaobjectDefinitions: (
+      accountId: AccountId,
+      stores: ReadonlyArray<StoreId> | null
+    ) => Effect.Effect<ReadonlyArray<MetaobjectDefinition>>
+    /** Of these stores (null: all), ordered by handle, then store. None: they have no such definition. */
     readonly metaobjectEntries: (
       accountId: AccountId,
+      stores: ReadonlyArray<StoreId> | null,
       definitionId: RecordId
     ) => Effect.Effect<Option.Option<JsonText<ReadonlyArray<MetaobjectEntry>>>>
     /** None: no such entity of this kind. */
@@ -113,6 +117,9 @@ const makeDefinitionReads = (
   sql: SqlClient.SqlClient
 ): Pick<Repo, "metafieldDefinitions" | "metaobjectDefinitions" | "metaobjectEntries"> => {
   const byDomain = sql.literal(domainOrder)
+  const OfStores = Schema.Struct({ accountId: AccountId, stores: Schema.NullOr(Schema.Array(StoreId)) })
+  const among = (stores: ReadonlyArray<string> | null) =>
+    stores === null ? sql`` : sql`AND s.id = ANY (${[...stores]}::uuid[])`
 
   const metafieldDefinitions = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, ownerType: Schema.NullOr(OwnerType) }),
@@ -124,9 +131,9 @@ const makeDefinitionReads = (
   })
 
   const metaobjectDefinitions = SqlSchema.findAll({
-    Request: AccountId,
+    Request: OfStores,
     Result: MetaobjectDefinition,
-    execute: (accountId) => sql`
+    execute: ({ accountId, stores }) => sql`
       SELECT d.id, d.type, o.name, o.description, o.display_name_key, o.fields, o.entries_count, o.translatable, o.stores
       FROM metaobject_definition d
       CROSS JOIN LATERAL (
@@ -138,7 +145,7 @@ const makeDefinitionReads = (
         FROM store s
         JOIN metaobject_definition_store h
           ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
-        WHERE s.account_id = ${accountId} AND s.status = 'linked'
+        WHERE s.account_id = ${accountId} AND s.status = 'linked' ${among(stores)}
       ) o
       WHERE d.account_id = ${accountId} AND o.stores IS NOT NULL
       ORDER BY d.type COLLATE "C"`
@@ -146,33 +153,33 @@ const makeDefinitionReads = (
 
   // PostgreSQL builds the JSON text, because a store may have 10,000 entries.
   const metaobjectEntries = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, definitionId: RecordId }),
+    Request: Schema.Struct({ ...OfStores.fields, definitionId: RecordId }),
     Result: Schema.Struct({ entries: Schema.String }),
-    execute: ({ accountId, definitionId }) => sql`
+    execute: ({ accountId, definitionId, stores }) => sql`
       SELECT coalesce((
         SELECT json_agg(json_build_object(
           'id', e.id, 'handle', e.handle, 'display_name', e.display_name, 'status', e.status, 'fields', e.fields,
           'store_id', s.id, 'updated_at', rfc3339(e.updated_at)
         ) ORDER BY e.handle COLLATE "C", s.domain COLLATE "C", s.id, e.id)::text
         FROM metaobject_entry e
-        JOIN store s ON s.account_id = ${accountId} AND s.id = e.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = e.store_id AND s.status = 'linked' ${among(stores)}
         WHERE e.account_id = ${accountId} AND e.definition_id = ${definitionId}
       ), '[]') AS entries
       FROM metaobject_definition d
       WHERE d.account_id = ${accountId} AND d.id = ${definitionId}
         AND EXISTS (
           SELECT FROM metaobject_definition_store h
-          JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id AND s.status = 'linked'
+          JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id AND s.status = 'linked' ${among(stores)}
           WHERE h.account_id = ${accountId} AND h.definition_id = ${definitionId}
         )`
   })
 
   return {
     metafieldDefinitions: (accountId, ownerType) => orDie(metafieldDefinitions({ accountId, ownerType })),
-    metaobjectDefinitions: (accountId) => orDie(metaobjectDefinitions(accountId)),
-    metaobjectEntries: (accountId, definitionId) =>
+    metaobjectDefinitions: (accountId, stores) => orDie(metaobjectDefinitions({ accountId, stores })),
+    metaobjectEntries: (accountId, stores, definitionId) =>
       Effect.map(
-        orDie(metaobjectEntries({ accountId, definitionId })),
+        orDie(metaobjectEntries({ accountId, stores, definitionId })),
         Option.map(({ entries }) => new JsonText<ReadonlyArray<MetaobjectEntry>>(entries))
       )
   }

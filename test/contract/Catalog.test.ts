@@ -14,6 +14,7 @@ import {
 } from "../../src/catalog/Entity.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
+import { CurrentBounds } from "../../src/model/ConnectionBounds.ts"
 import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import { makeConnectorPrograms } from "../../src/programs/ConnectorPrograms.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -443,6 +444,88 @@ for (const engine of serviceEngines) {
 
             yield* (yield* Stores).unlink("a.example")
             assert.deepStrictEqual(yield* finds({ store_id: a.id }), [])
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("for a caller that is limited to some stores, states, filters and search are those of its stores", () =>
+        Effect.gen(function* () {
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+          const [a, b, c] = stores
+          const seenBy = (stores: ReadonlyArray<StoreId>) =>
+            Effect.provideService(CurrentBounds, { stores, confirmPublish: false })
+          yield* Effect.gen(function* () {
+            yield* anEntity("product", { title: "nowhere" })
+            const both = yield* anEntity("product", { title: "both" }, { on: [a, b] })
+            yield* anEntity("product", { title: "only b" }, { on: [b] })
+            const shirt = yield* anEntity("product", { title: "shirt" }, { on: [a, b, c] })
+            const small = yield* anEntity("variant", { title: "small", sku: "S-1" }, { of: shirt, on: [a, b] })
+            yield* anEntity("variant", { title: "hidden", sku: "H-1" }, { of: shirt, on: [b] })
+            yield* apply(
+              CatalogChange.SetOverrides({
+                entityId: both,
+                storeId: b.id,
+                values: { title: "Zebra", tags: '["quagga"]' }
+              }),
+              CatalogChange.SetOverrides({ entityId: small, storeId: b.id, values: { sku: "okapi" } }),
+              ...[small, shirt, both].map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: a.id })),
+              CatalogChange.AcceptPublish({ entityId: shirt, storeId: c.id }),
+              CatalogChange.RefusePublish({ entityId: both, storeId: b.id, error: { code: "busy", message: "Busy" } })
+            )
+            const catalog = yield* Catalog
+            const onA = [a.id]
+            const onAAndB = [a.id, b.id]
+            const cases: ReadonlyArray<readonly [ReadonlyArray<StoreId>, Partial<ListQuery>, ReadonlyArray<string>]> = [
+              [onA, {}, ["nowhere", "both", "shirt"]],
+              [onAAndB, {}, ["nowhere", "both", "only b", "shirt"]],
+              [[c.id], {}, ["nowhere", "shirt"]],
+              [onA, { status: "failed" }, []],
+              [onAAndB, { status: "failed" }, ["both"]],
+              [onA, { status: "published" }, ["both", "shirt"]],
+              [onAAndB, { status: "published" }, ["shirt"]],
+              [onAAndB, { status: "never_published" }, ["nowhere", "only b"]],
+              [onA, { status: "never_published" }, ["nowhere"]],
+              [onA, { pending: true }, []],
+              [onA, { pending: false }, ["nowhere", "both", "shirt"]],
+              [onAAndB, { pending: true }, ["both", "only b", "shirt"]],
+              [onAAndB, { pending: true, status: "published" }, ["shirt"]],
+              [onA, { store_id: a.id, status: "published" }, ["both", "shirt"]],
+              [onA, { search: "zebra" }, []],
+              [onA, { search: "quagga" }, []],
+              [onAAndB, { search: "zebra" }, ["both"]],
+              [onAAndB, { search: "quagga" }, ["both"]],
+              [onA, { search: "both" }, ["both"]],
+              [onA, { search: "s-1" }, ["shirt"]],
+              [onA, { search: "h-1" }, []],
+              [onA, { search: "okapi" }, []],
+              [[c.id], { search: "okapi" }, []],
+              [onAAndB, { search: "okapi" }, ["shirt"]]
+            ]
+            for (const [visible, query, found] of cases)
+              assert.deepStrictEqual(
+                titles(yield* pageOf("product", query).pipe(seenBy(visible))),
+                found,
+                JSON.stringify({ domains: visible.map((id) => stores.find((store) => store.id === id)?.domain), query })
+              )
+            const stateOf = (visible: ReadonlyArray<StoreId>) =>
+              Effect.map(pageOf("product", { ids: [both] }).pipe(seenBy(visible)), ({ data }) =>
+                data.map(({ last_publish_status, pending_publish }) => [last_publish_status, pending_publish])
+              )
+            assert.deepStrictEqual(yield* stateOf(onA), [["published", false]])
+            assert.deepStrictEqual(yield* stateOf(onAAndB), [["failed", true]])
+            const { text } = yield* catalog.list(null, { limit: 50, pending: true }).pipe(seenBy(onA))
+            assert.deepStrictEqual(titles(JSON.parse(text)), [])
+            const variantsOf = (visible: ReadonlyArray<StoreId>) =>
+              Effect.map(catalog.related(shirt, { limit: 50 }).pipe(seenBy(visible)), (related) =>
+                (JSON.parse(related.text).variants as ReadonlyArray<typeof VariantRow.Type>).map(
+                  ({ last_publish_status, pending_publish, title }) => [title, last_publish_status, pending_publish]
+                )
+              )
+            assert.deepStrictEqual(yield* variantsOf(onA), [["small", "published", false]])
+            assert.deepStrictEqual(yield* variantsOf(onAAndB), [
+              ["small", "published", true],
+              ["hidden", "never_published", true]
+            ])
           }).pipe(actingAs(actor))
         })
       )

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { CurrentBounds } from "../../src/model/ConnectionBounds.ts"
 import { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../src/model/Definition.ts"
 import { EntityId, ImportId, nilUuid, RecordId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
@@ -309,6 +310,21 @@ for (const engine of serviceEngines) {
               const { platform_id: _, ...nine } = anEntry("nine")
               assert.deepStrictEqual(entries[2], { id: entries[2]?.id ?? nobody, ...nine, store_id: a.id })
               assert.deepStrictEqual(yield* entriesOf(definitions[0]?.id ?? nobody), [])
+              // A caller that is limited to the second store sees its definitions and entries alone.
+              const seenByB = Effect.provideService(CurrentBounds, { stores: [b.id], confirmPublish: false })
+              assert.deepStrictEqual(
+                (yield* operations.metaobjectDefinitions.pipe(seenByB)).map(({ description, entries_count, type }) => [
+                  type,
+                  entries_count,
+                  description
+                ]),
+                [["maker", 1, "There"]]
+              )
+              assert.deepStrictEqual(
+                (yield* entriesOf(maker).pipe(seenByB)).map(({ store_id }) => store_id),
+                [b.id]
+              )
+              yield* missing(operations.metaobjectEntries(definitions[0]?.id ?? nobody).pipe(seenByB))
               yield* missing(operations.metaobjectEntries(nobody))
               yield* missing(operations.metaobjectEntries(entries[0]?.id ?? nobody))
 

@@ -238,17 +238,24 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* (yield* HistoryRepo).list(accountId, ids.product, 50)
     yield* stores.find(accountId, storeId)
     yield* (yield* ConnectionsRepo).outside(accountId, [storeId], Object.values(ids))
+    yield* catalog.limitedTo(accountId, [storeId], Object.values(ids))
+    for (const filters of [{}, { status: "failed", isPending: true }, { storeId, status: "failed" }] as const)
+      yield* catalog.page(accountId, "product", { ...filters, stores: [storeId] }, 0, 50)
     const operations = yield* OperationsRepo
     yield* operations.markets(accountId)
     yield* operations.market(accountId, RecordId.make(nilUuid))
     for (const ownerType of [null, "product"] as const) yield* operations.metafieldDefinitions(accountId, ownerType)
     const definitions = yield* DefinitionsRepo
-    yield* definitions.metafields(accountId)
+    for (const visible of [null, [storeId]]) yield* definitions.metafields(accountId, visible)
     yield* definitions.find(accountId, "product", "specs", "pages")
     const pages = { kind: "product", key: "specs.pages", type: "number_integer" } as const
     yield* definitions.mistyped(accountId, pages, EntityId.make(nilUuid), 50)
-    for (const { id } of [...(yield* operations.metaobjectDefinitions(accountId)), { id: RecordId.make(nilUuid) }])
-      yield* operations.metaobjectEntries(accountId, id)
+    for (const visible of [null, [storeId]])
+      for (const { id } of [
+        ...(yield* operations.metaobjectDefinitions(accountId, visible)),
+        { id: RecordId.make(nilUuid) }
+      ])
+        yield* operations.metaobjectEntries(accountId, visible, id)
     yield* operations.translations(accountId, "product", ids.product)
     yield* operations.translations(accountId, "collection", ids.collection)
     yield* stores.credential(accountId, storeId)

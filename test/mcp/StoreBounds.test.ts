@@ -342,6 +342,136 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
+  it.effect("states, filters, search and keys count its own stores only", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { foreignStore, limited, samples, whole } = yield* bounded
+      const [shared] = yield* sql<{ id: string }>`
+        SELECT id FROM entity
+        WHERE account_id = ${samples.accountId} AND kind = 'collection' AND store_ids @> ARRAY[${samples.channel}, ${foreignStore.id}]::uuid[]
+        ORDER BY id LIMIT 1`
+      const master_id = shared?.id ?? assert.fail("no collection is on both stores")
+      yield* sql`
+        UPDATE store_version SET last_publish_status = CASE WHEN store_id = ${samples.channel} THEN 'published' ELSE 'failed' END,
+               pending_publish = store_id <> ${samples.channel}
+        WHERE account_id = ${samples.accountId} AND entity_id = ${master_id}`
+      yield* sql`
+        UPDATE entity SET last_publish_status = 'failed', pending_publish = true
+        WHERE account_id = ${samples.accountId} AND id = ${master_id}`
+      yield* callWith(whole)("update_projection_attributes_v1", {
+        master_id,
+        channel_id: foreignStore.id,
+        draft_revision: yield* draftRevision(whole, master_id),
+        attributes: [{ key: "title", value: "Quokka" }]
+      })
+      const found = (token: string, args: Args) =>
+        Effect.map(callWith(token)("list_collections_v1", { limit: 100, ...args }), ({ structuredContent }) => {
+          const rows: ReadonlyArray<Readonly<Record<string, unknown>>> = structuredContent.data
+          const row = rows.find((each) => each.master_id === master_id)
+          return row === undefined ? undefined : [row.last_publish_status, row.pending_publish]
+        })
+      const cases: ReadonlyArray<readonly [Args, boolean]> = [
+        [{}, true],
+        [{ status: "failed" }, false],
+        [{ pending: true }, false],
+        [{ status: "published", pending: false }, true],
+        [{ search: "quokka" }, false],
+        [{ search: "quokka", channel_id: samples.channel }, false]
+      ]
+      for (const [args, isFound] of cases)
+        assert.deepStrictEqual(
+          yield* found(limited, args),
+          isFound ? ["published", false] : undefined,
+          JSON.stringify(args)
+        )
+      for (const args of [{ status: "failed" }, { pending: true }, { search: "quokka" }])
+        assert.deepStrictEqual(yield* found(whole, args), ["failed", true], JSON.stringify(args))
+
+      // A key and a metaobject definition that only another store has.
+      const definition = yield* sql<{ id: string }>`
+        SELECT d.id FROM metafield_definition d
+        WHERE d.account_id = ${samples.accountId} AND d.owner_type = 'product' AND d.own IS NULL AND d.namespace || '.' || d.key = 'material.body'`
+      yield* sql`
+        DELETE FROM metafield_definition_store
+        WHERE account_id = ${samples.accountId} AND store_id = ${samples.channel} AND definition_id = ${definition[0]?.id ?? ""}`
+      const writing = (token: string, key: string) =>
+        Effect.gen(function* () {
+          const { content, isError } = yield* callWith(token)("update_master_attributes_v1", {
+            master_id: samples.product,
+            draft_revision: yield* draftRevision(token, samples.product),
+            attributes: [{ key, value: "oak" }]
+          })
+          return isError ? String(content[0]?.text) : ""
+        })
+      assert.include(yield* writing(whole, "material.bodi"), "material.body")
+      assert.include(yield* writing(limited, "material.bodi"), "material.bodi: is an unknown key")
+      assert.notInclude(yield* writing(limited, "material.bodi"), "material.body")
+      assert.include(yield* writing(limited, "material.body"), "is an unknown key")
+      assert.strictEqual(yield* writing(whole, "material.body"), "")
+      const metaobjects = yield* sql<{ id: string }>`
+        SELECT definition_id AS id FROM metaobject_definition_store
+        WHERE account_id = ${samples.accountId} ORDER BY definition_id LIMIT 1`
+      const definition_id = metaobjects[0]?.id ?? assert.fail("no metaobject definition")
+      yield* sql`
+        DELETE FROM metaobject_definition_store
+        WHERE account_id = ${samples.accountId} AND store_id = ${samples.channel} AND definition_id = ${definition_id}`
+      const entriesOf = (token: string, definition: string) =>
+        Effect.map(
+          callWith(token)("list_metaobject_entries_v1", { definition_id: definition }),
+          ({ content, isError }) => [isError, String(content[0]?.text).replaceAll(definition, "ID")]
+        )
+      assert.notStrictEqual((yield* entriesOf(whole, definition_id))[0], true)
+      assert.deepStrictEqual(yield* entriesOf(limited, definition_id), yield* entriesOf(limited, randomUUID()))
+    })
+  )
+
+  it.effect("numbers of data health are those of its own stores, or absent", () =>
+    Effect.gen(function* () {
+      const { limited, samples, whole } = yield* bounded
+      const overview = (token: string, args: Args = {}) =>
+        Effect.map(callWith(token)("get_data_health_v1", args), ({ structuredContent }) => {
+          const dimensions: ReadonlyArray<{
+            readonly dimension: string
+            readonly result: Readonly<Record<string, unknown>>
+          }> = structuredContent.dimensions
+          return new Map(dimensions.map(({ dimension, result }) => [dimension, result]))
+        })
+      const dimensions = ["sync", "completeness", "media", "structure", "divergence", "translations"]
+      for (const dimension of dimensions) {
+        const { structuredContent } = yield* callWith(limited)("run_data_health_scan_v1", { dimension })
+        assert.sameMembers(
+          Object.keys(structuredContent.result).filter((name) => name !== "rules"),
+          ["by_store", "hidden"],
+          dimension
+        )
+      }
+      const all = yield* overview(whole)
+      const own = yield* overview(limited)
+      const one = yield* overview(limited, { channel_id: samples.channel })
+      for (const dimension of dimensions) {
+        const byStore: ReadonlyArray<{ readonly channel_id: string }> =
+          (all.get(dimension)?.by_store as ReadonlyArray<{ readonly channel_id: string }> | undefined) ?? []
+        const ofChannel = byStore.filter(({ channel_id }) => channel_id === samples.channel)
+        assert.isAbove(byStore.length, ofChannel.length, dimension)
+        assert.deepStrictEqual(own.get(dimension)?.by_store, ofChannel, dimension)
+        assert.isUndefined(own.get(dimension)?.score, dimension)
+        const isOfChannel = ["sync", "completeness", "translations"].includes(dimension)
+        assert.match(
+          String(own.get(dimension)?.hidden),
+          isOfChannel ? /; channel_id gives those of one channel\.$/ : /connection\.$/
+        )
+        assert.strictEqual(one.get(dimension)?.score !== undefined, isOfChannel, dimension)
+      }
+      const compared = (token: string) =>
+        Effect.map(
+          callWith(token)("list_data_health_issues_v1", { section: "divergence" }),
+          (answer) => answer.structuredContent.compared
+        )
+      assert.isAbove(yield* compared(whole), 0)
+      assert.isUndefined(yield* compared(limited))
+    })
+  )
+
   it.effect("a value that reads like the id of another store is a value", () =>
     Effect.gen(function* () {
       const { foreignStore, limited, samples } = yield* bounded

@@ -1,0 +1,48 @@
+import { type Context, Effect } from "effect"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
+import type { CatalogRepo } from "./CatalogRepo.ts"
+import { matches, type Needle } from "./SearchText.ts"
+
+/** The members of a list row that depend on stores. */
+interface StateOfRow {
+  readonly id: EntityId
+  readonly pending_publish: boolean
+  readonly last_publish_status: string
+}
+
+const rowsIn = (rows: string) => JSON.parse(`[${rows}]`) as ReadonlyArray<StateOfRow>
+
+/** The ids of list rows. `rows`: JSON text, comma-separated, without brackets. */
+export const idsIn = (rows: string): ReadonlyArray<EntityId> => rowsIn(rows).map(({ id }) => id)
+
+/**
+ * List rows, as JSON text without brackets, for a caller that is limited to some stores: the publish state is that of these
+ * stores, and rows are left out that are on other stores only, or that the needles match only by a value of another store.
+ */
+export const makeLimitedRows =
+  (repo: Pick<Context.Tag.Service<CatalogRepo>, "limitedTo">) =>
+  (accountId: AccountId, rows: string, needles: ReadonlyArray<Needle> = []): Effect.Effect<string> =>
+    Effect.gen(function* () {
+      const { stores } = yield* CurrentBounds
+      if (stores === null || rows === "") return rows
+      const all = rowsIn(rows)
+      const limited = yield* repo.limitedTo(
+        accountId,
+        stores,
+        all.map(({ id }) => id)
+      )
+      return all
+        .flatMap((row) => {
+          const seen = limited.get(row.id)
+          if (seen === undefined || !matches(seen.searchText, needles)) return []
+          return [
+            JSON.stringify({
+              ...row,
+              pending_publish: seen.pendingPublish,
+              last_publish_status: seen.lastPublishStatus
+            })
+          ]
+        })
+        .join(",")
+    })
