@@ -2,16 +2,15 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
-import { PublishStatus } from "../model/PublishState.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { joinLists, limitedRowOf, relatedLists } from "./CatalogRows.ts"
+import { joinLists, relatedLists } from "./CatalogRows.ts"
 
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
   sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "limitedTo" | "related" | "withHandle" | "withSku"> => {
+): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "related" | "withHandle" | "withSku"> => {
   const findKind = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: Schema.String, id: EntityId }),
     Result: Schema.Struct({ kind: EntityKind }),
@@ -73,55 +72,7 @@ export const makeCatalogLookUps = (
       ORDER BY related.list, related.position, related.id`
   })
 
-  const findLimited = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, stores: Schema.Array(StoreId), ids: Schema.Array(EntityId) }),
-    Result: Schema.Struct({
-      id: EntityId,
-      kind: EntityKind,
-      attributes: Attributes,
-      productTitle: Schema.String,
-      versions: Schema.Array(
-        Schema.Struct({ overrides: Attributes, pendingPublish: Schema.Boolean, lastPublishStatus: PublishStatus })
-      ),
-      skus: Schema.Array(Schema.String)
-    }),
-    execute: ({ accountId, ids, stores }) => {
-      const isVisible = (entity: string) =>
-        sql`(${sql.literal(entity)}.store_ids = '{}' OR ${sql.literal(entity)}.store_ids && ${[...stores]}::uuid[])`
-      const isOnThem = (version: string) => sql`${sql.literal(version)}.store_id = ANY (${[...stores]}::uuid[])`
-      return sql`
-        SELECT e.id, e.kind, e.attributes, coalesce((
-                 SELECT p.attributes #>> '{title,value}' FROM entity p
-                 WHERE p.account_id = ${accountId} AND p.id = e.parent_id
-               ), '') AS "productTitle", (
-                 SELECT coalesce(json_agg(json_build_object(
-                   'overrides', v.overrides, 'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status
-                 )), '[]')
-                 FROM store_version v
-                 WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ANY (e.store_ids) AND ${isOnThem("v")}
-               ) AS versions, ARRAY(
-                 SELECT w.attributes #>> '{sku,value}' FROM entity w
-                 WHERE w.account_id = ${accountId} AND w.parent_id = e.id AND ${isVisible("w")} AND w.attributes ? 'sku'
-                 UNION
-                 SELECT o.overrides #>> '{sku,value}'
-                 FROM entity w
-                 JOIN store_version o ON o.account_id = ${accountId} AND o.entity_id = w.id AND ${isOnThem("o")}
-                 WHERE w.account_id = ${accountId} AND w.parent_id = e.id AND ${isVisible("w")} AND o.overrides ? 'sku'
-               ) AS skus
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.id = ANY (${[...ids]}::uuid[])
-          AND ${isVisible("e")}`
-    }
-  })
-
   return {
-    limitedTo: (accountId, stores, ids) =>
-      orDie(
-        Effect.map(
-          findLimited({ accountId, stores, ids }),
-          (found) => new Map(found.map((each) => [each.id, limitedRowOf(each)]))
-        )
-      ),
     kindOf: (accountId, id) =>
       orDie(
         Effect.map(

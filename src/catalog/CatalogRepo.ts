@@ -10,6 +10,7 @@ import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
 import { makeCatalogProjections } from "./CatalogProjections.sql.ts"
 import type { LimitedRow, ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
 import type { EntityRecord, Include } from "./Entity.ts"
+import { makeLimitedReads } from "./LimitedRows.sql.ts"
 
 /** Reads of products, variants, collections and media. */
 export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
@@ -94,6 +95,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
         ...makeCatalogLists(sql, yield* DirectQuery),
         ...makeCatalogDetails(sql),
         ...makeCatalogLookUps(sql),
+        ...makeLimitedReads(sql),
         ...makeCatalogProjections(sql),
         cursorKey: sql`SELECT cursor_key AS key FROM installation`.pipe(
           Effect.flatMap(Schema.decodeUnknown(Schema.Tuple(Schema.Struct({ key: Schema.Uint8ArrayFromSelf })))),
