@@ -11,7 +11,7 @@ import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
 import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
 
-/** A window in which a merchant is signed in, and what the browser complains about in it. */
+/** A window in which a merchant is signed in, and the errors that the browser reported in it. */
 const signedIn = (cookie: string) =>
   Effect.gen(function* () {
     const window = yield* openWindow(yield* aBrowserProgram)
@@ -24,7 +24,7 @@ const signedIn = (cookie: string) =>
 const idOf = (page: Page) => ImportId.make(String(new URL(page.url()).searchParams.get("id")))
 const heading = (page: Page) => page.getByRole("heading", { level: 1 }).textContent()
 
-/** Moves the focus on by Tab until it is on a control of this name. */
+/** Presses Tab until the focus is on the control with this name. */
 const tabTo = async (page: Page, name: string) => {
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press("Tab")
@@ -60,7 +60,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("link", { name: "The tent" }).waitFor()
           await assertAccessible(page, "import-changed")
           await page.getByRole("link", { name: "Conflicts 3" }).click()
-          // One by the keyboard alone, one by a click, one is left open.
+          // One conflict is decided with the keyboard only, one with a click; one stays undecided.
           const vendor = page.getByRole("group", { name: "The tent: vendor" })
           await vendor.getByRole("radio", { name: "Keep our draft" }).focus()
           await page.keyboard.press("Space")
@@ -76,7 +76,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           assert.strictEqual(await page.getByRole("button", { name: /^Refresh/ }).count(), 0)
           await assertAccessible(page, "stores-locked")
           await page.getByRole("link", { name: "Refresh of tarn.demo.example" }).click()
-          // One is undecided: the import cannot be accepted without a decision about it.
+          // The import cannot be accepted while one conflict is undecided.
           assert.strictEqual(await page.getByRole("button", { name: "Accept the import" }).count(), 0)
           await page.getByRole("button", { name: "Take the store's value for all undecided and accept" }).click()
           assert.include(String(await page.getByRole("status").first().textContent()), "The import is accepted.")
@@ -103,7 +103,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
-    it.scoped("a merchant sends an export, sees what is wrong with it, and sends it again", () =>
+    it.scoped("a merchant uploads an export, sees its problems, and uploads it again", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         const { base, complaints, page } = yield* signedIn(merchant.cookie)
@@ -179,7 +179,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
-    it.scoped("a merchant publishes an entity, and then all that waits, by the keyboard", () =>
+    it.scoped("a merchant publishes an entity, and then all changes, with the keyboard", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         const { apply } = yield* CatalogChanges
@@ -222,7 +222,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
-    it.scoped("all of it works without JavaScript", () =>
+    it.scoped("everything works without JavaScript", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         const { page } = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled: false })

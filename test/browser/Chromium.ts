@@ -15,7 +15,7 @@ const isThere = (path: string) => {
   }
 }
 
-/** Where the browser is; undefined: there is none. */
+/** The path of the browser; undefined: it is not installed. */
 export const program = [
   process.env.CHROMIUM,
   "/usr/bin/chromium",
@@ -38,7 +38,7 @@ interface Message {
   readonly error?: { readonly message: string }
 }
 
-/** The DevTools protocol over the pipes 3 and 4: JSON that ends in U+0000. */
+/** The DevTools protocol on the pipes 3 and 4: JSON messages that end in U+0000. */
 const protocolOf = (child: ChildProcess) => {
   const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
   const waiting = new Map<number, (message: Message) => void>()
@@ -96,12 +96,13 @@ const chromium = Effect.acquireRelease(
       try {
         rmSync(profile, { recursive: true, force: true, maxRetries: 10 })
       } catch {
-        // A helper process of Chromium still writes there. The folder is a temporary one, so the test has not failed.
+        // A helper process of Chromium may still write to this temporary folder: a failure to delete it is not a
+        // failure of the test.
       }
     })
 )
 
-/** A page of a browser without a network, and what it did. */
+/** A page in a browser without a network, with its requests and errors. */
 export const openPage = (url: string) =>
   Effect.gen(function* () {
     const { child } = yield* chromium
@@ -113,18 +114,18 @@ export const openPage = (url: string) =>
     yield* ask("Page.navigate", { url })
     const paramsOf = (method: string) => events.filter((event) => event.method === method).map(({ params }) => params)
     return {
-      /** The value of an expression in the page; JSON. */
+      /** Evaluates an expression in the page; the value must be JSON. */
       evaluate: (expression: string) =>
         Effect.map(
           ask("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true }),
           ({ result }) => (result as { readonly value?: unknown }).value
         ),
-      /** Addresses that the page asked for, whether it got them or not. */
+      /** URLs that the page requested, whether or not the requests succeeded. */
       requested: () =>
         paramsOf("Network.requestWillBeSent").map(
           (params) => (params as { readonly request: { readonly url: string } }).request.url
         ),
-      /** What the browser has to complain about: refused by policy, failed, thrown. */
+      /** Problems that the browser reported: blocked by the policy, failed requests, exceptions. */
       complaints: () => [
         ...paramsOf("Log.entryAdded").map(
           (params) => (params as { readonly entry: { readonly text: string } }).entry.text

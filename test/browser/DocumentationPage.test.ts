@@ -18,7 +18,7 @@ const summaries = Object.values(OpenApi.fromApi(RestApi).paths as unknown as Ope
 const scriptsOf = (html: string) => [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script = ""]) => script)
 
 layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it) => {
-  it.effect("tells browsers to run its own scripts only, and to ask nobody but the service", () =>
+  it.effect("allows only its own scripts, and requests to the service only", () =>
     Effect.gen(function* () {
       const page = yield* ask(documentationPath)
       assert.strictEqual(page.status, 200)
@@ -31,7 +31,7 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
         page.headers["content-security-policy"],
         `default-src 'none'; script-src ${own.join(" ")} 'unsafe-eval'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
       )
-      // A script of somebody else's would be refused: none is there.
+      // The policy would block a script from elsewhere: the page has none.
       assert.notMatch(page.text.replaceAll(/<script>[\s\S]*?<\/script>/g, ""), /<(?:script|link|img)[^>]+(?:src|href)=/)
       const again = yield* ask(documentationPath, { headers: { "if-none-match": String(page.headers.etag) } })
       assert.deepStrictEqual([again.status, again.text], [304, ""])
@@ -39,7 +39,7 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
   )
 
   describe.skipIf(!chromiumIsThere)("in a browser without a network", () => {
-    it.scoped("shows every operation, and asks no other host", () =>
+    it.scoped("shows every operation, and sends no request to another host", () =>
       Effect.gen(function* () {
         const origin = `http://127.0.0.1:${yield* port}`
         const page = yield* openPage(`${origin}${documentationPath}`)
@@ -60,11 +60,11 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
           requested.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:")),
           []
         )
-        // The icon that browsers ask for by themselves is not there.
+        // Browsers request a favicon by themselves; the service has none.
         const complaints = page.complaints().filter((text) => !text.includes("404 (Not Found)"))
         assert.deepStrictEqual(complaints, [])
 
-        /** What comes of a request: the status of its answer, or the directive that forbids it. */
+        /** The result of a request: the status of its answer, or the directive that blocked it. */
         const outcome = (url: string) =>
           page.evaluate(`new Promise((resolve) => {
             addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective), { once: true })

@@ -6,7 +6,7 @@ import { aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
 import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
 
-/** A window of a signed-in user, and what the browser complains about in it. */
+/** A window of a signed-in user, and the errors that the browser reported in it. */
 const aWindow = (options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
     const { cookie } = yield* aUser()
@@ -22,7 +22,7 @@ const focused = "document.activeElement?.getAttribute('aria-label') ?? document.
 
 describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {
-    it.scoped("shortcuts search, help and go to a page by the keyboard alone", () =>
+    it.scoped("keyboard shortcuts open the search, the help and other pages", () =>
       Effect.gen(function* () {
         const { base, complaints, page } = yield* aWindow()
         yield* Effect.promise(async () => {
@@ -34,7 +34,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           assert.isFalse(await page.getByText("The store has the values of the catalog.").isVisible())
           await page.keyboard.press("/")
           assert.strictEqual(await page.evaluate(focused), "Search products")
-          // A slash in the field is a letter of the search.
+          // A slash typed in the search field is text, not the shortcut.
           await page.keyboard.type("a/?")
           await page.keyboard.press("Enter")
           await page.waitForURL(`${base}/products?search=a%2F%3F`)
@@ -59,7 +59,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
       })
     )
 
-    it.scoped("colours are chosen by a form, and kept over pages and refusals", () =>
+    it.scoped("the colour scheme is chosen in a form, and kept on other pages and after errors", () =>
       Effect.gen(function* () {
         const { base, page } = yield* aWindow({ javaScriptEnabled: false, colorScheme: "light" })
         yield* Effect.promise(async () => {
@@ -80,7 +80,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
       })
     )
 
-    it.scoped("on a phone the navigation folds, without JavaScript too", () =>
+    it.scoped("on a phone the navigation collapses, without JavaScript too", () =>
       Effect.gen(function* () {
         const { base, page } = yield* aWindow({ javaScriptEnabled: false, viewport: { width: 390, height: 800 } })
         yield* Effect.promise(async () => {

@@ -28,7 +28,7 @@ const signedIn = (accountId: AccountId, email: string, javaScriptEnabled: boolea
     return { base, complaints, page }
   })
 
-/** As wide as a small telephone, or a page at 400 %. */
+/** The width of a small phone, or of a page at 400 % zoom. */
 const assertNarrow = async (page: Page, name: string) => {
   await page.setViewportSize({ width: 320, height: 900 })
   const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -41,16 +41,16 @@ const assertGood = async (page: Page, name: string) => {
   await assertNarrow(page, name)
 }
 
-/** What the browser has to complain about, beside the icon that it asks for by itself and axe, which the policy stops. */
+/** Errors that the browser reported, except for the missing favicon and for axe, which the policy blocks. */
 const unexpected = (complaints: ReadonlyArray<string>) =>
   complaints.filter((text) => !/favicon|status of 40[04]/.test(text))
 
 describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {
-    it.scoped("a merchant scans, looks at a store, and walks its issues", () =>
+    it.scoped("a merchant scans, opens one store, and goes through its issues", () =>
       Effect.gen(function* () {
         const { account } = yield* (yield* Demo).create
-        // As the server does by itself within a minute: until it knows what is in its tables, a scan takes its time.
+        // The server analyzes its tables within a minute. Until then a scan is slow, so the test does it now.
         yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`ANALYZE`)
         const { base, complaints, page } = yield* signedIn(account.id, "health@example.com", true)
         yield* Effect.promise(async () => {
@@ -67,7 +67,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByText("By field: Completeness").click()
           await assertGood(page, "health-open")
 
-          // By the keyboard alone: one store of one dimension.
+          // With the keyboard only: one store of one dimension.
           const card = page.getByRole("region", { name: "Completeness" })
           await card.getByLabel("Stores to scan").focus()
           await page.keyboard.press("ArrowDown")
@@ -100,7 +100,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByRole("combobox", { name: "Issues" }).selectOption("divergence")
           await page.getByRole("button", { name: "Show" }).click()
           await assertGood(page, "issues-divergence")
-          // By the keyboard alone: choose a store's value in the first row, and send it.
+          // With the keyboard only: chooses a store's value in the first row, and submits it.
           await page.getByRole("radio").first().focus()
           await page.keyboard.press("Space")
           await page.keyboard.press("Enter")
@@ -125,7 +125,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
       })
     )
 
-    it.scoped("a merchant schedules a drop, is told what does not fit, and cancels it, without JavaScript", () =>
+    it.scoped("a merchant schedules a drop, sees its errors, and cancels it, without JavaScript", () =>
       Effect.gen(function* () {
         const { account } = yield* (yield* Demo).create
         const { base, page } = yield* signedIn(account.id, "drops@example.com", false)
@@ -197,7 +197,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
       })
     )
 
-    it.scoped("titles of any script and length stay on the page", () =>
+    it.scoped("titles of any script and length fit on the page", () =>
       Effect.gen(function* () {
         const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"], name: "Tarn & Tern" })
         yield* Effect.gen(function* () {
@@ -223,7 +223,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
       })
     )
 
-    it.scoped("what was open is closed to who goes back after signing out", () =>
+    it.scoped("after signing out, the Back button shows no earlier page", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ name: "Tarn & Tern" })
         const { base, page } = yield* signedIn(accountId, "gone@example.com", true)

@@ -22,13 +22,13 @@ const signedIn = (cookie: string, javaScriptEnabled = true) =>
     return { base, ...window }
   })
 
-/** Marks the document, so that a reload would be seen. */
+/** Marks the document, so that a reload would be noticed. */
 const markDocument = (page: Page) => page.evaluate("window.mark = 'not reloaded'")
 const assertNotReloaded = async (page: Page) => assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")
 
 describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {
-    it.scoped("the progress of a job is shown and read out in place, and what a person does stays", () =>
+    it.scoped("the progress of a job is updated and announced in place, and the person's input is kept", () =>
       Effect.gen(function* () {
         const { accountId, actor, cookie } = yield* aMerchant
         const jobs = yield* Jobs
@@ -59,7 +59,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
         })
         const second = yield* begin("Another")
         yield* Effect.promise(async () => {
-          // A new first row: the focus stays on the link that had it.
+          // The table has a new first row: the focus stays on the same link.
           await page.getByRole("link", { name: "Another" }).waitFor()
           assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Publish <all>")
           await assertNotReloaded(page)
@@ -72,7 +72,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
         yield* jobs.command("cancel", second.id).pipe(actingAs(actor))
         yield* Effect.promise(async () => {
           await page.getByText("Cancelled", { exact: true }).waitFor()
-          // The buttons are gone, and the keyboard goes on from the page.
+          // The focused button is gone, so the focus moves to the content of the page.
           await page.getByRole("button", { name: "Pause" }).waitFor({ state: "detached" })
           assert.strictEqual(await page.evaluate("document.activeElement.id"), "content")
           await assertNotReloaded(page)
@@ -107,7 +107,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       })
     )
 
-    it.scoped("the progress of an import, and what others decide, are shown in place", () =>
+    it.scoped("the progress of an import, and other users' decisions, appear in place", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         const { actor, cookie, firstImport } = merchant
@@ -150,7 +150,8 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           assert.isTrue(await groups.first().getByRole("radio", { name: "Take the store's value" }).isChecked())
           await draft.check()
         })
-        // The form is in use now, so it stays as it is, and what it sends is compared with what it showed.
+        // The form is in use, so it is not updated; when it is sent, its values are compared with those that it
+        // showed.
         yield* imports.decide(id, [2], "take_store").pipe(actingAs(actor))
         yield* Effect.promise(async () => {
           assert.isTrue(await draft.isChecked())
@@ -167,7 +168,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       })
     )
 
-    it.scoped("a window whose session has ended says so and keeps what was typed", () =>
+    it.scoped("a window whose session has ended says so and keeps typed text", () =>
       Effect.gen(function* () {
         const { actor, cookie } = yield* aMerchant
         const jobs = yield* Jobs

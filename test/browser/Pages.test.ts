@@ -10,7 +10,7 @@ import { aBrowserProgram, aCallback, assertAccessible, openWindow } from "./Play
 
 const password = "tern over tarn 1"
 
-/** A new account's user, and the link by which they set a password. */
+/** A user of a new account, and the link with which they set a password. */
 const aPerson = (email: string) =>
   Effect.gen(function* () {
     const { accountId } = yield* anAccount({ name: "Tarn & Tern" })
@@ -80,7 +80,7 @@ describe.skipIf(!chromiumIsThere)("the pages in Chromium", () => {
           await page.goto(`${base}/oauth/authorize`)
           await assertAccessible(page, "error")
         })
-        // The icon that browsers ask for by themselves, and the answers that were meant to refuse.
+        // The missing favicon, and the answers that the test expects to be refusals.
         assert.deepStrictEqual(
           complaints.filter((text) => !/favicon|status of 40[034]/.test(text)),
           []
@@ -88,65 +88,67 @@ describe.skipIf(!chromiumIsThere)("the pages in Chromium", () => {
       })
     )
 
-    it.scoped("a merchant signs in on the way, consents, and the redirect arrives under the page's policy", () =>
-      Effect.gen(function* () {
-        const { accountId, email, link } = yield* aPerson("grace@example.com")
-        const callback = yield* aCallback
-        const browser = yield* aBrowserProgram
-        const { page } = yield* openWindow(browser)
-        const base = yield* BaseUrl
-        const verifier = newVerifier()
-        const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [callback.url] })
-        const target = authorizePath({
-          clientId,
-          verifier,
-          with: { redirect_uri: callback.url, scope: "pim:write", state: "a b&c" }
-        })
-        const code = yield* Effect.promise(async () => {
-          await page.goto(link)
-          await page.getByLabel("New password").fill(password)
-          await page.getByRole("button", { name: "Set password and sign in" }).click()
-          await page.getByRole("button", { name: "Sign out" }).click()
+    it.scoped(
+      "a merchant signs in during the authorization, consents, and the policy of the page allows the redirect",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, email, link } = yield* aPerson("grace@example.com")
+          const callback = yield* aCallback
+          const browser = yield* aBrowserProgram
+          const { page } = yield* openWindow(browser)
+          const base = yield* BaseUrl
+          const verifier = newVerifier()
+          const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [callback.url] })
+          const target = authorizePath({
+            clientId,
+            verifier,
+            with: { redirect_uri: callback.url, scope: "pim:write", state: "a b&c" }
+          })
+          const code = yield* Effect.promise(async () => {
+            await page.goto(link)
+            await page.getByLabel("New password").fill(password)
+            await page.getByRole("button", { name: "Set password and sign in" }).click()
+            await page.getByRole("button", { name: "Sign out" }).click()
 
-          await page.goto(`${base}${target}`)
-          await page.getByLabel("E-mail").fill(email)
-          await page.getByLabel("Password").fill(password)
-          await page.getByRole("button", { name: "Sign in" }).click()
-          assert.strictEqual(page.url(), `${base}${target}`)
-          assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Connect Desk Agent?")
-          // The tier that the client asked for.
-          assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
-          await assertAccessible(page, "consent")
-          // By the keyboard alone.
-          await page.getByRole("radio", { name: /^Read and edit/ }).focus()
-          await page.keyboard.press("ArrowUp")
-          assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
-          await page.keyboard.press("ArrowDown")
-          assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
-          await page.keyboard.press("Tab")
-          await page.keyboard.press("Enter")
-          await page.waitForURL(`${callback.url}?**`)
-          assert.strictEqual(await page.getByRole("heading").textContent(), "Done")
-          const parameters = Object.fromEntries(callback.received[0]?.searchParams ?? [])
-          assert.deepInclude(parameters, { state: "a b&c", iss: base })
-          // Back in the browser's history, the page is used up.
-          return String(parameters.code)
+            await page.goto(`${base}${target}`)
+            await page.getByLabel("E-mail").fill(email)
+            await page.getByLabel("Password").fill(password)
+            await page.getByRole("button", { name: "Sign in" }).click()
+            assert.strictEqual(page.url(), `${base}${target}`)
+            assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Connect Desk Agent?")
+            // The tier that the client requested.
+            assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
+            await assertAccessible(page, "consent")
+            // With the keyboard only.
+            await page.getByRole("radio", { name: /^Read and edit/ }).focus()
+            await page.keyboard.press("ArrowUp")
+            assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
+            await page.keyboard.press("ArrowDown")
+            assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
+            await page.keyboard.press("Tab")
+            await page.keyboard.press("Enter")
+            await page.waitForURL(`${callback.url}?**`)
+            assert.strictEqual(await page.getByRole("heading").textContent(), "Done")
+            const parameters = Object.fromEntries(callback.received[0]?.searchParams ?? [])
+            assert.deepInclude(parameters, { state: "a b&c", iss: base })
+            // After the Back button the page cannot be used again.
+            return String(parameters.code)
+          })
+          assert.lengthOf(callback.received, 1)
+          const tokens = tokensOf(yield* redeem({ clientId, verifier }, code, { redirect_uri: callback.url }))
+          assert.strictEqual(tokens.scope, "pim:read pim:write")
+          assert.isTrue(yield* opens(tokens.access))
+          yield* Effect.promise(async () => {
+            await page.goto(`${base}/settings/connections`)
+            await assertAccessible(page, "connections")
+            await page.getByRole("button", { name: "Disconnect Desk Agent" }).click()
+            await page.getByRole("button", { name: "Disconnect" }).click()
+            assert.include(String(await page.getByRole("status").textContent()), "The connection is ended")
+            await assertAccessible(page, "connections-ended")
+          })
+          assert.isFalse(yield* opens(tokens.access))
+          assert.lengthOf(yield* (yield* Connections).list(accountId), 1)
         })
-        assert.lengthOf(callback.received, 1)
-        const tokens = tokensOf(yield* redeem({ clientId, verifier }, code, { redirect_uri: callback.url }))
-        assert.strictEqual(tokens.scope, "pim:read pim:write")
-        assert.isTrue(yield* opens(tokens.access))
-        yield* Effect.promise(async () => {
-          await page.goto(`${base}/settings/connections`)
-          await assertAccessible(page, "connections")
-          await page.getByRole("button", { name: "Disconnect Desk Agent" }).click()
-          await page.getByRole("button", { name: "Disconnect" }).click()
-          assert.include(String(await page.getByRole("status").textContent()), "The connection is ended")
-          await assertAccessible(page, "connections-ended")
-        })
-        assert.isFalse(yield* opens(tokens.access))
-        assert.lengthOf(yield* (yield* Connections).list(accountId), 1)
-      })
     )
 
     it.scoped("everything works without JavaScript, and Deny reaches the client", () =>

@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { program } from "./Chromium.ts"
 
-/** Where screenshots go: a folder that CATALOG_SCREENSHOTS names, nowhere without it. */
+/** The folder for screenshots, from CATALOG_SCREENSHOTS; without it, none are taken. */
 const screenshots = process.env.CATALOG_SCREENSHOTS
 
 /** A browser that can reach this machine and no other host; closed with the scope. */
@@ -27,7 +27,7 @@ export const aBrowserProgram = Effect.acquireRelease(
   (browser) => Effect.promise(() => browser.close())
 )
 
-/** A window of its own, with nothing kept from before, and what the browser complains about in it. */
+/** A new window with no stored data, and the errors that the browser reported in it. */
 export const openWindow = (browser: Browser, options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
     const context = yield* Effect.acquireRelease(
@@ -41,7 +41,7 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
     return { page, complaints }
   })
 
-/** axe-core finds nothing to complain about in what the page shows, light or dark, wide or narrow. */
+/** Checks that axe-core finds no problem on the page, in light and dark colours, on wide and narrow windows. */
 export const assertAccessible = async (page: Page, name: string) => {
   for (const [colorScheme, width] of [
     ["light", 1_200],
@@ -56,7 +56,7 @@ export const assertAccessible = async (page: Page, name: string) => {
     const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)
     assert.deepStrictEqual(found, [], `${name}, ${colorScheme}, ${width}`)
     assert.isAtLeast(passes.length, 10, name)
-    // Nothing is wider than the window.
+    // The page does not scroll sideways.
     const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert.strictEqual(overflow, 0, `${name}, ${width}`)
     if (screenshots !== undefined) {
@@ -67,7 +67,7 @@ export const assertAccessible = async (page: Page, name: string) => {
   await page.setViewportSize({ width: 1_200, height: 900 })
 }
 
-/** A client's program on this machine, that waits for its code: what came in, as its parameters. */
+/** A client on this machine that waits for its redirect, and returns the redirect's parameters. */
 export const aCallback = Effect.acquireRelease(
   Effect.promise(
     () =>

@@ -7,7 +7,7 @@ import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
 import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
 
-/** A stove on four stores, with own, changed, failed and unfit values. */
+/** A stove on four stores, with overrides, unpublished changes, failed publishes and invalid values. */
 const aStove = Effect.gen(function* () {
   const merchant = yield* aMerchant
   const { actor, shop, stove } = merchant
@@ -58,7 +58,7 @@ const signedIn = (cookie: string, options: { readonly javaScriptEnabled?: boolea
     return { ...window, base }
   })
 
-/** Pictures of a page, to be looked at: only where CATALOG_SCREENSHOTS names a folder. */
+/** Takes screenshots of a page, if CATALOG_SCREENSHOTS names a folder. */
 const folder = process.env.CATALOG_SCREENSHOTS
 
 describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
@@ -105,7 +105,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
       })
     )
 
-    it.scoped("is worked in by the keyboard alone", () =>
+    it.scoped("can be used with the keyboard only", () =>
       Effect.gen(function* () {
         const { cookie, shop, stove } = yield* aStove
         const { base, complaints, page } = yield* signedIn(cookie)
@@ -114,7 +114,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.goto(`${base}/entity?id=${stove}`)
           const first = page.getByRole("link", { name: "Edit Title, Catalog" })
           await first.focus()
-          // One cell of the grid is in the order of Tab.
+          // Only one cell of the grid is in the Tab order.
           assert.strictEqual(await page.locator('table.grid a.edit[tabindex="0"]').count(), 1)
           for (const [key, name] of [
             ["ArrowDown", "Edit Handle, Catalog"],
@@ -144,7 +144,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           const handle = page.getByRole("textbox", { name: "Handle, Tarn & Tern" })
           await handle.waitFor()
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "By keys")
-          // What was not changed is not saved: Tab reaches the buttons.
+          // No value was changed, so nothing is saved, and Tab goes on to the buttons.
           await handle.focus()
           await page.keyboard.press("Tab")
           assert.strictEqual(await focused(), "Save draft")
@@ -163,7 +163,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
       })
     )
 
-    it.scoped("is accessible, closed, open and refused", () =>
+    it.scoped("is accessible with cells closed, open, and refused", () =>
       Effect.gen(function* () {
         const { cookie, shop, stove } = yield* aStove
         const { base, complaints, page } = yield* signedIn(cookie)

@@ -19,7 +19,7 @@ describe.skipIf(!chromiumIsThere)("team and profile in Chromium", () => {
   layer(Served, { excludeTestServices: true })((it) => {
     for (const javaScriptEnabled of [true, false])
       it.scoped(
-        `an administrator invites, a colleague sets up a second factor, scripts ${javaScriptEnabled ? "on" : "off"}`,
+        `an administrator invites, a colleague sets up a second factor, JavaScript ${javaScriptEnabled ? "on" : "off"}`,
         () =>
           Effect.gen(function* () {
             const base = yield* BaseUrl

@@ -72,7 +72,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.strictEqual(several.code, 1)
         assert.match(several.stderr, /^There are several accounts: name one with --account\. Accounts: .+\n$/)
         assert.strictEqual((yield* run("key", "list", "--account", String(account.account_id))).code, 0)
-        // What is to be done next is to be done to the account that was named.
+        // Suggested commands repeat the --account that was given.
         const named = ["--account", String(account.account_id)]
         const hints: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
           [["key", "revoke", "nonsense"], `see \`catalog key list ${named.join(" ")}\`.\n`],
@@ -123,7 +123,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           stdout: "",
           stderr: "--email: belongs to a user of another account; choose another e-mail address\n"
         })
-        // What was refused left no account behind.
+        // The refused command did not create an account.
         assert.deepStrictEqual((yield* json("account", "list")).accounts, accounts)
         assert.deepStrictEqual(yield* run("account", "create"), {
           code: 1,
@@ -189,7 +189,8 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
         assert.match(String(demo.set_password_url), link)
 
-        // The service may have another address: whoever gives no BASE_URL is told where the link leads, beside the answer.
+        // Without BASE_URL, a note beside the output says where the link leads, because the service may have another
+        // address.
         const told =
           "BASE_URL is not set and no service has started on this database yet, so the link begins with http://127.0.0.1:4080. If the service has another address, set BASE_URL for this command.\n"
         for (const words of [
@@ -226,7 +227,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     )
   })
 
-  test("an unreachable server is named, without its password", async () => {
+  test("the error names an unreachable server without its password", async () => {
     const ended = await catalogProcess(["migrate"], {
       DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere",
       START_TIMEOUT_S: "0"
@@ -268,7 +269,7 @@ describe("help", () => {
     const namesIn = (text: string) => [...text.matchAll(/^ {2}([a-z][a-z-]*) {2,}\S/gm)].map(([, name = ""]) => name)
     const below = (text: string) => namesIn(text.slice(text.indexOf("\nCommands\n")))
     const root = await page()
-    // A group that is not there is one that the first page has forgotten.
+    // If this list lacks a command, the first page of the help lacks it too.
     const all =
       "serve migrate status demo account user key connection webhook store platform import definition draft store-version drop publish health history"
     assert.sameMembers(namesIn(root), all.split(" "))
@@ -353,11 +354,11 @@ describe("serving the embedded database", () => {
       stdout: "",
       stderr: `The database in ${DATA_DIR} is in use by process ${first.pid}: stop that process, or choose another DATA_DIR.\n`
     })
-    // With that told before the program is loaded, no other setting is looked at.
+    // A directory in use is reported before the program is loaded, so no other setting is checked.
     assert.deepStrictEqual(await catalogProcess(["serve"], { DATA_DIR, PORT: "seventy" }), refused)
 
     assert.strictEqual(await first.stop(), 0)
-    // What is no terminal is collected in logs, as a rule.
+    // Output that is not a terminal is usually collected in logs.
     const secrets = `${DATA_DIR}/first-start.txt`
     assert.include(first.output.stdout, `Password link and key:   in ${secrets} (only this user may read it`)
     assert.strictEqual(statSync(secrets).mode & 0o777, 0o600)
@@ -381,7 +382,7 @@ describe("serving the embedded database", () => {
     assert.strictEqual(again.status, 200)
 
     const taken = await catalogProcess(["serve"], { DATA_DIR: `${DATA_DIR}-2`, PORT: new URL(second.baseUrl).port })
-    assert.isFalse(existsSync(`${DATA_DIR}-2`), "nothing is made for an address that is taken")
+    assert.isFalse(existsSync(`${DATA_DIR}-2`), "no directory is created if the port is in use")
     assert.strictEqual(taken.code, 1)
     assert.match(taken.stderr, new RegExp(`^PORT: .*${new URL(second.baseUrl).port}`, "m"))
     assert.strictEqual(
@@ -521,7 +522,7 @@ describe("commands while a server holds the embedded database", () => {
   }
 })
 
-test("a process that holds the database and takes no commands is named by its pid", async () => {
+test("a process that holds the database but does not accept commands is named by its pid", async () => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), "catalog-"))
   writeFileSync(join(DATA_DIR, "catalog.lock"), JSON.stringify({ pid: process.pid, startToken: null, token: "a" }))
   const ended = await Effect.runPromise(catalog(["key", "list"], { DATA_DIR }))

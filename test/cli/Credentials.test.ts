@@ -21,7 +21,7 @@ const file = (name: string, content: string) => {
   return path
 }
 
-/** `catalog` as a process of its own, with something on stdin. */
+/** Runs `catalog` as a process of its own, with text on stdin. */
 const piped = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>, stdin: string) => {
   const child = spawn(process.execPath, [program, ...args], { env: environment(env) })
   const output = { stdout: "", stderr: "" }

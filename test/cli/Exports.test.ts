@@ -32,7 +32,7 @@ writeFileSync(source, ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Vari
 
 describe.skipIf(!serverAnswers)("exports on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
-    it.effect("write JSON lines to a file or stdout, and leave the file of before when they are killed", () =>
+    it.effect("write JSON lines to a file or stdout, and leave the earlier file when they are killed", () =>
       Effect.gen(function* () {
         const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }
         const { json, refusal, said } = commandsWith(env)
@@ -102,7 +102,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           [1, "stdout cannot be written: the program that reads it has ended.\n"]
         )
 
-        // Killed when its temporary file appears, it leaves the file of before untouched.
+        // Killed as soon as its temporary file appears, the export leaves the earlier file unchanged.
         const child = startCatalog(["export", "jsonl", "--out", out], env)
         const ended = once(child, "close")
         while (!readdirSync(folder).some((name) => name.endsWith(".part"))) yield* Effect.sleep("2 millis")
@@ -141,7 +141,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         )
         const out = join(folder, "products.csv")
 
-        // Killed while the file is written, it publishes nothing and begins no job.
+        // Killed while the file is written, it publishes nothing and starts no job.
         const child = startCatalog(
           ["export", "csv", "--store", "files.example", "--out", out, "--publish", ...named],
           env

@@ -9,7 +9,7 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 
 const example = (name: string) => join(process.cwd(), "docs/examples", name)
 
-/** An account with the two exports of the bakery in two stores, on a database of its own. */
+/** An account with two stores, into which the bakery's two exports are imported, on a database of its own. */
 const aBakery = Effect.gen(function* () {
   const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
   const folder = mkdtempSync(join(tmpdir(), "health-cli-"))
@@ -51,7 +51,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
         HealthDimension.literals.map((dimension) => [dimension, true])
       )
       assert.deepStrictEqual(yield* object("health"), { dimensions })
-      // A scan of the account is one of each store too: all of it is of one time.
+      // A scan of the account also scans each store, so all snapshots have the same time.
       const ofStore = yield* object("health", "--store", "bakery.example")
       const scannedAt = (all: ReadonlyArray<{ readonly scanned_at: string }>) => all.map(({ scanned_at }) => scanned_at)
       assert.deepStrictEqual(scannedAt(ofStore.dimensions), scannedAt(dimensions))
@@ -86,7 +86,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
       assert.include(one, "Scanned for the whole account, because these dimensions do not exist per store: media.\n")
       assert.match(one, /^Scanned \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/m)
 
-      // Other rules count from the next scan on.
+      // New rules take effect with the next scan.
       const rules = yield* object("health", "rules")
       assert.deepStrictEqual(rules.variant, { required: ["sku", "price"], recommended: ["barcode"] })
       const others = yield* object(

@@ -77,7 +77,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           yield* refusal("import", "show", "nonsense"),
           "The account has no import nonsense: see `catalog import list`."
         )
-        // As `npm run catalog` called from that folder.
+        // Runs as `npm run catalog` does when it is called from that folder.
         const npm = { INIT_CWD: folder, npm_package_json: join(process.cwd(), "package.json") }
         const fromBelow = ["import", "csv", "none.csv", "--store", "shop.example.com"]
         for (const [env, from] of [

@@ -26,13 +26,13 @@ describe("an import by a command while a server holds the embedded database", ()
 
   const run = (...args: ReadonlyArray<string>) =>
     Effect.runPromise(catalog([...args, "--account", account], { DATA_DIR }))
-  /** Asks again where the server is too busy to take the command in time, which is for other tests to judge. */
+  /** Lists the imports. Repeats the command if the server is too busy to answer in time: other tests check that. */
   const imports = async (): Promise<ReadonlyArray<Record<"import_id" | "phase", string>>> => {
     const { code, stdout } = await run("import", "list", "--json")
     if (code !== 0) return await imports()
     return (JSON.parse(stdout) as { imports: ReadonlyArray<Record<"import_id" | "phase", string>> }).imports
   }
-  // Each look is a command of its own; between two of them the server has the machine.
+  // Each poll starts a process; in between, the server can use the processor.
   const betweenLooks = 100
 
   const untilPhase = async (id: string, phase: string) => {
@@ -51,7 +51,7 @@ describe("an import by a command while a server holds the embedded database", ()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Sends the signal to a command while its import is in this phase. Undefined: the phase was over too soon. */
+  /** Sends the signal to a command while its import is in this phase. Undefined: the phase ended before it was seen. */
   const signalOnce = async (file: string, phase: string, signal: NodeJS.Signals) => {
     const known = new Set((await imports()).map(({ import_id }) => import_id))
     const child = startCatalog(
@@ -77,7 +77,10 @@ describe("an import by a command while a server holds the embedded database", ()
     return id === undefined || code === 0 ? undefined : { id, ended: { code, stdout, stderr } }
   }
 
-  /** What a shell sees of an import of so many products that gets the signal in this phase; of more, if they are done too soon. */
+  /**
+   * Sends the signal to an import in this phase and returns the result of the command. Triples the number of products
+   * until the phase lasts long enough.
+   */
   const signalled = async (name: string, count: number, phase: string, signal: NodeJS.Signals) => {
     for (let size = count; ; size *= 3) {
       const seen = await signalOnce(exportOf(`${name}-${size}`, size), phase, signal)

@@ -47,7 +47,7 @@ const serverCodeIn = (sources: ReadonlyArray<string>) =>
   ofTheServer.filter((code) => sources.some((source) => code.test(source)))
 
 describe("code that a command loads", () => {
-  it.scopedLive("is none of the server's, unless the command opens the database", () =>
+  it.scopedLive("includes no server code, unless the command opens the database", () =>
     Effect.gen(function* () {
       const DATA_DIR = join(yield* temporary, "data")
       for (const args of [["--version"], ["--help"], ["key", "create", "--help"]]) {
@@ -56,7 +56,8 @@ describe("code that a command loads", () => {
         assert.isTrue(sources.some((source) => source.endsWith("src/cli/Cli.ts")))
       }
 
-      // The same command in this process loads each of them: the expressions above still fit.
+      // A command that opens the database in its own process loads all of them, so the expressions above are still
+      // right.
       const opened = yield* loadedBy(["account", "list"], { DATA_DIR })
       assert.deepStrictEqual(serverCodeIn(opened), ofTheServer)
 

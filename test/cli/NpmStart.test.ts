@@ -24,7 +24,7 @@ const folderWith = (start: string) =>
     (folder) => Effect.promise(() => rm(folder, { recursive: true }))
   )
 
-/** A real `npm start`, once it has said where it listens; its process group is killed with the scope. */
+/** Runs `npm start` and waits until it prints its address; its process group is killed with the scope. */
 const npmStart = (folder: string) =>
   Effect.gen(function* () {
     const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
@@ -42,7 +42,7 @@ const npmStart = (folder: string) =>
           try {
             if (pid !== undefined) process.kill(-pid, "SIGKILL")
           } catch {
-            // All of it has ended.
+            // Every process of the group has ended.
           }
         })
     )

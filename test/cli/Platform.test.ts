@@ -65,7 +65,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
       })
     )
 
-    it.effect("show an entity as its store has it", () =>
+    it.effect("show an entity with the values that its store has", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { json, misuse, refusal, run, said } = commandsWith({ DATABASE_URL })
@@ -101,7 +101,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
           `  description_html: "${"long ".repeat(20)}…"`
         ]
         assert.deepStrictEqual((yield* said(...show)).split("\n").slice(0, 4), lines("Hat"))
-        // What is only a draft here is not there, and what was edited there is.
+        // Shows edits in the shop, and no values that are only in the draft.
         const { draft_revision } = yield* json("draft", "show", id, ...mine)
         yield* json("draft", "set", id, "--revision", String(draft_revision), "title=Draft of a hat", ...mine)
         assert.deepStrictEqual((yield* said(...show)).split("\n").slice(0, 4), lines("Hat"))

@@ -56,7 +56,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         )
         assert.strictEqual(shops?.records, 4)
 
-        // A shop that lost what it accepted gets it again, and nothing else does.
+        // --again publishes to a shop that lost an accepted value, and to no other store.
         yield* Effect.promise(() => query(DATABASE_URL, "DELETE FROM demo_shop_record"))
         assert.strictEqual(
           yield* said("publish", id, "--store", europe),
@@ -130,7 +130,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           "No store nowhere.example is linked: see `catalog store list`."
         )
 
-        // Somebody's ask that nobody waits for: a server that starts carries it out.
+        // Nobody waits for this publish request: a server that starts publishes it.
         yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
         yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
         const left = yield* Effect.fork(run("publish", id, "--store", gulf))

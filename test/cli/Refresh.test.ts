@@ -60,7 +60,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
           ]
         )
 
-        // As it is published from here: the shop knows which entity its record is.
+        // As after a publish: the shop's record has the entity's id.
         const tent = yield* onDatabase(
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -159,7 +159,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         )
         assert.strictEqual((yield* run("import", "decide", id, "1", "keep")).code, 2)
         assert.strictEqual((yield* run("import", "decide", id, "first", "keep_draft")).code, 2)
-        // An acceptance that leaves a conflict open writes nothing, and names the ways to go on.
+        // Accepting with an undecided conflict writes nothing, and the error names the options.
         for (const accepting of [
           ["import", "accept", id],
           ["import", "accept", id, "--remove"]
@@ -194,7 +194,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
           yield* refusal("import", "decide", id, "--all", "take_store"),
           "import: is applied, not under review"
         )
-        // With conflicts, --accept needs the way to decide them.
+        // With conflicts, --accept also needs --take-store or --keep-drafts.
         yield* json("platform", "edit", "--store", domain, tent, "title", "Tent XXL")
         const open = yield* refusal("import", "refresh", "--store", domain, "--accept")
         assert.match(
@@ -214,7 +214,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         assert.lengthOf(list, 4)
         for (const line of list) assert.match(line, /applied {4}tern\.demo\.example {2}\(refresh\)$/)
 
-        // An empty store is seen by somebody before all is taken from it.
+        // If the shop is empty, a person must confirm before everything is taken off the store.
         yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DELETE FROM demo_shop_record`))
         const refused = yield* refusal("import", "refresh", "--store", domain, "--accept")
         const emptied = refused.split(" ").at(-2) ?? ""
@@ -229,7 +229,8 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
           applied: 3
         })
 
-        // More than ten of a store that still has something are listed, and taken off it with --remove alone.
+        // If more than ten entities are gone from a shop that is not empty, the review lists them, and only --remove
+        // takes them off the store.
         const sizes = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
         yield* onDatabase(
           Effect.flatMap(DemoShops, ({ put }) =>

@@ -9,7 +9,10 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 
 const [old, next] = ["ab".repeat(32), "cd".repeat(32)] as const
 
-/** A Shopify store with a token that is encrypted with the old key, as if it had been linked. */
+/**
+ * A Shopify store whose token is encrypted with the old key, as if the store had been linked before the new key was
+ * set.
+ */
 const aStore = (accountId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -27,7 +30,7 @@ const aStore = (accountId: string) =>
 
 describe.skipIf(!serverAnswers)("secret rotate", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("encrypts the tokens with the new key, and says what it cannot read", () =>
+    it.effect("encrypts the tokens with the new key, and reports those that it cannot decrypt", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
         const DATABASE_URL = Redacted.value(url)

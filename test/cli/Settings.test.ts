@@ -64,7 +64,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("normalise the public address to an origin", () =>
+  it.effect("reduce the public address to an origin", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         (yield* read({ BASE_URL: "https://PIM.example:443/" })).baseUrl,
@@ -73,7 +73,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("name what is exported as OpenTelemetry does", () =>
+  it.effect("use the names of OpenTelemetry for what is exported", () =>
     Effect.gen(function* () {
       const endpoint = "http://127.0.0.1:4318"
       const { telemetry } = yield* read({
@@ -133,7 +133,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("name a mail server together with a sender", () =>
+  it.effect("require a sender if a mail server is set", () =>
     Effect.gen(function* () {
       const SMTP_URL = "smtp://user:secret@mail.example:587"
       const refused = yield* Effect.flip(read({ SMTP_URL }))

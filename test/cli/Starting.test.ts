@@ -8,7 +8,7 @@ import { openClient } from "../faults/Stalls.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { layerServer, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
-/** How PostgreSQL refuses a connection. */
+/** The message with which PostgreSQL refuses a connection. */
 const refusal = (code: string, text: string) => {
   const fields = `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`
   const message = Buffer.alloc(5 + fields.length)
@@ -18,7 +18,10 @@ const refusal = (code: string, text: string) => {
   return message
 }
 
-/** A server on a port that is known before it listens, which starts up for a while and then is the suite's own. */
+/**
+ * A server whose port is known before it listens. It refuses connections as a starting PostgreSQL does, then forwards
+ * them to the suite's database.
+ */
 const aStartingServer = Effect.gen(function* () {
   const target = new URL(Redacted.value(yield* TestDatabaseUrl))
   const reserved = createServer()
@@ -47,13 +50,13 @@ const aStartingServer = Effect.gen(function* () {
 })
 
 describe.skipIf(!serverAnswers)("a start", () => {
-  layer(layerServerUrlEmpty, { excludeTestServices: true })("before the server", (it) => {
+  layer(layerServerUrlEmpty, { excludeTestServices: true })("before the database server", (it) => {
     it.scoped("waits for a database server that starts, and logs the wait", () =>
       Effect.gen(function* () {
         const { listen, url } = yield* aStartingServer
         const seen: Array<{ readonly stderr: string }> = []
         const begun = serveCatalog({ DATABASE_URL: url, LOG_FORMAT: "logfmt" }, (output) => seen.push(output))
-        // The server listens only after the service was refused.
+        // The server starts to listen only after the service's first connection was refused.
         yield* Effect.promise(async () => {
           while (seen[0]?.stderr.includes("ECONNREFUSED") !== true) await sleep(20)
         })
@@ -115,8 +118,8 @@ describe.skipIf(!serverAnswers)("a start", () => {
     )
   })
 
-  layer(layerServer, { excludeTestServices: true })("after a newer version", (it) => {
-    it.scoped("is not ready on a newer schema, and reports it", () =>
+  layer(layerServer, { excludeTestServices: true })("after a newer version of the service", (it) => {
+    it.scoped("is not ready if the schema is newer, and reports it", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const client = yield* openClient(url)

@@ -11,7 +11,7 @@ import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const slow = 5
 
-/** A process of the service with requests in flight that wait for a lock of ours. */
+/** A process of the service whose requests wait for a database lock that the test holds. */
 const busy = Effect.gen(function* () {
   const url = Redacted.value(yield* TestDatabaseUrl)
   const { token } = yield* anAccount()
@@ -78,7 +78,7 @@ const untilRefused = (port: number) =>
     while (!(await isRefused(port))) await setTimeout(20)
   }).pipe(Effect.timeout("20 seconds"), Effect.orDie)
 
-/** The answers that came in, in turn. */
+/** The received answers, in order. */
 const answersOf = (received: string) =>
   received
     .split(/(?=HTTP\/1\.1 \d{3} )/)
@@ -98,7 +98,7 @@ const answersOf = (received: string) =>
 describe.skipIf(!serverAnswers)("a service that is stopped while requests are in flight", () => {
   layer(layerServices(2), { excludeTestServices: true })("stopped", (it) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const)
-      it.scoped(`${signal}: answers them, takes no others, is not ready, and ends well`, () =>
+      it.scoped(`${signal}: answers these requests, accepts no new connections, is not ready, and exits with 0`, () =>
         Effect.gen(function* () {
           const { port, release, requests, server } = yield* busy
           const [first, ...others] = requests
@@ -109,7 +109,7 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
             requests.map(({ received }) => received),
             requests.map(() => "")
           )
-          // On a connection that is still open for its answer.
+          // A second request, on a connection that waits for its first answer.
           first.socket.write("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
           yield* release
           assert.strictEqual(yield* Effect.promise(() => ended), 0)
@@ -138,7 +138,7 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
           Effect.promise(async () => {
             const client = connect(port, "127.0.0.1").pause()
             client.on("error", () => {})
-            // More than the buffers on the way hold.
+            // More answers than the buffers between server and client can hold.
             client.write("GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20))
             await fetch(`${server.baseUrl}/healthz`)
             return client
@@ -155,7 +155,7 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
         const { port, requests, server } = yield* busy
         const first = server.stop()
         yield* untilRefused(port)
-        // Not by the bound on waiting: that way the exit code would be 0.
+        // The exit code is not 0, as it would be at the end of the time limit.
         yield* Effect.promise(() => server.stop())
         assert.strictEqual(yield* Effect.promise(() => first), null)
         yield* Effect.promise(() => Promise.all(requests.map(({ ended }) => ended)))

@@ -71,7 +71,7 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
     )
 
     it.effect(
-      "a misspelled command is refused with the nearest one, and in a group with all commands of the group",
+      "a misspelled command is refused: the message suggests the nearest command, or lists all commands of its group",
       () =>
         Effect.gen(function* () {
           const words = {
@@ -120,7 +120,7 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
             run("drop", "create", "--name", "Sale", "--starts", starts, "--entity", entity, "title=Sale"),
             ({ stderr }) => stderr
           )
-        // The entity is found: what is refused is a store without a platform.
+        // The entity is found; the command fails because the store has no platform.
         assert.notInclude(yield* dropOf("hat"), "--entity")
         assert.include(yield* dropOf("nowhere"), "--entity")
         assert.match(yield* dropOf("SAME"), /^SAME matches several records/)
@@ -142,7 +142,7 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
         yield* json("key", "revoke", twice[1].key_id)
         assert.strictEqual((yield* json("key", "revoke", "Twin")).key_id, twice[2].key_id)
 
-        // Tables show whole seconds, --json all that is known.
+        // Tables show whole seconds, --json the full precision.
         for (const table of [
           ["import", "list"],
           ["history", "hat"],

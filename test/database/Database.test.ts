@@ -15,8 +15,8 @@ import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
-// layer() binds it.effect and it.scoped to its own clock for the rest of the file: tests that need the TestClock use the
-// functions themselves.
+// layer() binds it.effect and it.scoped to its own clock for the rest of the file, so tests that need the TestClock
+// call effect() and scoped() of @effect/vitest.
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-data-"))),
@@ -64,7 +64,7 @@ const column = (name: string, type: number) =>
   Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(type), int16(4), int32(-1), int16(0)])
 const field = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)])
 
-/** Answers every question as PostgreSQL 14 answers what version it is. */
+/** Answers every query as PostgreSQL 14 answers `SHOW server_version_num`. */
 const oldServer = listening((socket) => {
   const ready = message("Z", Buffer.from("I"))
   socket.once("data", () => {
@@ -124,7 +124,7 @@ describe("Database.layerServer, refused", () => {
     })
   )
 
-  it.live("by an invalid URL, which is not repeated", () =>
+  it.live("by an invalid URL, which the message does not repeat", () =>
     Effect.gen(function* () {
       const error = yield* refusal(Redacted.make("postgres://someone:password@127.0.0.1:port/catalog"))
       assert.strictEqual(
@@ -167,39 +167,41 @@ for (const engine of TestDatabase.engines) {
               zone: "UTC"
             }
           ])
-          // pg's parsers for everybody else are as they were.
+          // pg's global parsers are not changed.
           assert.strictEqual(pg.types.getTypeParser(pg.types.builtins.INT8)("42"), "42")
         })
       )
 
-      it.effect("prepares a text with parameters once, but neither marked texts nor texts without parameters", () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const prepared = Effect.map(
-            sql`SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%of this test%' ORDER BY statement`,
-            (rows) => rows.map((row) => row.statement)
-          )
-          // One connection, so that the list is of the one that prepared.
-          yield* sql.withTransaction(
-            Effect.gen(function* () {
-              for (const value of [1, 2, 3]) {
-                const rows = yield* sql`SELECT ${value}::int AS kept_of_this_test`
-                assert.deepStrictEqual(rows, [{ kept_of_this_test: value }])
-                yield* sql`SELECT ${value}::int AS "marked of this test" ${sql.literal(planCustom)}`
-                yield* sql`SELECT 1 AS "parameterless of this test"`
-                yield* sql`SELECT ${value}::int AS "named of this test"`
-                const values = yield* sql`SELECT ${value}::int AS "a configuration of this test"`.values
-                assert.deepStrictEqual(values, [[value]])
-              }
-              assert.deepStrictEqual(yield* prepared, ['SELECT $1::int AS "named of this test"'])
-            })
-          )
-          const stream = sql`SELECT generate_series(1, ${300}::int) AS "cursor of this test"`.stream
-          assert.strictEqual(yield* Stream.runCount(stream), 300)
-        })
+      it.effect(
+        "prepares a statement with parameters once, but neither marked statements nor those without parameters",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const prepared = Effect.map(
+              sql`SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%of this test%' ORDER BY statement`,
+              (rows) => rows.map((row) => row.statement)
+            )
+            // In one transaction, because the list shows the statements of one connection.
+            yield* sql.withTransaction(
+              Effect.gen(function* () {
+                for (const value of [1, 2, 3]) {
+                  const rows = yield* sql`SELECT ${value}::int AS kept_of_this_test`
+                  assert.deepStrictEqual(rows, [{ kept_of_this_test: value }])
+                  yield* sql`SELECT ${value}::int AS "marked of this test" ${sql.literal(planCustom)}`
+                  yield* sql`SELECT 1 AS "parameterless of this test"`
+                  yield* sql`SELECT ${value}::int AS "named of this test"`
+                  const values = yield* sql`SELECT ${value}::int AS "a configuration of this test"`.values
+                  assert.deepStrictEqual(values, [[value]])
+                }
+                assert.deepStrictEqual(yield* prepared, ['SELECT $1::int AS "named of this test"'])
+              })
+            )
+            const stream = sql`SELECT generate_series(1, ${300}::int) AS "cursor of this test"`.stream
+            assert.strictEqual(yield* Stream.runCount(stream), 300)
+          })
       )
 
-      it.effect("a prepared text that failed works after its cause is removed", () =>
+      it.effect("a prepared statement that failed works after the cause is removed", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const late = sql`SELECT id FROM late WHERE id = ${1}`
@@ -232,8 +234,8 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      // Last: it uses up the names of this process.
-      it.effect("prepares no more than a thousand texts", () =>
+      // This test must be the last: it uses up the statement names of this process.
+      it.effect("prepares at most a thousand statements", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const prepared = yield* sql.withTransaction(
@@ -299,7 +301,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
       })
     )
 
-    it.scoped("recovers when the server drops every connection, and logs the loss", () =>
+    it.scoped("recovers when the server closes every connection, and logs the loss", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabase.TestDatabaseUrl
         const lost = Deferred.unsafeMake<string>(FiberId.none)
@@ -366,7 +368,7 @@ describe("Migrations.current", () => {
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual((yield* Fiber.join(asked))._tag, "Unavailable")
     }).pipe(
-      // Ends the transaction before the database.
+      // The transaction ends before the database is closed.
       Effect.scoped,
       Effect.provide(TestDatabase.layerEmbeddedEmpty)
     )
@@ -380,7 +382,7 @@ describe("Database.layerEmbeddedMemory", () => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const one = sql`SELECT ${1}::int AS one`
-        // At every turn of the event loop between the request and its answer.
+        // Interrupts at every turn of the event loop between the request and its answer.
         for (let turns = 0; turns < 10; turns++) {
           const begun = yield* Deferred.make<void>()
           const program = sql.withTransaction(Effect.zipRight(Deferred.succeed(begun, undefined), one))

@@ -24,7 +24,7 @@ describe("distribution", () => {
     }).pipe(Effect.provide(TestDatabase.layerEmbedded))
   )
 
-  it.effect("of a database without the extension is refused, and says what to install", () =>
+  it.effect("is refused on a database without the extension, and the message says what to install", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(Distribution.distribute)
       assert.strictEqual(
@@ -61,7 +61,7 @@ const contents = Effect.gen(function* () {
   )
 })
 
-/** The kind that Citus gives to each table of the schema. `managed`: a local table that it plans as one of its own. */
+/** The type of each table of the schema in Citus. `managed`: a local table that Citus includes in its plans. */
 const kinds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ name: string; kind: string }>`
@@ -93,10 +93,15 @@ const foreignKeys = (tables: ReadonlyArray<string>) =>
       ORDER BY k.conname DESC`
   )
 
-/** The first schema that can be distributed: from here on, all counters of an account are in `account_state`. */
+/**
+ * The first schema version that can be distributed: from here on, all counters of an account are in `account_state`.
+ */
 const firstDistributable = Migrations.names.slice(0, Migrations.names.indexOf("0016_account_state") + 1)
 
-/** Rows in the first schema that can be distributed, one in each table whose rows later migrations move or read. */
+/**
+ * Rows for the first schema version that can be distributed: one in each table whose rows later migrations move or
+ * read.
+ */
 const fillOld = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [account, store, entity] = [randomUUID(), randomUUID(), randomUUID()]
@@ -120,7 +125,7 @@ const fillOld = Effect.gen(function* () {
 
 describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with rows", () => {
   layer(TestDatabase.layerSeparateNodes, { excludeTestServices: true })((it) => {
-    it.effect("keeps all rows, happens once, and says what the cluster lacks", () =>
+    it.effect("keeps all rows, happens once, and reports what the cluster lacks", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const name = new URL(Redacted.value(yield* TestDatabase.TestDatabaseUrl)).pathname.slice(1)
@@ -153,14 +158,14 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
           nodes.flatMap(({ accounts }) => accounts),
           8
         )
-        // Services that are built now find the tables distributed.
+        // Services created from here on find the tables distributed.
         yield* fill.pipe(Effect.provide(Layer.fresh(withServices)))
       })
     )
   })
 
   layer(TestDatabase.layerSeparateNodes, { excludeTestServices: true })((it) => {
-    it.effect("distributes what later migrations added, and keeps all rows", () =>
+    it.effect("distributes tables that later migrations added, and keeps all rows", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const name = new URL(Redacted.value(yield* TestDatabase.TestDatabaseUrl)).pathname.slice(1)
@@ -177,7 +182,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
         assert.isAtLeast(before.flatMap(([, rows]) => rows).length, 8 * 10)
         assert.deepStrictEqual(yield* Distribution.distribute, [])
 
-        // As a version that left new tables local. Those that refer to `account` are planned by Citus.
+        // Simulates a version that left new tables local; Citus manages those that reference `account`.
         const added = ["health_base", "health_list", "job"]
         const references = yield* foreignKeys(added)
         assert.lengthOf(references, 3)

@@ -14,7 +14,7 @@ const temporary = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true }))
 )
 
-/** A process that only lives; `end` kills it and waits until the system has forgotten it. */
+/** A process that does nothing. `end` kills it and waits until its pid is gone. */
 const neighbour = Effect.gen(function* () {
   const end = (child: ChildProcess) =>
     Effect.promise(() => {
@@ -48,7 +48,7 @@ const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope
   it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
 
 describe("EmbeddedLock", () => {
-  test("creates the directory and a whole record, for this user only, and removes the record", () =>
+  test("creates the directory and a complete record that only this user can read, and removes the record", () =>
     Effect.gen(function* () {
       const directory = join(yield* temporary, "data", "catalog")
       yield* Effect.scoped(
@@ -98,7 +98,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("trusts a living pid without a recorded start", () =>
+  test("assumes that a running process without a recorded start time is the holder", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const other = yield* neighbour
@@ -108,17 +108,19 @@ describe("EmbeddedLock", () => {
       yield* EmbeddedLock.acquire(directory)
     }))
 
-  it.scopedLive.skipIf(!onLinux)("a living pid that started at another time is not the holder", () =>
-    Effect.gen(function* () {
-      const directory = yield* temporary
-      const other = yield* neighbour
-      writeFileSync(lockIn(directory), record(other.pid, `${startTokenOf(other.pid)}0`))
-      yield* EmbeddedLock.acquire(directory)
-      assert.strictEqual(own(directory).pid, process.pid)
-    }).pipe(Effect.provide(NodeFileSystem.layer))
+  it.scopedLive.skipIf(!onLinux)(
+    "does not take a process with the same pid, but another start time, for the holder",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* temporary
+        const other = yield* neighbour
+        writeFileSync(lockIn(directory), record(other.pid, `${startTokenOf(other.pid)}0`))
+        yield* EmbeddedLock.acquire(directory)
+        assert.strictEqual(own(directory).pid, process.pid)
+      }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  test("takes over a file that lost its record", () =>
+  test("takes over a lock file that has lost its record", () =>
     Effect.gen(function* () {
       for (const content of ["", "\0\0\0\0", "{", '{"pid":0,"startToken":null,"token":"x"}', '{"pid":"1"}']) {
         const directory = yield* temporary
@@ -129,7 +131,7 @@ describe("EmbeddedLock", () => {
       }
     }))
 
-  test("inherits from an heir that died while it took over", () =>
+  test("takes over from a process that died while it took over", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       writeFileSync(lockIn(directory), record(1, "dead", "first"))
@@ -140,7 +142,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("is refused while an heir is taking over", () =>
+  test("is refused while another process takes over", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const other = yield* neighbour
@@ -172,14 +174,14 @@ describe("EmbeddedLock", () => {
           )
           assert.deepStrictEqual(own(directory), before)
           assert.deepStrictEqual(yield* socketSeen, Option.none())
-          // What a holder leaves that is killed while it takes commands.
+          // The record of a process that was killed while it accepted commands.
           yield* Scope.extend(EmbeddedLock.announce(directory, "/run/a.sock"), yield* Scope.make())
         })
       )
       assert.deepStrictEqual(readdirSync(directory), [])
     }))
 
-  test("takes over from a holder that took commands", () =>
+  test("takes over from a process that accepted commands", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const dead = JSON.stringify({ pid: 1, startToken: "dead", token: "first", socket: "/run/a.sock" })
@@ -190,7 +192,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("has a whole record at every moment while the socket changes", () =>
+  test("has a complete record at every moment while the socket changes", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
@@ -236,7 +238,7 @@ describe("EmbeddedLock", () => {
         if (round % 2 === 1) {
           writeFileSync(`${lockIn(directory)}.first`, record(1, "dead", "second"))
         }
-        // Late comers of every lateness: some read the dead holder's record after it was replaced.
+        // The processes start with different delays, so some read the old record after it was replaced.
         const scope = yield* Scope.make()
         const contenders = Array.from({ length: 16 }, (_, lateness) =>
           Effect.repeatN(Effect.yieldNow(), lateness * 3).pipe(

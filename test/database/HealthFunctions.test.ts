@@ -11,7 +11,7 @@ import { amount } from "../support/Volume.ts"
 
 const texts = amount(3_000, 100_000)
 
-/** Every character of the basic plane that a text can hold, and some beyond. */
+/** Every character of the basic multilingual plane that a text can hold, and some beyond it. */
 const characters = [
   ...Array.from({ length: 0xffff }, (_, code) => code + 1).filter((code) => code < 0xd800 || code > 0xdfff),
   0x1f600,
@@ -49,7 +49,7 @@ const types = [
   "list.number_integer",
   "list.url",
   "list.list.url",
-  // What objects have by themselves is no rule.
+  // Inherited properties of objects must not be read as rules.
   "constructor",
   "list.toString",
   "__proto__"
@@ -163,7 +163,7 @@ const validations: Readonly<Record<string, ReadonlyArray<string>>> = {
   unheard_of: ["1"]
 }
 
-/** The rules of every type alone, and with each validation; those of built-in keys; none. */
+/** Rules of every type, without validations and with each of them; rules of built-in keys; no rule. */
 const rules: ReadonlyArray<KeyRule | undefined> = [
   undefined,
   ...types.flatMap((type) => [
@@ -184,7 +184,7 @@ const rules: ReadonlyArray<KeyRule | undefined> = [
 for (const engine of engines) {
   describe.skipIf(engine.absent)(`SQL functions of scans agree with the code, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("on white space, for every character", () =>
+      it.effect("on whitespace, for every character", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const rows = yield* sql`
@@ -211,7 +211,7 @@ for (const engine of engines) {
                   /\b(key_fits|effective_value|is_empty_text|is_empty_html|value_keeps)\(/
                 )?.[1]
             )
-          // It calls value_keeps for the values that it does not decide by itself.
+          // For values that it cannot decide itself, it calls value_keeps.
           assert.strictEqual(
             yield* called("key_fits(e.attributes -> 'a', e.title, e.attributes ->> 'b')"),
             "value_keeps"
@@ -247,7 +247,7 @@ for (const engine of engines) {
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const all = rules.flatMap((rule, index) =>
-            // A value without a definition is judged by the type that it was stored with.
+            // A value without a definition is checked against the type that it was stored with.
             (rule === undefined ? types : ["x"]).flatMap((type) =>
               values.map((value) => ({ rule: rule === undefined ? null : index, type, value }))
             )

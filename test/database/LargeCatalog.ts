@@ -4,7 +4,7 @@ import { nothingPlanned } from "../../src/imports/Import.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { AccountId, ClientId, ConnectionId, ConsentId, EntityId, StoreId, UserId } from "../../src/model/Ids.ts"
 
-/** The entities of the large account by number, from 1 on: the same in every fill. */
+/** The entities of the large account by number, from 1. They are the same in every test database. */
 export const largeCatalog = {
   accountId: AccountId.make("10000000-0000-4000-8000-000000000000"),
   stores: [1, 2, 3].map((n) => StoreId.make(`30000000-0000-4000-8000-00000000000${n}`)),
@@ -16,7 +16,7 @@ export const largeCatalog = {
   agent: (n: number) => ConnectionId.make(idOf("f", n))
 }
 
-/** Somebody who signed in to one of the small accounts and connected a client, by number, from 1 to 12,000. */
+/** A user who signed in to one of the small accounts and connected a client, by number, from 1 to 12,000. */
 export const largeAccess = (n: number) => {
   const digest = (secret: string) => createHash("sha256").update(`${secret}${n}`).digest("hex")
   return {
@@ -80,12 +80,12 @@ const firstStore = `'{${largeCatalog.stores[0]}}'::uuid[]`
 const nowhere = "'{}'::uuid[]"
 const at = (seq: string) => `timestamptz '2026-01-05 08:00Z' + (${seq}) * interval '1 millisecond'`
 
-/** Of a hundred products two failed on a store, eight wait for their publication, ten were never published. */
+/** Of each hundred products, two failed on a store, eight wait for their publication, and ten were never published. */
 const status = (n: string) => `
   CASE WHEN ${n} % 100 < 2 THEN 'failed' WHEN ${n} % 100 < 10 THEN 'pending'
        WHEN ${n} % 100 < 20 THEN 'never_published' ELSE 'published' END`
 
-/** One kind of entity; all members but the number are SQL, in which `n` is the entity's number. */
+/** One kind of entity. All members except `seqBefore` and `kind` are SQL, in which `n` is the entity's number. */
 interface Entities {
   readonly kind: EntityKind
   readonly letter: string
@@ -93,7 +93,7 @@ interface Entities {
   readonly stores: string
   readonly search: string
   readonly values: Readonly<Record<string, string>>
-  /** How many entities come before in the change order. */
+  /** The number of entities before these in the change order. */
   readonly seqBefore: number
 }
 
@@ -117,13 +117,13 @@ const versions = (letter: string, stores: string, count: number) => `
 const word = (n: string) =>
   `(ARRAY['backpack', 'tent', 'lantern', 'bottle', 'jacket', '手 机 壳', 'boots xl'])[1 + ${n} % 7]`
 
-/** How many entities of each kind there are beside so many products and as many variants. */
+/** The numbers of media and collections in a catalog with this many products and variants. */
 export const countsBeside = (products: number) => ({
   media: Math.ceil(products / 2),
   collections: Math.ceil(products / 1_000) + 2
 })
 
-/** What fills the tables, each a statement. Collections have a thousand members, the last one half of all products. */
+/** The statements that fill the tables. Collections have a thousand members; the last one has half of all products. */
 const statements = (products: number): ReadonlyArray<string> => {
   const { collections, media } = countsBeside(products)
   const entitiesInAll = 2 * products + media + collections
@@ -227,8 +227,8 @@ const statements = (products: number): ReadonlyArray<string> => {
 }
 
 /**
- * Fills a database that has the schema and nothing else: one large account with so many products, as many variants, and
- * some 200 empty ones. Without triggers, and with indexes built at the end: a million products take minutes, not an hour.
+ * Fills an empty database that has the schema: one large account with this many products and variants, and 200 small
+ * ones. Triggers are off and indexes are built at the end, so a million products take minutes instead of an hour.
  */
 export const fillLargeCatalog = async (url: string, products: number): Promise<void> => {
   const client = new pg.Client({ connectionString: url })

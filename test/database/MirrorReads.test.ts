@@ -12,7 +12,10 @@ import { amount } from "../support/Volume.ts"
 
 const products = amount(600, 5_000)
 const tables = ["mirror_item", "store_version", "translatable_field", "translation"]
-/** Of each table a few look-ups for each record; whoever reads all of one for each reads `products` rows. */
+/**
+ * Maximum number of reads by table, a few for each record. Reading the whole table once for each record would be
+ * `products` rows.
+ */
 const maxEach = 60
 
 const TestLayer = Services.pipe(
@@ -23,7 +26,7 @@ const TestLayer = Services.pipe(
 
 describe.skipIf(!serverAnswers)("merges of markets, definitions and translations on tables without statistics", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("take a few look-ups per record; a join by platform id reads the whole store for each record", () =>
+    it.effect("need a few look-ups per record; a join by platform id reads the whole store for each record", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         for (const table of tables) yield* sql`ALTER TABLE ${sql(table)} SET (autovacuum_enabled = false)`
@@ -55,7 +58,7 @@ describe.skipIf(!serverAnswers)("merges of markets, definitions and translations
           SELECT count(*)::integer AS count FROM translation WHERE account_id = ${accountId} AND value LIKE 'Zwerg%'`
         assert.strictEqual(kept?.count, products)
 
-        // The other way round, as a join.
+        // The opposite case: a join by platform id.
         const before = yield* rowsRead(tables)
         yield* sql`
           SELECT w.entity_id

@@ -4,21 +4,21 @@ import { allAccounts, oneServer } from "../../src/database/PlannerHints.ts"
 const keywords =
   "AS|WHERE|SET|ON|JOIN|LEFT|CROSS|INNER|ORDER|GROUP|LIMIT|FOR|USING|UNION|RETURNING|OFFSET|HAVING|WINDOW"
 
-/** A table as FROM, JOIN, UPDATE, USING or a list names it, with its alias. */
+/** A table with its alias, as it follows FROM, JOIN, UPDATE, USING or a comma. */
 const reference = new RegExp(
   `(?:\\b(?:FROM|JOIN|UPDATE|USING)|,)\\s+"?(${distributedTables.join("|")})"?(?![\\w."(]|\\s+(?:text|jsonb|uuid)\\b)(?:\\s+(?:AS\\s+)?(?!(?:${keywords})\\b)(\\w+))?`,
   "gi"
 )
 
-/** Statements that PostgreSQL itself or a function of the schema runs. A cluster runs them where the row is. */
+/** Statements that PostgreSQL itself or a function of the schema runs; on a cluster they run on the node of the row. */
 const isInner = (text: string) => /OPERATOR\(pg_catalog|\b(NEW|OLD)\.|= account\b/.test(text)
 
 const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
 
 /**
- * The distributed tables of a statement that do not name the account themselves, by `alias.account_id = $1`: `x.account_id =
- * y.account_id` is not enough on a cluster. Counts by alias, because parts of a statement use the same one. Also an INSERT from a
- * list that does not get its account from a table.
+ * The distributed tables of a statement without a condition `alias.account_id = $1`: `x.account_id = y.account_id` is
+ * not enough on a cluster. Conditions are counted by alias, because parts of a statement reuse aliases. An INSERT of a
+ * list of values must take its account from a table.
  */
 export const unnamedTables = (text: string): ReadonlyArray<string> => {
   if (text.includes(allAccounts) || text.includes(oneServer) || isInner(text)) return []

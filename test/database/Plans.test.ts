@@ -86,12 +86,18 @@ import { unnamedTables } from "./NamedAccounts.ts"
 import { outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from "./RecordedPlans.ts"
 
 const products = amount(20_000, 1_000_000)
-/** No statement may scan a larger table from end to end. */
+/** Maximum number of rows of a table that a statement may scan completely. */
 const maxRowsScanned = 10_000
-/** PostgreSQL plans a prepared statement for its parameters five times, and then decides whether to keep one plan. */
+/**
+ * PostgreSQL plans a prepared statement five times for its parameters, and then decides whether to keep a generic
+ * plan. More rounds than that run both.
+ */
 const rounds = 7
 
-/** A transaction of an import owns a thousand, for so many of a small table a scan of it is the quicker way. */
+/**
+ * An import transaction owns up to a thousand entities. For so many, scanning a small table is the faster plan, so
+ * small catalogs use fewer.
+ */
 const ownersAtOnce = amount(20, 1_000)
 
 const folder = mkdtempSync(join(tmpdir(), "plans-"))
@@ -101,10 +107,12 @@ const recorded = recordPlans()
 const called = new Set<string>()
 const callable = new Set<string>()
 
-/** Every repository, each of whose members tells when it is taken: a new one that nothing here runs is found. */
+/**
+ * Every repository, with a record of the members that are used: the test fails for a new member that it does not run.
+ */
 const Watched = Layer.map(RepositoriesOnDatabase, (repositories) => {
   const watched = [...repositories.unsafeMap].map(([key, repository]): [string, unknown] => {
-    // Platforms are somebody else's, and the shops of the demo, which stand for one, are as large as the demo.
+    // Queries of platforms are not tested here, and the demo's shops are as small as the demo.
     if (key === DemoShops.key || key === PlatformClient.key || key === PlatformRegistry.key) return [key, repository]
     for (const name of Object.keys(repository)) callable.add(`${key}.${name}`)
     const get = (target: object, name: string) => {
@@ -127,7 +135,7 @@ const Filled = Layer.effectDiscard(
 /** A statement that scans all of 1,000,000 products may take minutes. */
 const patientDeadlines = { ...defaultDeadlines, background: 3_600_000, scan: 3_600_000 }
 
-/** All services on one connection, whose statements are all planned as often as they run. */
+/** All services on one connection, so that each statement is planned as often as it runs. */
 const Live = Imports.layer.pipe(
   Layer.provide(FaultInjector.layer),
   Layer.provideMerge(Services),
@@ -138,7 +146,7 @@ const Live = Imports.layer.pipe(
   Layer.provideMerge(Logger.remove(Logger.defaultLogger))
 )
 
-/** An account to read, and what of it to ask for. */
+/** An account to read, with ids and values to search for. */
 interface Sample {
   readonly accountId: AccountId
   readonly since: ReadonlyArray<Timestamp>
@@ -147,10 +155,13 @@ interface Sample {
   readonly storeId: StoreId
 }
 
-/** Of many records and of one, of common words and rare ones, short ones, ones of a script without blanks, and of none. */
+/**
+ * Search texts that match many entities, one and none; with common, rare and short words, and in a script without
+ * blanks.
+ */
 const searches = ["tent", "tent 4711", "4711", "xl", "x", "手机", "sku-4711", "qqqq zzzz"].map(terms)
 
-/** Every combination of filters; `withSearch`: those too whose statements are planned for their term each time. */
+/** Every combination of filters. `withSearch`: includes searches, whose statements are planned for each term. */
 const filtersOf = (kind: EntityKind, { collections, since }: Sample, withSearch: boolean): ReadonlyArray<ListFilters> =>
   [undefined, ...since].flatMap((updatedSince) =>
     ([undefined, "failed", "published"] as const).flatMap((status) =>
@@ -172,7 +183,7 @@ const statesOf = ({ storeId }: Sample): ReadonlyArray<ListFilters> =>
 const merchantLists = ({ accountId, ids, storeId }: Sample) =>
   Effect.gen(function* () {
     const lists = yield* MerchantListsRepo
-    // As small beside this catalog as the pages' own window is beside a large one.
+    // A window that is as small in this catalog as the pages' window in a large one.
     const page = { from: undefined, limit: 50, isNewestFirst: true, windowSize: products / 100 }
     for (const kind of EntityKind.literals)
       for (const filters of [
@@ -199,14 +210,14 @@ const read = (sample: Sample, withSearch: boolean) =>
     const stores = yield* StoresRepo
     const { accountId, ids, storeId } = sample
     for (const kind of EntityKind.literals) {
-      // 37 is no usual limit.
+      // 37: a limit that no page uses.
       for (const filters of filtersOf(kind, sample, withSearch))
         for (const limit of withSearch ? [50, 37] : [50]) yield* catalog.page(accountId, kind, filters, 0, limit)
       for (const filters of statesOf(sample)) yield* catalog.page(accountId, kind, filters, 0, 50)
       yield* catalog.page(accountId, kind, {}, products, 250)
       yield* (yield* FeedRepo).read(accountId, 0, 250)
       const named = ["1", "2"]
-      // Not every kind has every value: no list asks for such a filter.
+      // Skips filters that a kind does not have.
       for (const chosen of [{ ids: [ids[kind]] }, { skus: named }, { barcodes: named }, { handles: named }])
         if (!("handles" in chosen) || kind === "product" || kind === "collection")
           if ("ids" in chosen || "handles" in chosen || kind === "product" || kind === "variant")
@@ -416,7 +427,7 @@ const access = (round: number) =>
     assert.isAtLeast(yield* connections.endAll(accountId, "disconnected"), 59)
   })
 
-/** What one of twenty agents did in the large account, which has most changes of products from them. */
+/** Reads the activity of one of twenty agents in the large account. Most changes of its products are theirs. */
 const agents = (round: number) =>
   Effect.gen(function* () {
     const activity = yield* ActivityRepo
@@ -513,10 +524,10 @@ const dropping = (round: number) =>
     yield* repo.openOf(accountId, entityId, 5)
     yield* repo.find(accountId, second)
     yield* repo.cancel(accountId, second, owner)
-    // Its stores are known by their files, so nothing is published: due, held and moved all the same.
+    // The stores have no platform, so nothing is published, but the drop is found, held and ended in the same way.
     yield* drops.runDue
     assert.notStrictEqual((yield* drops.get(first)).status, "scheduled")
-    // What is left of it must not keep the next round's waiting.
+    // A remainder of this drop must not delay the next round's drops.
     yield* repo.move({ accountId, id: first }, { status: "failed", next: null, effects: [], outcomes: [] })
   }).pipe(actingAs(owner))
 
@@ -547,7 +558,7 @@ const importing = (round: number) =>
     const repo = yield* ImportsRepo
     yield* repo.changedKeys(owner.accountId, accepted.id)
     yield* repo.removals(owner.accountId, accepted.id, 0, 50)
-    // What the page of an import reads.
+    // The lists on the page of an import.
     const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
       repo.listed(owner.accountId, accepted.id, list, -1, 20)
     )
@@ -557,7 +568,7 @@ const importing = (round: number) =>
     yield* repo.progress(owner.accountId, accepted.id)
     const run = { accountId: owner.accountId, id: accepted.id, takeovers: 0 }
     yield* repo.saveProgress({ ...run, phase: "fetching" }, { step: "checking", done: 1, total: 2 })
-    // What only an interrupted process says.
+    // Only an interrupted process calls this.
     yield* repo.release({ ...run, phase: "applying" })
 
     const stores = yield* Stores
@@ -570,7 +581,7 @@ const importing = (round: number) =>
     yield* stores.unlink(domain)
   }).pipe(actingAs(owner))
 
-/** Asked and carried out, in every way in which an attempt can end. */
+/** Requests publications, and ends attempts in every possible way. */
 const publishing = (round: number) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
@@ -612,7 +623,7 @@ const publishing = (round: number) =>
     yield* repo.forget
     yield* (yield* Stores).unlink(store.domain)
   }).pipe(actingAs(owner))
-/** A refresh of all that one store has beside its catalog: some of it new, some as it was, the rest of it gone. */
+/** Refreshes a store's data beside its catalog: new, unchanged and removed records. */
 const mirroring = (round: number) =>
   Effect.gen(function* () {
     const repo = yield* MirrorRepo
@@ -652,7 +663,7 @@ const aCatalog = {
   currency: null,
   price_adjustment: null
 } as const
-/** A store of few records beside one of many: new products, products that are here, a conflict, and what is gone. */
+/** A store with few records and another with many: new products, known products, a conflict, and removed records. */
 const refreshing = (round: number) =>
   Effect.gen(function* () {
     const imports = yield* Imports
@@ -684,14 +695,14 @@ const refreshing = (round: number) =>
     assert.strictEqual(again.summary.conflicts, 1)
     yield* imports.decide(again.id, "all", "keep_draft")
     yield* imports.accept(again.id, quiet)
-    // Of the many: what a refresh that brought nothing would miss.
+    // In the store with many records: the records that a refresh without any records would report as missing.
     const pulled = yield* PulledRecordsRepo
     const read = { accountId: owner.accountId, id: again.id, storeId: firstStore, begunAt: again.createdAt }
     assert.lengthOf(yield* pulled.missing(read, nilUuid, 500), 500)
     yield* (yield* Stores).unlink(domain)
   }).pipe(actingAs(owner))
 
-/** Scans of the large account in whole: what they read is all there is, what they write is read by its place. */
+/** Scans of the large account. They read whole tables, which is allowed; their rows are then read by key. */
 const scanning = Effect.gen(function* () {
   const health = yield* HealthRepo
   const sql = yield* SqlClient.SqlClient
@@ -699,13 +710,13 @@ const scanning = Effect.gen(function* () {
     until: ({ run }) => run !== null
   })
   yield* sql`ANALYZE health_issue`
-  // Who unlinks a store scans again what was scanned: it is put back where it is read.
+  // Unlinking a store repeats the scans, so the snapshots are moved away here and restored where they are read.
   yield* sql.unsafe(
     `${allAccounts} CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot`
   )
 })
 
-/** Everything of data health: scans of a small account, and reads of the large one. */
+/** All statements of data health: scans of a small account, and reads of the large one. */
 const health = (round: number) =>
   Effect.gen(function* () {
     const repo = yield* HealthRepo
@@ -745,7 +756,7 @@ const health = (round: number) =>
     yield* sql`DELETE FROM health_snapshot WHERE account_id = ${accountId}`
   })
 
-/** The members of jobs that no service here uses, the replaced token of a store, and the deletion of a small account. */
+/** Members of jobs that no service here uses, replacing a store's token, and deleting a small account. */
 const jobs = Effect.gen(function* () {
   const repo = yield* JobsRepo
   const deletion = yield* AccountDeletionRepo
@@ -846,7 +857,7 @@ const watching = Effect.gen(function* () {
   )
 })
 
-/** Tables of more rows than may be scanned, with their rows. */
+/** Tables with more rows than a statement may scan, and their numbers of rows. */
 const largeTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`
@@ -859,7 +870,7 @@ const largeTables = Effect.gen(function* () {
 const findings = (plans: ReadonlyArray<RecordedPlan>, tables: ReadonlyMap<string, number>) => [
   ...new Map(
     plans
-      // What reads all of an account says so.
+      // Statements that must read a whole account are marked.
       .filter((plan) => !plan.text.includes(readsAll) && scannedBy(plan).some((table) => tables.has(table)))
       .map((found) => [found.text, `${found.text}\n${outline(found)}`])
   ).values()
@@ -868,7 +879,7 @@ const findings = (plans: ReadonlyArray<RecordedPlan>, tables: ReadonlyMap<string
 describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
   layer(Live, { excludeTestServices: true })((it) => {
     it.effect(
-      "scan no whole large table, with custom and with generic plans",
+      "do not scan a whole large table, with custom and with generic plans",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -885,7 +896,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           assert.isAtLeast(tables.get("entity") ?? 0, 2 * products)
           for (let round = 0; round < rounds; round++) {
             const isFirst = round === 0
-            // First every plan that fits its parameters, which a connection has for a statement's first five runs.
+            // The first round uses custom plans only, as a connection does for a statement's first five runs.
             yield* sql.unsafe(`SET plan_cache_mode = ${isFirst ? "force_custom_plan" : "auto"}`)
             yield* read(yield* small, isFirst)
             yield* read(large, isFirst)
@@ -930,7 +941,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       amount(900_000, 1_800_000)
     )
 
-    it("a table that names the account only by another table is found", () => {
+    it("a table without a condition of its own on the account is reported", () => {
       const join = "FROM store_version v JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id"
       assert.deepStrictEqual(unnamedTables(`SELECT s.id ${join} WHERE v.account_id = $1`), ["store s"])
       assert.deepStrictEqual(unnamedTables("UPDATE entity SET position = 1 WHERE id = $1"), ["entity"])
@@ -946,7 +957,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       entity_sku: Effect.flatMap(ImportsRepo, ({ match }) => match(accountId, ["sku-4711"], [])),
       entity_variants: Effect.flatMap(DraftsRepo, ({ lock }) => lock(accountId, [product(4_711)], []))
     }))
-      it.effect(`are reported to scan a table when the index ${index} is missing`, () =>
+      it.effect(`are reported to scan a table if the index ${index} is missing`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const tables = yield* largeTables
@@ -967,35 +978,33 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
         })
       )
 
-    // The last, because the statistics of the tables stay.
-    it.effect(
-      "accounts without a nightly scan, and scans that are due, are found by indexes, a bounded number at once",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const tables = new Map(["account", "account_state", "job"].map((table) => [table, 2 * maxRowsScanned]))
-          const looked = yield* Effect.gen(function* () {
-            yield* sql`
+    // This test must be the last, because the tables keep the statistics.
+    it.effect("accounts without a nightly scan, and due scans, are found by indexes, with a limit on each query", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tables = new Map(["account", "account_state", "job"].map((table) => [table, 2 * maxRowsScanned]))
+        const looked = yield* Effect.gen(function* () {
+          yield* sql`
             INSERT INTO account (id, name)
             SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Many'
             FROM generate_series(1, ${2 * maxRowsScanned}::int) n`
-            yield* sql`
+          yield* sql`
             INSERT INTO account_state (account_id) SELECT a.id FROM account a WHERE a.name = 'Many' ON CONFLICT DO NOTHING`
-            yield* sql`
+          yield* sql`
             INSERT INTO job (account_id, id, kind, title, subject, input, actor, author, due_at)
             SELECT a.id, a.id, 'health_scan', 'Scan', 'nightly-scan', '{}', '{}', '{}', app_now() + interval '1 day' FROM account a
             WHERE a.name = 'Many' AND right(a.id::text, 1) <> '7'`
-            yield* sql.unsafe("ANALYZE account, account_state, job")
-            const before = recorded.length
-            const found = yield* (yield* JobsRepo).accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
-            assert.isTrue(Option.isNone(yield* (yield* JobsRepo).claim(null, 30)), "none is due")
-            return { ...found, findings: findings(recorded.slice(before), tables) }
-          }).pipe(Effect.flatMap(Effect.fail), sql.withTransaction, Effect.flip)
-          assert("accounts" in looked)
-          assert.lengthOf(looked.accounts, 10)
-          assert.strictEqual(looked.last, "00000000-0000-4000-8000-000000000100")
-          assert.deepStrictEqual(looked.findings, [])
-        })
+          yield* sql.unsafe("ANALYZE account, account_state, job")
+          const before = recorded.length
+          const found = yield* (yield* JobsRepo).accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
+          assert.isTrue(Option.isNone(yield* (yield* JobsRepo).claim(null, 30)), "none is due")
+          return { ...found, findings: findings(recorded.slice(before), tables) }
+        }).pipe(Effect.flatMap(Effect.fail), sql.withTransaction, Effect.flip)
+        assert("accounts" in looked)
+        assert.lengthOf(looked.accounts, 10)
+        assert.strictEqual(looked.last, "00000000-0000-4000-8000-000000000100")
+        assert.deepStrictEqual(looked.findings, [])
+      })
     )
   })
 })

@@ -34,7 +34,7 @@ const accepts = (port: number) =>
     }).on("error", () => resolve(false))
   })
 
-/** Fewer connections than clients: a client gets another one for most of its transactions. */
+/** Fewer connections than clients, so that a client gets a different one for most of its transactions. */
 const serverConnections = 3
 
 /** Starts PgBouncer in transaction mode in front of the suite's server. PgBouncer ignores settings of a session. */
@@ -59,7 +59,7 @@ const startBouncer = (target: URL) =>
         "ignore_startup_parameters = extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout"
       ]
       writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o644 })
-      // It does not run as root.
+      // PgBouncer refuses to run as root.
       const asUser = process.getuid?.() === 0 ? ["-u", "nobody"] : []
       const child = spawn("pgbouncer", [...asUser, path], { stdio: "ignore" })
       while (!(await accepts(port))) {
@@ -87,7 +87,7 @@ const administer = (url: string, ...statements: ReadonlyArray<string>) =>
     await client.end()
   })
 
-/** What docs/operations.md tells to set. */
+/** The settings that docs/operations.md prescribes. */
 const settingsOf = (url: URL) => {
   const name = url.pathname.slice(1)
   return [`ALTER DATABASE "${name}" SET timezone = 'UTC'`, `ALTER DATABASE "${name}" SET statement_timeout = '30s'`]
@@ -107,7 +107,7 @@ const open = (url: string, pooler: Pooler) =>
 const writers = 12
 const transactions = 25
 
-/** Transactions that read and add one, of statements with parameters. Returns the backends that they had. */
+/** Runs transactions that read and increment a counter, with parameters. Returns the process ids of the backends. */
 const addUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const backends = yield* Effect.forEach(
@@ -131,7 +131,7 @@ const addUp = Effect.gen(function* () {
 describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () => {
   layer(layerServerUrl, { excludeTestServices: true })("the database", (it) => {
     it.scoped(
-      "serves transactions of many clients over few connections; named statements, as a planted variant, fail",
+      "serves transactions of many clients over few connections; with named statements, a deliberate fault, they fail",
       () =>
         Effect.gen(function* () {
           const { target, url } = yield* bouncer
@@ -158,7 +158,7 @@ describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () 
         })
     )
 
-    it.scoped("gives each transaction the timeouts of its work, and leaves none behind", () =>
+    it.scoped("gives each transaction the timeouts of its workload, and removes them afterwards", () =>
       Effect.gen(function* () {
         const { url } = yield* bouncer
         const timeouts = Effect.gen(function* () {
@@ -184,52 +184,54 @@ describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () 
   })
 
   layer(layerServerUrlEmpty, { excludeTestServices: true })("the service", (it) => {
-    it.scoped("is refused on a database without the settings, creates a demo, and serves many requests at once", () =>
-      Effect.gen(function* () {
-        const target = new URL(Redacted.value(yield* TestDatabaseUrl))
-        yield* administer(target.href, `ALTER DATABASE "${target.pathname.slice(1)}" SET timezone = 'Asia/Tokyo'`)
-        const bare = yield* startBouncer(target)
-        const refused = yield* Effect.promise(() =>
-          catalogProcess(["migrate"], { DATABASE_URL: bare.url, DATABASE_POOLER: "transaction" })
-        )
-        const { port } = new URL(bare.url)
-        const name = target.pathname.slice(1)
-        assert.deepStrictEqual(refused, {
-          code: 1,
-          stdout: "",
-          stderr: `DATABASE_URL: Cannot reach the database ${name} at 127.0.0.1:${port}: behind a pooler of transactions, sessions have the settings of the database. Run there: ALTER DATABASE "${name}" SET timezone = 'UTC'; ALTER DATABASE "${name}" SET statement_timeout = '30s'; Then let the pooler connect afresh (RECONNECT).\n`
-        })
+    it.scoped(
+      "is refused on a database without the settings; with them it creates a demo and serves many requests at once",
+      () =>
+        Effect.gen(function* () {
+          const target = new URL(Redacted.value(yield* TestDatabaseUrl))
+          yield* administer(target.href, `ALTER DATABASE "${target.pathname.slice(1)}" SET timezone = 'Asia/Tokyo'`)
+          const bare = yield* startBouncer(target)
+          const refused = yield* Effect.promise(() =>
+            catalogProcess(["migrate"], { DATABASE_URL: bare.url, DATABASE_POOLER: "transaction" })
+          )
+          const { port } = new URL(bare.url)
+          const name = target.pathname.slice(1)
+          assert.deepStrictEqual(refused, {
+            code: 1,
+            stdout: "",
+            stderr: `DATABASE_URL: Cannot reach the database ${name} at 127.0.0.1:${port}: behind a pooler of transactions, sessions have the settings of the database. Run there: ALTER DATABASE "${name}" SET timezone = 'UTC'; ALTER DATABASE "${name}" SET statement_timeout = '30s'; Then let the pooler connect afresh (RECONNECT).\n`
+          })
 
-        const { url } = yield* bouncer
-        const env = { DATABASE_URL: url, DATABASE_POOLER: "transaction" }
-        const demo = yield* Effect.promise(() => catalogProcess(["demo", "--json"], env))
-        assert.strictEqual(demo.code, 0, demo.stderr)
-        const { key } = JSON.parse(demo.stdout)
-        const { baseUrl } = yield* Effect.acquireRelease(
-          Effect.promise(() =>
-            serveCatalog({ ...env, LOG_FORMAT: "json", RATE_LIMIT_PER_KEY: "1000", RATE_LIMIT_PER_ACCOUNT: "1000" })
-          ),
-          ({ stop }) => Effect.promise(() => stop())
-        )
-        const statuses = yield* Effect.forEach(
-          Array.from({ length: 200 }, (_, number) => number),
-          (number) =>
-            Effect.promise(async () => {
-              const path = ["products", "variants", "collections", "stores"][number % 4]
-              const answer = await fetch(`${baseUrl}/api/v1/${path}?limit=${1 + (number % 50)}`, {
-                headers: { authorization: `Bearer ${key}` }
-              })
-              await answer.text()
-              return answer.status
-            }),
-          { concurrency: 20 }
-        )
-        assert.deepStrictEqual(new Set(statuses), new Set([200]))
-        const ready = yield* Effect.promise(() => fetch(`${baseUrl}/readyz`))
-        assert.strictEqual(ready.status, 200)
-        const scan = yield* Effect.promise(() => catalogProcess(["health", "scan", "--json"], env))
-        assert.strictEqual(scan.code, 0, scan.stderr)
-      })
+          const { url } = yield* bouncer
+          const env = { DATABASE_URL: url, DATABASE_POOLER: "transaction" }
+          const demo = yield* Effect.promise(() => catalogProcess(["demo", "--json"], env))
+          assert.strictEqual(demo.code, 0, demo.stderr)
+          const { key } = JSON.parse(demo.stdout)
+          const { baseUrl } = yield* Effect.acquireRelease(
+            Effect.promise(() =>
+              serveCatalog({ ...env, LOG_FORMAT: "json", RATE_LIMIT_PER_KEY: "1000", RATE_LIMIT_PER_ACCOUNT: "1000" })
+            ),
+            ({ stop }) => Effect.promise(() => stop())
+          )
+          const statuses = yield* Effect.forEach(
+            Array.from({ length: 200 }, (_, number) => number),
+            (number) =>
+              Effect.promise(async () => {
+                const path = ["products", "variants", "collections", "stores"][number % 4]
+                const answer = await fetch(`${baseUrl}/api/v1/${path}?limit=${1 + (number % 50)}`, {
+                  headers: { authorization: `Bearer ${key}` }
+                })
+                await answer.text()
+                return answer.status
+              }),
+            { concurrency: 20 }
+          )
+          assert.deepStrictEqual(new Set(statuses), new Set([200]))
+          const ready = yield* Effect.promise(() => fetch(`${baseUrl}/readyz`))
+          assert.strictEqual(ready.status, 200)
+          const scan = yield* Effect.promise(() => catalogProcess(["health", "scan", "--json"], env))
+          assert.strictEqual(scan.code, 0, scan.stderr)
+        })
     )
   })
 })

@@ -9,7 +9,7 @@ const begunBy = (semaphores: RateLimitSemaphores) => {
 }
 
 describe("rate-limit semaphores", () => {
-  it("let an account use its share, serve waiters in order, and forget the account afterwards", () => {
+  it("let an account use its share, serve waiting requests in order, and drop the account's state afterwards", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 2, perCredential: 2, queue: 3 })
     const { begun, take } = begunBy(semaphores)
     const names = ["a", "b", "c", "d", "e"]
@@ -25,7 +25,7 @@ describe("rate-limit semaphores", () => {
     assert.strictEqual(semaphores.size, 0)
   })
 
-  it("let other credentials of the account pass one that has used up its share", () => {
+  it("let other credentials of an account continue when one has used up its share", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 3, perCredential: 1, queue: 9 })
     const { begun, take } = begunBy(semaphores)
     take("one", "key", "a")
@@ -39,7 +39,7 @@ describe("rate-limit semaphores", () => {
     assert.deepStrictEqual(begun, ["a", "c", "d", "b"])
   })
 
-  it("do not serve a waiter that has withdrawn", () => {
+  it("do not serve a request that stopped waiting", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 1, perCredential: 1, queue: 9 })
     const { begun, take } = begunBy(semaphores)
     take("one", "key", "a")

@@ -1,6 +1,6 @@
 import pg from "pg"
 
-/** A node of a plan that ran, as EXPLAIN (ANALYZE, FORMAT JSON) writes it. */
+/** A node of an executed plan, in the JSON of EXPLAIN (ANALYZE, FORMAT JSON). */
 interface PlanNode {
   readonly "Node Type": string
   readonly "Relation Name"?: string
@@ -11,13 +11,13 @@ interface PlanNode {
   readonly Plans?: ReadonlyArray<PlanNode>
 }
 
-/** A statement that ran, those inside functions and triggers too, with the plan it ran by. */
+/** A statement that ran, also inside functions and triggers, with its plan. */
 export interface RecordedPlan {
   readonly text: string
   readonly plan: PlanNode
 }
 
-/** From now on every new session of the database reports the plan of each statement to its client. */
+/** From now on, every new session of the database reports the plan of each statement to its client. */
 export const reportPlans = async (url: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -40,7 +40,7 @@ export const reportPlans = async (url: string): Promise<void> => {
 
 const reported = /^duration: [\d.]+ ms {2}plan:\n(.+)$/s
 
-/** Takes what the sessions of this process report, whoever opens them. */
+/** Collects the plans that sessions of this process report, whichever code opened them. */
 export const recordPlans = (): Array<RecordedPlan> => {
   const recorded: Array<RecordedPlan> = []
   const { connect } = pg.Client.prototype
@@ -65,7 +65,7 @@ export const scannedBy = ({ plan }: RecordedPlan): ReadonlyArray<string> =>
     node["Node Type"] === "Seq Scan" && node["Relation Name"] !== undefined ? [node["Relation Name"]] : []
   )
 
-/** A plan in short: a node a line, with the rows that it gave and threw away. */
+/** A plan as text: one line per node, with the rows that it returned and removed. */
 export const outline = ({ plan }: RecordedPlan): string => {
   const lines = (node: PlanNode, depth: number): ReadonlyArray<string> => {
     const place = [node["Relation Name"], node["Index Name"]].filter((name) => name !== undefined).join(" by ")

@@ -10,7 +10,7 @@ const withCode = (code: string) =>
   new SqlError({ cause: Object.assign(new Error("it failed"), { code }), message: "Failed to execute statement" })
 const withMessage = (message: string) => new SqlError({ cause: new Error(message), message: "Connection error" })
 
-/** PostgreSQL 18, appendix A: every class of the table. */
+/** PostgreSQL 18, appendix A: every error class of the table. */
 const appendixA =
   "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 10 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 44 53 54 55 57 58 72 F0 HV P0 XX".split(
     " "
@@ -74,7 +74,7 @@ describe("SqlErrors.classify", () => {
   })
 })
 
-it("a node of a cluster that is down is unavailable, although the code is that of an internal error", () => {
+it("reports a cluster node that is down as unavailable, although its code is that of an internal error", () => {
   const withMessage = (message: string) => new SqlError({ cause: Object.assign(new Error(message), { code: "XX000" }) })
   const lost = "could not commit transaction for shard 102043 on at least one active node"
   assert.strictEqual(SqlErrors.classify(withMessage(lost)), "unavailable")
@@ -113,7 +113,7 @@ describe("SqlErrors.orDie", () => {
 for (const engine of TestDatabase.engines) {
   describe.skipIf(engine.absent)(`SqlErrors on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("text that cannot be stored", () =>
+      it.effect("reports text that cannot be stored", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const zero = yield* Effect.flip(sql`SELECT ${"a\u0000b"}::text`)
@@ -123,7 +123,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("a wrong statement, described in one line", () =>
+      it.effect("describes a wrong statement in one line", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const error = yield* Effect.flip(sql`SELECT absent FROM account`)

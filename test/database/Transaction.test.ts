@@ -22,7 +22,7 @@ const tables = Layer.effectDiscard(
   })
 )
 
-/** Fails as a transaction that lost to another one does. */
+/** Fails as a transaction does after a conflict with another one. */
 const lose = (code: "40001" | "40P01") =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '${code}'; END $$`)
@@ -54,27 +54,25 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect(
-        "takes a COMMIT that a node of a cluster did not confirm as unavailable, and goes on with the connection",
-        () =>
-          Effect.gen(function* () {
-            const { run } = yield* Transaction
-            const sql = yield* SqlClient.SqlClient
-            yield* sql.unsafe(`
+      it.effect("reports a COMMIT that a cluster node did not confirm as unavailable, and keeps the connection", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          const sql = yield* SqlClient.SqlClient
+          yield* sql.unsafe(`
             CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
               $$ BEGIN RAISE WARNING 'failed to commit transaction on 127.0.0.1:5501'; RETURN NULL; END $$`)
-            yield* sql`
+          yield* sql`
             CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED
               FOR EACH ROW EXECUTE FUNCTION warn()`
-            const exit = yield* Effect.exit(run(write(1, "a")))
-            yield* sql`DROP TRIGGER warn ON note`
-            assert.instanceOf(defectOf(exit), Unavailable)
-            yield* run(write(2, "b"))
-            assert.deepStrictEqual(yield* texts, ["a", "b"])
-          })
+          const exit = yield* Effect.exit(run(write(1, "a")))
+          yield* sql`DROP TRIGGER warn ON note`
+          assert.instanceOf(defectOf(exit), Unavailable)
+          yield* run(write(2, "b"))
+          assert.deepStrictEqual(yield* texts, ["a", "b"])
+        })
       )
 
-      it.effect("runs effects of afterCommit once after the commit, and none of a rollback", () =>
+      it.effect("runs effects of afterCommit once after the commit, and does not run them after a rollback", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           const seen = yield* Ref.make<ReadonlyArray<string>>([])
@@ -123,7 +121,7 @@ for (const engine of TestDatabase.engines) {
       )
 
       it.effect(
-        "repeats a transaction whose INSERT did not find the row that it selects from, and gives up as unavailable",
+        "repeats a transaction whose INSERT did not find the row that it selects from, then fails as unavailable",
         () =>
           Effect.gen(function* () {
             const { run } = yield* Transaction
@@ -179,7 +177,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("is a savepoint inside another: rolled back alone, repeated only as a whole", () =>
+      it.effect("is a savepoint inside another transaction: rolled back alone, repeated only as a whole", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           yield* run(
@@ -230,14 +228,14 @@ describe.skipIf(!TestDatabase.serverAnswers)("Transaction between two connection
             Effect.gen(function* () {
               yield* Ref.update(attempts, (n) => n + 1)
               yield* append(first, text)
-              // Both hold their first row before either asks for the second.
+              // Both lock their first row before either requests the second.
               yield* Deferred.succeed(latches[mine], undefined)
               yield* Deferred.await(latches[mine === 0 ? 1 : 0])
               yield* append(second, text)
             })
           )
         yield* Effect.all([crossing("a", 1, 2, 0), crossing("b", 2, 1, 1)], { concurrency: 2 })
-        // Usually 3: when both look for a deadlock at once, PostgreSQL may end both.
+        // Usually 3. If both detect the deadlock at the same time, PostgreSQL may end both.
         assert.include([3, 4], yield* Ref.get(attempts))
         const both = yield* texts
         assert.strictEqual(both[0], both[1])

@@ -55,7 +55,7 @@ for (const { absent, layer: database, name } of engines)
 describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () => {
   const cluster = engines.find(({ name }) => name === "citus")?.layer ?? TestDatabase.layerEmbedded
   layer(Layer.provideMerge(services, cluster), { excludeTestServices: true })((it) => {
-    it.effect("name the accounts with work, and only these are asked", () =>
+    it.effect("list the accounts with work, and only these are queried", () =>
       Effect.gen(function* () {
         const accounts = yield* Effect.replicateEffect(waiting, 6)
         assert.sameDeepMembers(
@@ -67,7 +67,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
-    it.effect("that are lost are added by the scan; without the scan the work is not found", () =>
+    it.effect("if lost, are added by the scan; without the scan the work is not found", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* claimed
@@ -79,7 +79,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
-    it.effect("without work are deleted, also of accounts that do not exist", () =>
+    it.effect("without work are deleted, also those of accounts that do not exist", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { actor } = yield* anAccount({ domains: [] })
@@ -98,13 +98,13 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
-    it.effect("of work that was committed while a worker looked stay", () =>
+    it.effect("of work that was committed while a worker searched are kept", () =>
       Effect.gen(function* () {
         const accountId = AccountId.make(randomUUID())
         const jobs = yield* makeWorkHints("job")
         if (jobs === undefined) return assert.fail("the tables are not distributed")
         yield* jobs.add(accountId)
-        // The worker finds nothing, and the work comes before it deletes the hint.
+        // The worker finds no work; new work is committed before the worker deletes the hint.
         yield* jobs.look(() => Effect.as(jobs.add(accountId), []))
         assert.deepInclude([...(yield* hints)], { id: accountId, kind: "job" })
         yield* jobs.look(() => Effect.succeed([]))
@@ -112,7 +112,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
-    it.effect("of an account whose node does not answer wait, and others are asked", () =>
+    it.effect("of an account whose node does not answer are kept, and other accounts are queried", () =>
       Effect.gen(function* () {
         const [bad, good] = [AccountId.make(randomUUID()), AccountId.make(randomUUID())]
         const jobs = yield* makeWorkHints("job")
@@ -125,7 +125,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
-    it.effect("spare the nodes: no look asks more than one of them", () =>
+    it.effect("reduce the load of the nodes: no search queries more than one of them", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* Effect.replicateEffect(waiting, 4)

@@ -19,7 +19,7 @@ import { amount } from "../support/Volume.ts"
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000_000)
 
-/** What may happen between two reads; the number chooses among the products, stores and titles there are. */
+/** The operations between two reads. The number selects products, stores and titles. */
 const operation = fc.record({
   kind: fc.constantFrom(
     "create",
@@ -51,7 +51,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
         const { link, unlink } = yield* Stores
         const drafts = yield* DraftsRepo
         const storesRepo = yield* StoresRepo
-        /** As the last transaction of an import does. */
+        /** Ends an import as its last transaction does. */
         const imported = (accountId: AccountId, storeId: StoreId) =>
           Effect.zipRight(storesRepo.recordImport(accountId, storeId), drafts.raise(accountId))
         const account = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -111,7 +111,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
               }
             })
 
-          /** A read, twice, with the tag that the last one of the target gave. */
+          /** Reads a target twice: with its last ETag, and without one. */
           const read = (target: string, rendered: unknown) =>
             Effect.gen(function* () {
               for (const known of [tags.get(target), undefined]) {
@@ -123,7 +123,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
                 reads += 1
                 if (response.status === 304) {
                   shortcuts += 1
-                  // What it stands for is read again, in the next round.
+                  // The content of a 304 is not seen: the read without an ETag checks it.
                   assert.strictEqual(response.headers.etag, known)
                   continue
                 }

@@ -6,7 +6,7 @@ import { aKey } from "./Fixtures.ts"
 
 const nowSeconds = Effect.map(TestClock.currentTimeMillis, (millis) => millis / 1000)
 
-/** The start of a second, so that what is rounded up is known. */
+/** Waits for the start of a second, so that rounding up gives a known value. */
 const aWholeSecond = Effect.tap(Effect.map(nowSeconds, Math.ceil), (second) => TestClock.setTime(second * 1000))
 
 const standing = ({ headers, status }: Answer) => ({
@@ -18,31 +18,39 @@ const standing = ({ headers, status }: Answer) => ({
 })
 
 layer(MemoryServer)("budgets over HTTP", (it) => {
-  it.effect("a window begins at its first request and counts to zero; its end is told throughout", () =>
-    Effect.gen(function* () {
-      const { token } = yield* anAccount()
-      const start = yield* aWholeSecond
-      for (let left = 119; left >= 0; left--) {
-        assert.deepStrictEqual(standing(yield* ask("/api/v1/ping", { token })), {
-          status: 200,
-          remaining: left,
+  it.effect(
+    "a window starts at its first request and counts down to zero; every response has the seconds until its end",
+    () =>
+      Effect.gen(function* () {
+        const { token } = yield* anAccount()
+        const start = yield* aWholeSecond
+        for (let left = 119; left >= 0; left--) {
+          assert.deepStrictEqual(standing(yield* ask("/api/v1/ping", { token })), {
+            status: 200,
+            remaining: left,
+            reset: start + 60,
+            scope: "key",
+            retryAfter: undefined
+          })
+          if (left % 40 === 0) yield* TestClock.adjust("5 seconds")
+        }
+        const refused = standing(yield* ask("/api/v1/ping", { token }))
+        assert.deepStrictEqual(refused, {
+          status: 429,
+          remaining: 0,
           reset: start + 60,
           scope: "key",
-          retryAfter: undefined
+          retryAfter: "45"
         })
-        if (left % 40 === 0) yield* TestClock.adjust("5 seconds")
-      }
-      const refused = standing(yield* ask("/api/v1/ping", { token }))
-      assert.deepStrictEqual(refused, { status: 429, remaining: 0, reset: start + 60, scope: "key", retryAfter: "45" })
-      yield* TestClock.adjust("44 seconds")
-      assert.deepInclude(standing(yield* ask("/api/v1/ping", { token })), { status: 429, retryAfter: "1" })
-      yield* TestClock.adjust("1 second")
-      const next = standing(yield* ask("/api/v1/ping", { token }))
-      assert.deepInclude(next, { status: 200, remaining: 119, reset: start + 120 })
-    })
+        yield* TestClock.adjust("44 seconds")
+        assert.deepInclude(standing(yield* ask("/api/v1/ping", { token })), { status: 429, retryAfter: "1" })
+        yield* TestClock.adjust("1 second")
+        const next = standing(yield* ask("/api/v1/ping", { token }))
+        assert.deepInclude(next, { status: 200, remaining: 119, reset: start + 120 })
+      })
   )
 
-  it.effect("who waits as long as Retry-After, or until Reset, is served", () =>
+  it.effect("a client that waits for Retry-After, or until Reset, is served", () =>
     Effect.gen(function* () {
       for (const header of ["retry-after", "x-ratelimit-reset"]) {
         const { token } = yield* anAccount()
@@ -76,7 +84,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
     })
   )
 
-  it.effect("of requests sent at once exactly 120 are served, each with a count of its own", () =>
+  it.effect("of requests sent at the same time exactly 120 are served, each with its own count", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const answers = yield* Effect.forEach(Arr.range(1, 200), () => ask("/api/v1/ping", { token }), {
@@ -91,7 +99,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
     })
   )
 
-  it.effect("the keys of an account share 240; what the account refuses leaves the key's window alone", () =>
+  it.effect("the keys of an account share 240; a request refused for the account does not count against the key", () =>
     Effect.gen(function* () {
       const { accountId, token: first } = yield* anAccount()
       const { token: second } = yield* aKey(accountId, ["pim:read"])
@@ -120,7 +128,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
     })
   )
 
-  it.effect("accounts do not share, and a refused key does not spend of its account", () =>
+  it.effect("accounts do not share a budget, and a refused key does not use its account's budget", () =>
     Effect.gen(function* () {
       const { accountId, token: first } = yield* anAccount()
       const { token: second } = yield* aKey(accountId, ["pim:read"])
@@ -133,7 +141,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
     })
   )
 
-  it.effect("where no key is concerned, headers show a full window that begins now", () =>
+  it.effect("where no key is needed, the headers show a full window that starts now", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("7 seconds")
       const now = yield* nowSeconds

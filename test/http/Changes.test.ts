@@ -10,7 +10,7 @@ const bodyOf = ({ status, text }: { readonly status: number; readonly text: stri
 }
 
 layer(MemoryServer)("the feed of changes over HTTP", (it) => {
-  it.effect("polling costs a 304 until something changes", () =>
+  it.effect("polling returns 304 until something changes", () =>
     Effect.gen(function* () {
       const { actor, token } = yield* anAccount({ domains: ["a.example"] })
       const begun = bodyOf(yield* ask("/api/v1/changes?cursor=latest", { token }))
@@ -28,7 +28,7 @@ layer(MemoryServer)("the feed of changes over HTTP", (it) => {
     })
   )
 
-  it.effect("a cursor of another list is 400, one from before the oldest change 410", () =>
+  it.effect("a cursor of another list is 400, a cursor before the oldest change is 410", () =>
     Effect.gen(function* () {
       const { accountId, actor, token } = yield* anAccount()
       const { next_cursor: old } = bodyOf(yield* ask("/api/v1/changes?cursor=latest", { token }))

@@ -11,7 +11,7 @@ import { type Answer, ask, assertHeaders, MemoryServer } from "./Exchange.ts"
 
 const codings = ["br", "gzip"] as const
 
-describe("the coding that Accept-Encoding prefers", () => {
+describe("the content coding that Accept-Encoding prefers", () => {
   const preferred: Readonly<Record<string, Coding | undefined>> = {
     br: "br",
     gzip: "gzip",
@@ -41,7 +41,7 @@ describe("the coding that Accept-Encoding prefers", () => {
     ",;=,;q=1": undefined
   }
   for (const [header, coding] of Object.entries(preferred))
-    it(`${JSON.stringify(header)}: ${coding ?? "the body as it is"}`, () =>
+    it(`${JSON.stringify(header)}: ${coding ?? "not compressed"}`, () =>
       assert.strictEqual(preferredCoding(header), coding))
 })
 
@@ -63,7 +63,7 @@ describe("a cached answer", () => {
   const cachedOf = (cache: AnswerCache) =>
     targets.filter((target) => cache.find(accountId, target, 1) !== undefined).length
 
-  it("counts with its compressed copies: they leave room for fewer answers", () => {
+  it("counts with its compressed copies, which leave room for fewer answers", () => {
     const cache = new AnswerCache()
     for (const target of targets) {
       const one = answer(100_000)
@@ -80,7 +80,7 @@ describe("a cached answer", () => {
     assert.strictEqual(cachedOf(without), targets.length)
   })
 
-  it("gets no compressed copy of an answer that it replaced", () => {
+  it("that was replaced meanwhile does not get the compressed copy of the earlier answer", () => {
     const cache = new AnswerCache()
     const [target = ""] = targets
     const [first, second] = [answer(10), answer(20)]
@@ -92,7 +92,7 @@ describe("a cached answer", () => {
   })
 })
 
-/** Headers that do not differ between two answers to the same question. */
+/** The headers that are the same in two answers to the same request. */
 const lasting = ({ headers }: Answer) => {
   const { date: _date, "x-request-id": _id, "x-ratelimit-remaining": _remaining, ...rest } = headers
   return rest
@@ -100,7 +100,10 @@ const lasting = ({ headers }: Answer) => {
 
 const longTarget = "/api/v1/products?include=attributes"
 
-/** An account whose list of products is 5 KB, and a list with attributes of 250 KB: it is compressed on another thread. */
+/**
+ * An account whose list of products is 5 KB, and 250 KB with attributes: the second one is compressed on another
+ * thread.
+ */
 const aLongCatalog = Effect.gen(function* () {
   const account = yield* anAccount({ domains: ["a.example"] })
   const products = yield* Effect.forEach(Array.from({ length: 12 }), (_, index) =>
@@ -129,7 +132,7 @@ layer(MemoryServer)("compression", (it) => {
   for (const coding of codings)
     for (const target of ["/api/v1/products", longTarget, openApiPath, documentationPath])
       it.effect(
-        `${coding} of ${target}: the same text, the tag weak, 304 by either tag, HEAD with the same headers`,
+        `${coding} of ${target}: the same text, a weak tag, 304 for either tag, HEAD with the same headers`,
         () =>
           Effect.gen(function* () {
             const { read } = yield* aLongCatalog
@@ -137,7 +140,7 @@ layer(MemoryServer)("compression", (it) => {
             assert.strictEqual(plain.headers["content-encoding"], undefined)
             assert.isAbove(plain.bytes, target === longTarget ? 65_536 : 1_024)
             const etag = String(plain.headers.etag)
-            // First as it is read, then cached, then with its compressed copy.
+            // The first read renders the answer, the second caches it, the third uses the compressed copy.
             for (let times = 0; times < 3; times++) {
               const answer = yield* read(target, coding)
               assert.strictEqual(answer.status, 200)
@@ -166,7 +169,7 @@ layer(MemoryServer)("compression", (it) => {
           })
       )
 
-  it.effect("a change is in the next answer in every coding, and only then the tags differ", () =>
+  it.effect("after a change the next answer in every coding is new, and its tag differs", () =>
     Effect.gen(function* () {
       const { read, rename } = yield* aLongCatalog
       const tags = new Set<string>()
@@ -184,7 +187,7 @@ layer(MemoryServer)("compression", (it) => {
     })
   )
 
-  it.effect("answers up to 1 KiB, refusals and other codings are sent as they are", () =>
+  it.effect("answers up to 1 KiB, refusals and answers to other codings are not compressed", () =>
     Effect.gen(function* () {
       const { read } = yield* aLongCatalog
       for (const [target, coding] of [

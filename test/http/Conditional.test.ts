@@ -11,7 +11,7 @@ import { aCatalog, aKey, queryOf, targetOf } from "./Fixtures.ts"
 
 const tag = /^"[A-Za-z0-9_-]{27}"$/
 
-/** The headers that two answers to the same question have in common. */
+/** The headers that are the same in two answers to the same request. */
 const lasting = ({ headers }: Answer) => {
   const { date: _date, "x-request-id": _id, "x-ratelimit-remaining": _remaining, ...rest } = headers
   return rest
@@ -124,7 +124,7 @@ layer(MemoryServer)("conditional reads", (it) => {
       })
   )
 
-  it.effect("the tag is that of the target: other parameters, other tags", () =>
+  it.effect("the tag belongs to the target: other parameters have other tags", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const targets = ["/api/v1/products", "/api/v1/products?search=nothing", "/api/v1/variants"]
@@ -135,7 +135,7 @@ layer(MemoryServer)("conditional reads", (it) => {
     })
   )
 
-  it.effect("refusals have no tag, and are not 304", () =>
+  it.effect("refusals have no tag, and are never 304", () =>
     Effect.gen(function* () {
       const { accountId, token } = yield* anAccount()
       const { token: writer } = yield* aKey(accountId, ["pim:write"])
@@ -149,7 +149,7 @@ layer(MemoryServer)("conditional reads", (it) => {
 })
 
 layer(EchoServer)("conditional writes", (it) => {
-  it.effect("POST has a tag, and asks for no condition", () =>
+  it.effect("POST has a tag, and ignores If-None-Match", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const post = (headers: { readonly [name: string]: string }) =>

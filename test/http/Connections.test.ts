@@ -13,7 +13,7 @@ const serverWith = (bounds: Partial<typeof defaultBounds>) =>
     Layer.provideMerge(TestServices)
   )
 
-/** Connections from an address of this machine that say nothing, open until the end of the scope. */
+/** Opens connections from a local address that send nothing; they stay open until the end of the scope. */
 const open = (count: number, localAddress: string) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.acquireRelease(
@@ -36,7 +36,7 @@ const open = (count: number, localAddress: string) =>
     )
   )
 
-/** What a connection is told that sends nothing. */
+/** The texts that connections receive although they send nothing. */
 const told = (sockets: ReadonlyArray<Socket>) =>
   Effect.promise(() =>
     Promise.all(
@@ -62,7 +62,7 @@ const tooMany = {
 }
 
 describe("connections", () => {
-  it.scopedLive("of one address are bounded: strangers who fill theirs leave others alone", () =>
+  it.scopedLive("from one address are limited: an address that reached its limit does not affect others", () =>
     Effect.gen(function* () {
       const strangers = yield* open(20, "127.0.0.2")
       const other = yield* tell(healthz)
@@ -74,7 +74,7 @@ describe("connections", () => {
         assert.match(text, /\r\nconnection: close\r\n/)
         assert.strictEqual(JSON.parse(text.split("\r\n\r\n")[1] ?? "").error.message, tooMany.message)
       }
-      // Those that were let in are served, and their places are free again once they are gone.
+      // The first connections are served, and after they end, new ones are accepted.
       for (const socket of strangers) socket.destroy()
       yield* Effect.gen(function* () {
         const [one] = yield* open(1, "127.0.0.2")
@@ -85,7 +85,7 @@ describe("connections", () => {
     }).pipe(Effect.provide(serverWith({ connectionsPerAddress: 20 })))
   )
 
-  it.scopedLive("are bounded in all: one too many gets the envelope", () =>
+  it.scopedLive("are limited in total: one more connection gets the error envelope", () =>
     Effect.gen(function* () {
       yield* open(5, "127.0.0.2")
       yield* open(5, "127.0.0.3")
@@ -97,7 +97,7 @@ describe("connections", () => {
     ["MAX_CONNECTIONS", { connections: 3 }],
     ["MAX_CONNECTIONS_PER_ADDRESS", { connectionsPerAddress: 3 }]
   ] as const)
-    it.scopedLive(`over ${setting} are logged once, however many they are`, () => {
+    it.scopedLive(`over ${setting} are logged once, whatever their number`, () => {
       const logged: Array<string> = []
       const log = Logger.replace(
         Logger.defaultLogger,
@@ -113,7 +113,7 @@ describe("connections", () => {
       }).pipe(Effect.provide(Layer.provideMerge(serverWith(bounds), log)))
     })
 
-  it.scopedLive("of one address are served beyond any such bound without it", () =>
+  it.scopedLive("of one address are not limited if the setting is absent", () =>
     Effect.gen(function* () {
       yield* open(300, "127.0.0.2")
       assert.strictEqual((yield* tell(healthz)).status, 200)
@@ -127,7 +127,7 @@ describe("connections", () => {
 
 const readers = 50
 
-/** Connections that ask for more than the buffers on the way hold, and read nothing. */
+/** Connections that request more than the buffers can hold, and read nothing. */
 const slowReaders = Effect.gen(function* () {
   const sockets = yield* open(readers, "127.0.0.1")
   for (const socket of sockets) socket.pause().write("GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20))
@@ -141,7 +141,7 @@ const closedOf = (sockets: ReadonlyArray<Socket>) =>
         (socket) =>
           new Promise<void>((resolve) => {
             socket.once("close", () => resolve())
-            // An end is only noticed by who reads; writing finds a connection that is gone.
+            // A socket that does not read does not see the end of its connection; writing to it fails.
             const writing = setInterval(() => socket.write("\r\n"), 50)
             socket.once("close", () => clearInterval(writing))
           })
@@ -150,7 +150,7 @@ const closedOf = (sockets: ReadonlyArray<Socket>) =>
   )
 
 describe("clients that do not read their answers", () => {
-  it.scopedLive("are closed once nothing has moved for as long as it may; others are served meanwhile", () =>
+  it.scopedLive("are closed after a time without progress; others are served meanwhile", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const sockets = yield* slowReaders
@@ -161,7 +161,7 @@ describe("clients that do not read their answers", () => {
     }).pipe(Effect.provide(serverWith({ writeStallMillis: 500 })))
   )
 
-  it.scopedLive("would stay if nothing closed them: beside them, those of a shorter bound are closed", () =>
+  it.scopedLive("are kept if the limit is long, while those of a server with a short limit are closed", () =>
     Effect.gen(function* () {
       const kept = yield* slowReaders
       yield* Effect.fork(closedOf(kept))
@@ -172,7 +172,7 @@ describe("clients that do not read their answers", () => {
     }).pipe(Effect.provide(serverWith({ writeStallMillis: 3_600_000 })))
   )
 
-  it.scopedLive("are kept while they read, however slowly", () =>
+  it.scopedLive("are kept while they read, even slowly", () =>
     Effect.gen(function* () {
       const [socket] = yield* open(1, "127.0.0.1")
       assert(socket !== undefined)

@@ -31,7 +31,7 @@ const bodyOf = (answer: Answer) => {
   return JSON.parse(answer.text)
 }
 
-/** A product on two stores that disagree on its title, and one on the first that lacks what is required. */
+/** A product whose title differs on two stores, and one on the first store without a required field. */
 const aShop = Effect.gen(function* () {
   const account = yield* anAccount({ domains: ["a.example", "b.example"] })
   const [a, b] = account.stores
@@ -51,7 +51,7 @@ const aShop = Effect.gen(function* () {
 })
 
 layer(MemoryServer)("data health over REST", (it) => {
-  it.effect("the loop: never scanned, scan, read, fix, scan again", () =>
+  it.effect("the complete cycle: never scanned, scan, read, repair, scan again", () =>
     Effect.gen(function* () {
       const { a, b, bare, tent, token } = yield* aShop
       assert.deepStrictEqual(bodyOf(yield* get("", token)), {
@@ -156,24 +156,24 @@ layer(MemoryServer)("data health over REST", (it) => {
         patched: 1,
         results: [{ entity_id: tent, store_id: b, ok: true, patched_store_ids: [a], draft_revision: 3 }]
       })
-      // What was read stands until somebody scans.
+      // Snapshots do not change until the next scan.
       assert.deepStrictEqual(bodyOf(yield* get("", token)).dimensions[1], completeness)
       const after = [
         bodyOf(yield* post("/scans", token, { dimension: "completeness", store_id: a.toUpperCase() })),
         bodyOf(yield* post("/scans", token, { dimension: "divergence", store_id: a }))
       ]
       assert.deepInclude(after[0].result, { required: 0, by_store: [{ store_id: a, checked: 2, affected: 0 }] })
-      // One that cannot be narrowed is scanned as a whole.
+      // A dimension that does not exist per store is scanned as a whole.
       assert.deepInclude(after[1].result, { affected: 0, score: 100, compared: 1 })
       assert.lengthOf(after[1].result.by_store, 2)
       const ofStore = bodyOf(yield* get(`?store_id=${a}`, token)).dimensions
       assert.deepStrictEqual([ofStore[1], ofStore[4]], after)
-      // The account's own snapshot of completeness is still the one from before.
+      // The account's own snapshot of completeness is unchanged.
       assert.deepStrictEqual(bodyOf(yield* get("", token)).dimensions[1], completeness)
     })
   )
 
-  it.effect("an answer is a 304 until something is scanned", () =>
+  it.effect("an answer is a 304 until the next scan", () =>
     Effect.gen(function* () {
       const { token } = yield* aShop
       const tagOf = ({ headers }: Answer) => String(headers.etag)
@@ -193,7 +193,7 @@ layer(MemoryServer)("data health over REST", (it) => {
     })
   )
 
-  it.effect("pages: numbers are read as everywhere, beyond the last one is empty", () =>
+  it.effect("pages: numbers are read as everywhere; a page after the last one is empty", () =>
     Effect.gen(function* () {
       const { actor, stores, token } = yield* anAccount({ domains: ["a.example"] })
       yield* Effect.replicateEffect(anEntity("product", { title: "x" }, { on: stores }), 103).pipe(actingAs(actor))
@@ -213,7 +213,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         "page_size=103": [100, 1, true],
         "page_size=x": [25, 1, true],
         "page=2&page_size=100": [3, 2, false],
-        // Passed over where it narrows nothing.
+        // Ignored in sections that it does not filter.
         "locale=de": [25, 1, true]
       }
       for (const [query, expected] of Object.entries(cases)) {
@@ -229,7 +229,7 @@ layer(MemoryServer)("data health over REST", (it) => {
     })
   )
 
-  it.effect("what does not fit is refused whole, and nothing is written", () =>
+  it.effect("an invalid batch is refused as a whole, and nothing is written", () =>
     Effect.gen(function* () {
       const { a, actor, bare, token } = yield* aShop
       const listed = (names: ReadonlyArray<string>) => names.join(", ")
@@ -318,7 +318,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           assert.match(error.details[0].message, message)
         }
       }
-      // A member that is null is absent.
+      // A member that is null counts as absent.
       const scan = bodyOf(yield* post("/scans", token, { dimension: "media", store_id: null }))
       assert.strictEqual(scan.scanned, true)
       const reconciled = batch({ ...reconcile, winner_store_id: null, store_id: null })
@@ -351,7 +351,7 @@ layer(MemoryServer)("data health over REST", (it) => {
     })
   )
 
-  it.effect("a store that is not ours is 404 in a query or the body of a scan, whatever is scanned", () =>
+  it.effect("a store that is not the account's is 404 in a query or in the body of a scan", () =>
     Effect.gen(function* () {
       const { token } = yield* aShop
       const theirs = yield* anAccount({ domains: ["theirs.example"] })
@@ -364,7 +364,7 @@ layer(MemoryServer)("data health over REST", (it) => {
     })
   )
 
-  it.effect("a foreign id inside a good batch answers as an absent one, and touches nothing", () =>
+  it.effect("a foreign id inside a valid batch gives the same result as an unknown one, and changes nothing", () =>
     Effect.gen(function* () {
       const { a, bare, token } = yield* aShop
       const theirs = yield* aShop
@@ -438,7 +438,7 @@ layer(MemoryServer)("data health over REST", (it) => {
     })
   )
 
-  it.effect("reading needs pim:read, all else pim:write; locked comes after what does not fit", () =>
+  it.effect("reading needs pim:read, everything else pim:write; a locked account is reported after invalid input", () =>
     Effect.gen(function* () {
       const { a, accountId, bare, token } = yield* aShop
       const { token: reader } = yield* aKey(accountId, ["pim:read"])

@@ -15,17 +15,17 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   }))
 )
 
-/** What a request cannot bring about in a service that is well: other suites see them, these on sockets of their own. */
+/** Statuses that requests cause here. Other tests cause those of failures, in `elsewhere`. */
 const provoked = new Set([200, 304, 400, 401, 403, 404, 413, 414, 415, 417, 423, 429, 431])
-// 410 takes a cursor of 30 days ago: test/http/Changes.
+// 410 needs a cursor that is 30 days old: see test/http/Changes.
 const elsewhere = new Set([408, 410, 500, 502, 503])
 
-layer(MemoryServer)("the document", (it) => {
-  it.effect("is what is served", () =>
+layer(MemoryServer)("the OpenAPI document", (it) => {
+  it.effect("is served as generated", () =>
     Effect.map(ask(openApiPath), ({ text }) => assert.deepStrictEqual(JSON.parse(text), document))
   )
 
-  it.effect("describes every answer of every operation that a request can bring about", () =>
+  it.effect("describes every response that a request can get from every operation", () =>
     Effect.gen(function* () {
       const { accountId, ids, stores, token } = yield* aCatalog()
       const { token: withoutRead } = yield* aKey(accountId, ["pim:write"])
@@ -93,7 +93,7 @@ layer(MemoryServer)("the document", (it) => {
   )
 })
 
-describe("an answer that the document does not describe", () => {
+describe("a response that the document does not describe", () => {
   const headers = {
     "content-type": "application/json",
     "cache-control": "private, no-cache",
@@ -118,7 +118,7 @@ describe("an answer that the document does not describe", () => {
     "a header of none of its values": { ...good, headers: { ...headers, "x-ratelimit-scope": "store" } },
     "its type of content": { ...good, headers: { ...headers, "content-type": "text/plain" } }
   }
-  test("is found", () => {
+  test("is reported", () => {
     assertDocumented("GET", "/api/v1/ping?x=1", good)
     for (const [what, answer] of Object.entries(wrong))
       assert.throws(() => assertDocumented("GET", "/api/v1/ping", answer), undefined, undefined, what)

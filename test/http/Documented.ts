@@ -23,7 +23,7 @@ interface Check {
   readonly errors?: unknown
 }
 
-/** As a client gets it: `getOpenApi` of the suite answers the same. */
+/** The OpenAPI document as a client gets it. */
 export const document: OpenApiDocument = JSON.parse(JSON.stringify(OpenApi.fromApi(RestApi)))
 
 /** JSON Schema 2020-12, as OpenAPI 3.1 says. */
@@ -37,7 +37,7 @@ const validator = new Ajv2020({
 addFormats.default(validator)
 for (const annotation of ["example", "components"]) validator.addKeyword(annotation)
 
-/** Clients ignore members that they do not know, the document lets them come: here none may come that it does not name. */
+/** The document allows unknown members, because clients ignore them. The tests allow only members that it names. */
 const closed = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== "object" || schema === null) return schema
@@ -48,7 +48,7 @@ const closed = (schema: unknown): unknown => {
 const components = { schemas: closed(document.components.schemas) }
 
 const checks = new Map<string, Check>()
-/** The check for a schema of the document, its references resolved there. */
+/** The validator of a schema in the document; references are resolved there. */
 const checkOf = (key: string, schema: object): Check => {
   const known = checks.get(key)
   if (known !== undefined) return known
@@ -79,7 +79,7 @@ const resolved = (response: unknown): Described => {
     : (document.components.responses[$ref.slice("#/components/responses/".length)] as Described)
 }
 
-/** What the document says of a status; undefined where it says nothing, or of another service's path. */
+/** The document's description of a response. Undefined: it has none, or the path belongs to another service. */
 const described = (
   method: string,
   target: string,
@@ -94,7 +94,7 @@ const described = (
     : { key: `${method} ${template?.path} ${status}`, response: resolved(response) }
 }
 
-/** Statuses of what no operation answers: there is none at that path, or none by that method. */
+/** Statuses of requests that match no operation: the path or the method is unknown. */
 const ofNoOperation = new Set([400, 404, 405, 414, 429, 431])
 
 const errorEnvelope = {
@@ -123,12 +123,12 @@ const assertHeader = (where: string, name: string, value: unknown) => {
   assert.isTrue(checkOf(`header ${name}`, declared.schema)(read), `${where}: ${name}: ${value}`)
 }
 
-/** Answers that were held against the document, by operation and status. */
+/** Number of responses that were checked against the document, by operation and status. */
 export const heldAgainst = new Map<string, number>()
 
 /**
- * An answer is one that the document describes: its status, every header and no other, and its body. Paths of the suites'
- * own servers and the page are no part of it.
+ * Checks that the document describes a response: its status, exactly its headers, and its body. Paths of test servers
+ * and the documentation page are not in the document.
  */
 export const assertDocumented = (method: string, target: string, { headers, status, text }: Answer): void => {
   const found = described(method, target, status)
@@ -158,7 +158,7 @@ export const assertDocumented = (method: string, target: string, { headers, stat
     return
   }
   assert.match(String(headers["content-type"]), /^application\/json(?:; charset=utf-8)?$/, where)
-  // Of itself the document says only that it is one.
+  // The document describes its own body only as an object.
   const check = checkOf(key, key.includes(openApiPath) ? content.schema : Object(closed(content.schema)))
   assert.isTrue(check(JSON.parse(text)), `${where}: ${JSON.stringify(check.errors)} ${text.slice(0, 300)}`)
 }

@@ -26,7 +26,7 @@ const idleConnection = (patience: DrainPatience) =>
       })
   )
 
-/** What comes back for a request: the answer, or "closed" if the connection ends without one. */
+/** The answer to a request, or "closed" if the connection ends without one. */
 const ask = (socket: Socket) =>
   Effect.async<string>((resume) => {
     const end = (seen: string) => resume(Effect.succeed(seen))
@@ -47,7 +47,7 @@ const isRefused = (port: number) =>
     return refused
   })
 
-/** A server with an idle connection, which has begun to stop and does not listen any more. */
+/** A server with an idle connection. It is stopping and does not listen any more. */
 const aStoppingServer = (grace: Duration.DurationInput) =>
   Effect.gen(function* () {
     const patience = { delay: Duration.zero, grace: Duration.decode(grace), drain: Duration.minutes(10) }
@@ -59,7 +59,7 @@ const aStoppingServer = (grace: Duration.DurationInput) =>
   })
 
 describe("a server that stops", () => {
-  it.scopedLive("answers a request on a connection that was idle, closes the connection and ends", () =>
+  it.scopedLive("answers a request on a connection that was idle, closes the connection and stops", () =>
     Effect.gen(function* () {
       const { socket, stopping } = yield* aStoppingServer("10 minutes")
       const answer = yield* ask(socket)
@@ -69,7 +69,7 @@ describe("a server that stops", () => {
     })
   )
 
-  it.scopedLive("without a grace for idle connections ends before that request, which fails", () =>
+  it.scopedLive("without a grace period for idle connections, stops before the request, which fails", () =>
     Effect.gen(function* () {
       const { socket, stopping } = yield* aStoppingServer("0 millis")
       yield* Fiber.join(stopping)

@@ -10,7 +10,7 @@ interface Client {
   readonly ended: Promise<void>
 }
 
-/** A connection that stays open between its requests. */
+/** A client whose connection stays open between requests. */
 const aClient = (port: number): Client => {
   const socket = connect(port, "127.0.0.1")
   let received = ""
@@ -51,7 +51,7 @@ const answerIn = (text: string) => {
   }
 }
 
-/** A server that is told to stop when `stop` is called. */
+/** A server that stops when `stop` is called. */
 const aServer = (delay: Duration.Duration, grace: Duration.Duration) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
@@ -83,31 +83,33 @@ const untilRefused = (port: number) =>
   )
 
 describe("a server that stops", () => {
-  it.live("is red first, goes on accepting for its delay, and closes each connection with its answer", () =>
-    Effect.gen(function* () {
-      const { port, stop, token } = yield* aServer(Duration.seconds(1), Duration.millis(100))
-      yield* Effect.promise(async () => {
-        const early = aClient(port)
-        assert.strictEqual(answerIn(await early.send("/api/v1/ping", token)).headers.connection, "keep-alive")
-        const stopped = stop()
-        await until(async () => answerIn(await aClient(port).send("/readyz")).status === 503)
-        const red = answerIn(await aClient(port).send("/readyz"))
-        assertRefusal(red, refusals.unavailable)
-        for (const client of [early, aClient(port)]) {
-          const { headers, status } = answerIn(await client.send("/api/v1/ping", token))
-          assert.deepStrictEqual([status, headers.connection], [200, "close"])
-          await client.ended
-        }
-        await stopped
-        const late = await aClient(port)
-          .send("/healthz")
-          .catch((error: NodeJS.ErrnoException) => error.code)
-        assert.strictEqual(late, "ECONNREFUSED")
+  it.live(
+    "first reports that it is not ready, accepts connections during its delay, and closes each one with its answer",
+    () =>
+      Effect.gen(function* () {
+        const { port, stop, token } = yield* aServer(Duration.seconds(1), Duration.millis(100))
+        yield* Effect.promise(async () => {
+          const early = aClient(port)
+          assert.strictEqual(answerIn(await early.send("/api/v1/ping", token)).headers.connection, "keep-alive")
+          const stopped = stop()
+          await until(async () => answerIn(await aClient(port).send("/readyz")).status === 503)
+          const red = answerIn(await aClient(port).send("/readyz"))
+          assertRefusal(red, refusals.unavailable)
+          for (const client of [early, aClient(port)]) {
+            const { headers, status } = answerIn(await client.send("/api/v1/ping", token))
+            assert.deepStrictEqual([status, headers.connection], [200, "close"])
+            await client.ended
+          }
+          await stopped
+          const late = await aClient(port)
+            .send("/healthz")
+            .catch((error: NodeJS.ErrnoException) => error.code)
+          assert.strictEqual(late, "ECONNREFUSED")
+        })
       })
-    })
   )
 
-  it.live("answers what comes in on open connections after it has stopped listening, then closes idle ones", () =>
+  it.live("answers requests on open connections after it stopped listening, then closes idle ones", () =>
     Effect.gen(function* () {
       const { port, stop, token } = yield* aServer(Duration.zero, Duration.seconds(1))
       yield* Effect.promise(async () => {
@@ -123,7 +125,7 @@ describe("a server that stops", () => {
           clients.map(() => [200, "close"])
         )
         await stopped
-        // Ended, not reset.
+        // Closed normally, not reset.
         await idle.ended
       })
     })

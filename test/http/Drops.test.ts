@@ -6,7 +6,7 @@ import { ask, assertHeaders, assertRefusal, MemoryServer, noRoute } from "./Exch
 import { aCatalog } from "./Fixtures.ts"
 
 layer(MemoryServer)("drops over REST", (it) => {
-  it.effect("are listed completely; the list of an entity has only its changes", () =>
+  it.effect("are listed with all changes; the list of an entity has only its own changes", () =>
     Effect.gen(function* () {
       const { ids, token } = yield* aCatalog()
       const read = (path: string) =>
@@ -41,7 +41,7 @@ layer(MemoryServer)("drops over REST", (it) => {
           data: [{ ...drop, changes: [change(kind)] }],
           next_cursor: null
         })
-      // Media have no such list.
+      // Media files have no list of drops.
       const ofMedia = `/api/v1/media/${ids.media}/drops`
       assertRefusal(yield* ask(ofMedia, { token }), noRoute(`GET ${ofMedia}`))
     })

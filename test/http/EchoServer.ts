@@ -25,7 +25,7 @@ const Handlers = HttpApiBuilder.group(EchoApi, "echo", (handlers) =>
   handlers.handle("echo", ({ payload }) => Effect.succeed(payload))
 )
 
-/** One endpoint that takes a body and gives it back, behind the same gate as the catalog's. */
+/** One endpoint that returns the body it receives, with the same request checks as the catalog's endpoints. */
 export const EchoServer = Layer.suspend(() => {
   const server = createServer({
     joinDuplicateHeaders: true,

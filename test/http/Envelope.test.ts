@@ -88,14 +88,14 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    it.effect("a token in the query is not looked at", () =>
+    it.effect("a token in the query is ignored", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         assertRefusal(yield* ask(`/api/v1/ping?access_token=${token}`), refusals.unauthorized)
       })
     )
 
-    it.effect("the scheme's case and the blanks after it do not matter", () =>
+    it.effect("the case of the scheme and the blanks after it are ignored", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         for (const scheme of ["bearer", "BEARER", "bEaReR", "Bearer  "])
@@ -128,7 +128,7 @@ layer(MemoryServer)("refusals", (it) => {
       "a body that never comes": { headers: { "content-length": "9000000000" } }
     }
     for (const [name, asked] of Object.entries(bodies))
-      it.effect(`unused-deletions with ${name}, whatever the key may`, () =>
+      it.effect(`unused-deletions with ${name}, for every scope of the key`, () =>
         Effect.gen(function* () {
           const { accountId, token } = yield* anAccount()
           for (const key of [token, (yield* aKey(accountId, ["pim:write"])).token])
@@ -136,7 +136,7 @@ layer(MemoryServer)("refusals", (it) => {
         })
       )
 
-    it.effect("a body that was not read does not spoil the connection", () =>
+    it.effect("an unread body does not break the next request on the connection", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const authorization = `Host: a\r\nAuthorization: Bearer ${token}\r\n`
@@ -155,7 +155,7 @@ layer(MemoryServer)("refusals", (it) => {
 
   describe("404", () => {
     const id = "00000000-0000-4000-8000-000000000001"
-    /** No route; the path of the one that is meant, where one is near. */
+    /** Unknown paths, and the similar path that the message suggests, if any. */
     const routes: Readonly<Record<string, string | undefined>> = {
       "/": undefined,
       "/api": undefined,
@@ -206,7 +206,7 @@ layer(MemoryServer)("refusals", (it) => {
         })
       )
 
-    it.effect("no route says the method, and suggests one that takes it", () =>
+    it.effect("the message has the method, and suggests a path only if it supports the method", () =>
       Effect.gen(function* () {
         const misspelt = "/api/v1/data-health/scan"
         const scans = noRoute(`POST ${misspelt}`, "/api/v1/data-health/scans")
@@ -218,7 +218,7 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    /** Ids of nothing, malformed or not: all read the same. */
+    /** Unknown ids, malformed or not: all get the same response. */
     const ids = [
       "%FF",
       "%",
@@ -248,7 +248,7 @@ layer(MemoryServer)("refusals", (it) => {
 
   describe("405", () => {
     for (const method of ["OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])
-      it.effect(`${method} where only GET is`, () =>
+      it.effect(`${method} where only GET is allowed`, () =>
         Effect.gen(function* () {
           const { ids, token } = yield* aCatalog()
           for (const target of [
@@ -266,7 +266,7 @@ layer(MemoryServer)("refusals", (it) => {
         })
       )
 
-    it.effect("anything but POST where only POST is", () =>
+    it.effect("methods other than POST where only POST is allowed", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         for (const method of ["GET", "OPTIONS", "PUT", "DELETE"]) {
@@ -291,7 +291,7 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    it.effect("a head of 16 KiB is served, one more byte is not", () =>
+    it.effect("a request head of 16 KiB is served, one more byte is not", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const head = (filling: number) =>
@@ -302,7 +302,7 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    it.effect("a head is long by many short headers, and by repeated ones", () =>
+    it.effect("a head is also too long by many short headers, and by repeated ones", () =>
       Effect.gen(function* () {
         const head = (lines: string) => `GET /healthz HTTP/1.1\r\nHost: a\r\n${lines}\r\n`
         assertRefusal(yield* tell(head("x:\r\n".repeat(4_100))), refusals.longHead)
@@ -311,7 +311,7 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    it.effect("the two thousandth header counts as the first", () =>
+    it.effect("a header after 2,500 others is read", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const many = "x:\r\n".repeat(2_500)
@@ -397,7 +397,7 @@ layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("408", (
       })
     )
 
-  it.effect("a request that has its answer gets no second one when the rest of its body does not come", () =>
+  it.effect("a request that was answered gets no second answer if the rest of its body does not arrive", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const { answers, closed, rest } = yield* talk(
@@ -440,7 +440,7 @@ const broken = serverWith().pipe(
     Layer.mock(Operations, {
       markets: Effect.die(new NotFound()),
       market: () => Effect.die(ValidationFailed.at("id", "planted")),
-      // Something died while the failure was cleaned up.
+      // A second failure while the first one is cleaned up.
       metaobjectDefinitions: Effect.ensuring(Effect.die(new Unavailable()), Effect.die("planted"))
     })
   ),
@@ -457,14 +457,14 @@ layer(broken)("500 and 503", (it) => {
     "/api/v1/stores",
     `/api/v1/products/${id}`,
     `/api/v1/products/${id}/stores`,
-    // Dies with an error of the API, or beside one.
+    // Programs that die with an error of the API, or with one among others.
     "/api/v1/markets",
     `/api/v1/markets/${id}`,
     "/api/v1/metaobject-definitions",
     "/api/v1/drops"
   ]
   for (const target of targets)
-    it.effect(`a defect is told with a fixed text and logged once: ${target}`, () =>
+    it.effect(`a defect gets a fixed message and is logged once: ${target}`, () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const answer = yield* ask(target, { token })
@@ -478,7 +478,7 @@ layer(broken)("500 and 503", (it) => {
       })
     )
 
-  it.effect("a database that is gone while a list is read", () =>
+  it.effect("the database becomes unreachable while a list is read", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const answer = yield* ask("/api/v1/products", { token })
@@ -494,8 +494,8 @@ const gone = serverWith(undefined, new Unavailable()).pipe(
   Layer.provideMerge(TestServices)
 )
 
-layer(gone)("503 where no key can be checked", (it) => {
-  it.effect("the answer spends nothing, and what needs no key is served", () =>
+layer(gone)("503 if keys cannot be checked", (it) => {
+  it.effect("the answer does not count against the budget, and paths without a key are served", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const answer = yield* ask("/api/v1/products", { token })
@@ -677,7 +677,7 @@ layer(EchoServer)("bodies", (it) => {
   const post = (token: string, lines: string) =>
     `POST /api/v1/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${lines}`
 
-  it.effect("408: a body that stops coming, declared or chunked", () =>
+  it.effect("408: a body that is not sent completely, with a declared length or chunked", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       for (const lines of ['Content-Length: 99\r\n\r\n{"text":', 'Transfer-Encoding: chunked\r\n\r\n3\r\n{"t\r\n']) {
@@ -689,7 +689,7 @@ layer(EchoServer)("bodies", (it) => {
     })
   )
 
-  it.effect("400: a chunk that is none", () =>
+  it.effect("400: an invalid chunk", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const { answers, closed } = yield* talk(post(token, "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"))
@@ -699,7 +699,7 @@ layer(EchoServer)("bodies", (it) => {
     })
   )
 
-  it.effect("413: the connection ends, though more is sent", () =>
+  it.effect("413: the connection is closed although the client sends more", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const { answers, closed } = yield* talk(post(token, `Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`))
@@ -707,7 +707,7 @@ layer(EchoServer)("bodies", (it) => {
     })
   )
 
-  it.effect("Expect: 100-continue is met, then the body is read", () =>
+  it.effect("Expect: 100-continue gets its answer, then the body is read", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const { answers } = yield* talk(post(token, 'Expect: 100-continue\r\nContent-Length: 12\r\n\r\n{"text":"x"}'), {

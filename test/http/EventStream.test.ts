@@ -15,14 +15,14 @@ import { shortPatience } from "./Exchange.ts"
 const eventTimes: EventTimes = { ...defaultEventTimes, collect: "20 millis", heartbeat: "100 millis" }
 const settings = { eventTimes, eventBounds: { perAccount: 3, perSession: 2 } }
 
-/** A request that can be ended by its client. */
+/** A request that the test can abort. */
 const request = (url: URL, cookie: string) => {
   const abort = new AbortController()
   const answered = fetch(url, { headers: { cookie }, signal: abort.signal })
   return { answered, abort: () => abort.abort() }
 }
 
-/** An open stream: what came of it so far. Closed with the scope. */
+/** An open stream and the text it has received so far. Closed with the scope. */
 const open = (path: string, cookie: string) =>
   Effect.gen(function* () {
     const base = listeningOn((yield* HttpServer.HttpServer).address)
@@ -65,7 +65,7 @@ const beginJob = (accountId: AccountId) =>
     jobs.begin({ kind: "publish_waiting", title: "Work", subject: null, input: {}, total: 10 })
   ).pipe(actingAs({ _tag: "Cli", accountId }), Effect.orDie)
 
-/** The address of the stream of a page that is rendered now. */
+/** The address of the event stream in a page that is rendered now. */
 const addressIn = (cookie: string) =>
   Effect.map(ask("/jobs", { cookie }), ({ text }) => {
     const [, address = ""] = /<main [^>]*data-events="([^"]+)"/.exec(text) ?? assert.fail(text)
@@ -73,7 +73,7 @@ const addressIn = (cookie: string) =>
   })
 
 layer(pagesServer(settings), { excludeTestServices: true })("the stream of events", (it) => {
-  it.scoped("tells the changes of the own account, and nobody else's", () =>
+  it.scoped("sends changes of the own account, and of no other", () =>
     Effect.gen(function* () {
       const mine = yield* aUser("Mine")
       const theirs = yield* aUser("Theirs")
@@ -82,7 +82,7 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
       assert.strictEqual(own.headers.get("content-type"), "text/event-stream")
       assert.strictEqual(own.headers.get("cache-control"), "no-store")
       assert.match(own.received(), /^(?:retry: 3000\n\n|$)/)
-      // The server may begin to listen only after the change, and then it tells that any may have changed.
+      // If the server begins to listen only after the change, it sends an event that anything may have changed.
       const { id } = yield* beginJob(mine.accountId)
       yield* until("own change", () => own.messages().length > 0)
       assert.include([id, null], own.messages()[0].job?.[0] ?? null)
@@ -96,7 +96,7 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
     })
   )
 
-  it.scoped("is refused without a session, and beyond the bounds of a session and an account", () =>
+  it.scoped("is refused without a session, and over the limits of a session and an account", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       for (const headers of [{}, { cookie: "catalog_session=x" }]) {
@@ -116,7 +116,7 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
       yield* open("/events", second.cookie)
       const full = yield* ask("/events", { cookie: second.cookie })
       assert.deepEqual([full.status, full.text], [429, "The account has 3 open streams already: close a page.\n"])
-      // A closed page gives its place back.
+      // A closed page frees its place.
       first.abort()
       yield* ask("/events", { cookie, method: "POST" }).pipe(
         Effect.tap(({ status }) => Effect.sync(() => assert.strictEqual(status, 405)))
@@ -149,7 +149,7 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
           yield* ask("/jobs", { cookie, headers: { "x-live-update": "1" } })
           yield* until("heartbeat", () => stream.received().includes(": quiet"))
           assert.strictEqual(yield* lastUse, before)
-          // A person's own request does prolong it.
+          // A request by a person does prolong it.
           yield* ask("/jobs", { cookie })
           assert.notStrictEqual(yield* lastUse, before)
           return stream
@@ -169,7 +169,7 @@ layer(
   pagesServer({ eventTimes: { ...eventTimes, lifetime: "500 millis" }, eventBounds: { perAccount: 1, perSession: 1 } }),
   { excludeTestServices: true }
 )("the stream of events at the end of its lifetime", (it) => {
-  it.scoped("ends without a message, so that the browser opens another, and gives its place back", () =>
+  it.scoped("ends without a message after a time, so that the browser opens another, and frees its place", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const first = yield* open("/events", cookie)
@@ -184,7 +184,7 @@ layer(
 layer(pagesServer({ ...settings, eventTimes: { ...eventTimes, heartbeat: "1 second" } }), {
   excludeTestServices: true
 })("the stream of events of a busy account", (it) => {
-  it.scoped("ends with the session, although changes never stop", () =>
+  it.scoped("ends with the session, even if changes never stop", () =>
     Effect.gen(function* () {
       const { accountId, cookie, userId } = yield* aUser()
       const stream = yield* open("/events", cookie)
@@ -198,11 +198,11 @@ layer(pagesServer({ ...settings, eventTimes: { ...eventTimes, heartbeat: "1 seco
   )
 })
 
-describe("the stream of events of a service that stops", () => {
+describe("the stream of events of a service that is stopping", () => {
   it.live("ends at once, and a new one is refused", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      // Longer than the test may take: only streams that end by themselves let the service stop.
+      // Longer than the test may take, so the service can stop only if streams end by themselves.
       const patience = { ...shortPatience, delay: Duration.seconds(2), drain: Duration.minutes(10) }
       const services = Layer.provideMerge(ServicesOnDatabase, anyDatabase)
       const context = yield* Layer.buildWithScope(

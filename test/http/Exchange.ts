@@ -10,7 +10,7 @@ import type { Unavailable } from "../../src/model/Errors.ts"
 import { TestServices } from "../../src/testing/index.ts"
 import { assertDocumented } from "./Documented.ts"
 
-/** Long enough for any test, short enough to wait for. */
+/** Timeouts that are long enough for every test, and short enough to wait for. */
 export const shortPatience: Http.Patience = {
   head: Duration.millis(150),
   request: Duration.millis(300),
@@ -20,21 +20,21 @@ export const shortPatience: Http.Patience = {
   drain: Duration.seconds(1)
 }
 
-/** The server as it is run, on a free port, without what it serves. */
+/** The complete HTTP server on a free port; the test provides its services. */
 export const serverWith = (patience?: Http.Patience, ready: Effect.Effect<void, Unavailable> = Effect.void) =>
   Http.layer({ host: "127.0.0.1", port: 0, ...(patience && { patience }) }).pipe(Layer.provide(Readiness.layer(ready)))
 
-/** The server as it is run, on memory. */
+/** The complete HTTP server with in-memory services. */
 export const MemoryServer = serverWith().pipe(Layer.provideMerge(TestServices))
 
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The body, without its content coding. */
+  /** The decoded body. */
   readonly text: string
 }
 
-/** An answer with the bytes of its body as it was sent. */
+/** An answer with the size of its body as it was sent, in bytes. */
 export interface SizedAnswer extends Answer {
   readonly bytes: number
 }
@@ -44,7 +44,7 @@ const decoders: { readonly [coding: string]: (body: Buffer) => Buffer } = {
   gzip: gunzipSync
 }
 
-/** A body without its content coding. The answer to HEAD names a coding and has no body. */
+/** Decodes a body. The answer to HEAD names a coding but has no body. */
 const decoded = (body: Buffer, coding: string | undefined): Buffer => {
   if (coding === undefined || body.length === 0) return body
   const decode = decoders[coding] ?? assert.fail(`unknown coding ${coding}`)
@@ -55,7 +55,7 @@ export interface Asked {
   readonly method?: string
   readonly token?: string | undefined
   readonly headers?: { readonly [name: string]: string | ReadonlyArray<string> }
-  /** In several pieces: chunked. */
+  /** A list is sent in several chunks, without a Content-Length. */
   readonly body?: string | Uint8Array | ReadonlyArray<string | Uint8Array>
 }
 
@@ -63,10 +63,10 @@ export const port = Effect.map(HttpServer.HttpServer, ({ address }) =>
   address._tag === "TcpAddress" ? address.port : assert.fail("not on TCP")
 )
 
-/** Connections of requests without a body are used again. */
+/** Connections of requests without a body are reused. */
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a request; the target goes out as it is, and the answer is held against the document. */
+/** Sends a request and checks the answer against the OpenAPI document. The target is sent unchanged. */
 export const ask = (target: string, { body, headers = {}, method = "GET", token }: Asked = {}) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.async<SizedAnswer>((resume) => {
@@ -103,7 +103,7 @@ export const ask = (target: string, { body, headers = {}, method = "GET", token 
           )
         })
       })
-      // Harmless once the answer is here; without one, the test sees it.
+      // If the answer has arrived, this does nothing; otherwise the test fails with the error.
       sent.on("error", (error) => resume(Effect.die(error)))
       const pieces = body === undefined ? [] : typeof body === "string" || body instanceof Uint8Array ? [body] : body
       for (const piece of pieces) sent.write(piece)
@@ -111,7 +111,7 @@ export const ask = (target: string, { body, headers = {}, method = "GET", token 
     })
   )
 
-/** Takes answers off the beginning of what came in. */
+/** Splits the received text into complete answers and the rest. */
 const parseAnswers = (given: string, bodyless: boolean) => {
   const answers: Array<Answer> = []
   let rest = given
@@ -135,15 +135,15 @@ const parseAnswers = (given: string, bodyless: boolean) => {
 
 export interface Talk {
   readonly answers: ReadonlyArray<Answer>
-  /** Whether the server ended the connection. */
+  /** Whether the server closed the connection. */
   readonly closed: boolean
-  /** What came in and is no answer. */
+  /** Received text after the last complete answer. */
   readonly rest: string
 }
 
 /**
- * Sends bytes (one character each) as they are, further pieces each after one more answer; done at so many answers, or
- * when the server ends the connection.
+ * Sends bytes (one character each) unchanged, each further piece after one more answer. Ends after `answers` answers,
+ * or when the server closes the connection.
  */
 export const talk = (
   input: string | ReadonlyArray<string>,
@@ -171,7 +171,7 @@ export const talk = (
     })
   )
 
-/** The one answer to bytes sent as they are. */
+/** Sends bytes unchanged and returns the only answer. */
 export const tell = (input: string) => Effect.map(talk(input, { answers: 1 }), onlyAnswer)
 
 export const onlyAnswer = ({ answers, rest }: Talk): Answer => {
@@ -182,7 +182,7 @@ export const onlyAnswer = ({ answers, rest }: Talk): Answer => {
 
 const transport = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"]
 
-/** Names of the headers that an answer chose to send, in alphabetical order. */
+/** Names of the headers of an answer, except those of the transport, in alphabetical order. */
 export const headerNames = ({ headers }: Answer) =>
   Object.keys(headers)
     .filter((name) => !transport.includes(name))
@@ -198,7 +198,7 @@ const onEvery = [
   "x-request-id"
 ]
 
-/** What every answer carries, whatever it is. `others`: the headers of its own. */
+/** Checks the headers of every answer. `others`: those that this answer has in addition. */
 export const assertHeaders = (answer: Answer, others: ReadonlyArray<string>) => {
   const { headers } = answer
   assert.deepStrictEqual(headerNames(answer), [...onEvery, ...others].sort())
@@ -220,7 +220,7 @@ export interface Refusal {
   readonly details?: ReadonlyArray<{ readonly path: string; readonly message: string }>
 }
 
-/** The whole of a refusal: status, body to the letter, and headers. */
+/** Checks a refusal completely: status, body and headers. */
 export const assertRefusal = (answer: Answer, { code, details, message, status }: Refusal) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.deepStrictEqual(JSON.parse(answer.text), {
@@ -232,7 +232,7 @@ export const assertRefusal = (answer: Answer, { code, details, message, status }
   if (status === 401) assert.strictEqual(answer.headers["www-authenticate"], "Bearer")
 }
 
-/** An input that does not fit in one place. */
+/** The refusal of an input with one invalid field. */
 export const misfit = (path: string, message: string): Refusal => ({
   status: 400,
   code: "validation_failed",
@@ -240,7 +240,7 @@ export const misfit = (path: string, message: string): Refusal => ({
   details: [{ path, message }]
 })
 
-/** No route; `nearest`: the one that is suggested. */
+/** The refusal of an unknown path. `nearest`: the suggested path. */
 export const noRoute = (asked: string, nearest?: string): Refusal => ({
   status: 404,
   code: "not_found",
@@ -304,14 +304,14 @@ export const refusals = {
   )
 } as const satisfies Record<string, Refusal>
 
-/** What is left in the key's window, by the answer to a request that spends one. */
+/** The rest of the key's budget after a request that counts. */
 export const remaining = (token: string) =>
   Effect.map(ask("/api/v1/ping", { token }), ({ headers, status }) => {
     assert.strictEqual(status, 200)
     return Number(headers["x-ratelimit-remaining"])
   })
 
-/** How many requests of a key's budget a program spends. */
+/** Returns how many requests of a key's budget a program used. */
 export const spentBy = <A, E, R>(token: string, program: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const before = yield* remaining(token)
@@ -319,7 +319,7 @@ export const spentBy = <A, E, R>(token: string, program: Effect.Effect<A, E, R>)
     return { result, spent: before - 1 - (yield* remaining(token)) }
   })
 
-/** Spends the whole of a key's window. */
+/** Uses up the budget of a key. */
 export const exhaust = (token: string) =>
   Effect.gen(function* () {
     for (let left = 1; left > 0; ) left = yield* remaining(token)

@@ -26,7 +26,7 @@ export const aKey = (accountId: AccountId, scopes: ReadonlyArray<string>, expire
     return { id, token: Redacted.value(token) }
   }).pipe(Effect.orDie)
 
-/** A key that was valid once; the clock of the test moves. */
+/** An expired key, for which the test clock moves on by two seconds. */
 export const anExpiredKey = (accountId: AccountId) =>
   Effect.gen(function* () {
     const { token } = yield* aKey(accountId, ["pim:read"], (yield* TestClock.currentTimeMillis) + 1_000)
@@ -41,7 +41,10 @@ export const aRevokedKey = (accountId: AccountId) =>
     return token
   })
 
-/** An account with one entity of each kind on one of its two stores, and what the store has beside its catalog. */
+/**
+ * An account with one entity of each kind on the first of its two stores, a drop, and store data: a market,
+ * definitions, an entry, translations.
+ */
 export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.example"]) =>
   Effect.gen(function* () {
     const account = yield* anAccount({ domains })
@@ -97,7 +100,7 @@ export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.e
   })
 
 interface Ids {
-  /** Of a path that names a store; the store itself where it is not given. */
+  /** For paths that begin with a store; if absent, `storeId`. */
   readonly store?: string
   readonly drop?: string
   readonly product: string
@@ -117,14 +120,14 @@ const kindOf: { readonly [segment: string]: keyof Ids } = {
   "metaobject-definitions": "definition"
 }
 
-/** Reads of an entity that need a store as a parameter. */
+/** Whether a read of an entity needs the parameter store_id. */
 export const asksForStore = (path: string): boolean =>
   path.endsWith("/sales-channels") && !path.startsWith("/api/v1/stores/")
 
-/** An id that nothing has. */
+/** An id that no record has. */
 export const unused = "00000000-0000-4000-8000-000000000001"
 
-/** A body that an operation takes, where it wants one. */
+/** A valid body for each operation that needs one. */
 export const bodyOf: Readonly<Record<string, unknown>> = {
   "/api/v1/data-health/scans": { dimension: "sync" },
   "/api/v1/data-health/completeness-fills": {
@@ -138,14 +141,14 @@ export const bodyOf: Readonly<Record<string, unknown>> = {
 }
 export const jsonType = { "content-type": "application/json" }
 
-/** What a read needs beside its path. */
+/** Required query parameters, by path. */
 export const queryOf: Readonly<Record<string, string>> = { "/api/v1/data-health/issues": "?section=divergence" }
 
-/** A target with one parameter more. */
+/** Adds a parameter to a target. */
 export const withParameter = (target: string, parameter: string): string =>
   `${target}${target.includes("?") ? "&" : "?"}${parameter}`
 
-/** The target of a route that names an entity of the catalog and a store it is on. */
+/** The target of a route, with the ids of an entity and of a store that has it. */
 export const targetOf = (path: string, ids: Ids, storeId: string): string =>
   `${path}${asksForStore(path) ? "?store_id=:store_id" : ""}`
     .replace(/\/([\w-]+)\/:id/, (_, segment: string) => {
@@ -157,6 +160,6 @@ export const targetOf = (path: string, ids: Ids, storeId: string): string =>
     })
     .replace(":store_id", storeId)
 
-/** The code that comes with a status in the closed table. */
+/** The error code of a status, by the table of error codes. */
 export const codeOfStatus = (status: number): string | undefined =>
   Object.values(errorCodes).find((row) => row.status === status)?.code

@@ -160,7 +160,7 @@ const request = fc.record({
 })
 
 layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("whatever comes in", (it) => {
-  it.effect("is no defect of ours, and is answered whole", () =>
+  it.effect("does not cause a defect, and gets a complete answer", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof talk>>>()
@@ -204,7 +204,7 @@ layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("whateve
           { numRuns: amount(300, 5_000) }
         )
       )
-      // The alphabet reaches what it is for.
+      // The generated requests cover these statuses.
       for (const status of [200, 400, 404, 405]) assert.isAtLeast(statuses.get(status) ?? 0, 1, String(status))
     })
   )

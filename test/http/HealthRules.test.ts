@@ -12,7 +12,7 @@ const bodyOf = (answer: Answer) => {
   return JSON.parse(answer.text)
 }
 
-/** An account whose stores are of a platform, with languages and currencies of their own. */
+/** An account whose stores have a platform, with their own languages and currencies. */
 const aShop = <const Domains extends ReadonlyArray<string>>(
   domains: Domains,
   facts: ReadonlyArray<Partial<Pick<Store, "platform" | "primary_locale" | "currency">>> = []
@@ -48,8 +48,8 @@ const aShop = <const Domains extends ReadonlyArray<string>>(
 
 const whole = { vendor: "Fell", product_type: "Tents", description_html: "<p>Dry</p>" }
 
-layer(MemoryServer)("data health of catalogs that others made", (it) => {
-  it.effect("the score counts required fields; recommended ones have a share of their own", () =>
+layer(MemoryServer)("data health of catalogs built by other code", (it) => {
+  it.effect("the score counts required fields; recommended fields have a score of their own", () =>
     Effect.gen(function* () {
       const { issues, scan, stores, write } = yield* aShop(["a.example", "b.example"])
       yield* write(
@@ -78,7 +78,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
           { section: "completeness-recommended", rows: 8 }
         ]
       })
-      // Fields of both levels are in it, as before.
+      // `by_field` counts required and recommended fields.
       assert.includeDeepMembers(clean.by_field, [
         { field: "barcode", affected: 1 },
         { field: "seo_title", affected: 2 }
@@ -90,7 +90,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
     })
   )
 
-  it.effect("texts are compared within a language, prices within a currency, all else everywhere", () =>
+  it.effect("texts are compared within a language, prices within a currency, other fields across all stores", () =>
     Effect.gen(function* () {
       const { accountId, actor, issues, reconcile, scan, stores, token, write } = yield* aShop(
         ["at.example", "ch.example", "cn.example", "de.example", "xx.example"],
@@ -137,7 +137,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
       })
       assert.deepStrictEqual(yield* listed, designed)
 
-      // Stores of one language disagree now: they are listed, the others are not.
+      // Stores of one language disagree now: they are listed, other stores are not.
       const retitled = (store: Store, title: string) =>
         write(
           Effect.flatMap(CatalogChanges, ({ apply }) =>
@@ -158,7 +158,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
             attributes.find(({ key }) => key === "title")?.value
         )
       )
-      // A winner writes to the stores of its language only.
+      // A winner writes only to the stores of its own language.
       assert.deepStrictEqual(yield* reconcile({ entity_id: product, field: "title", winner_store_id: de.id }), {
         patched: 2,
         results: [
@@ -170,7 +170,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
         (yield* reconcile({ entity_id: product, field: "title", winner_store_id: cn.id })).patched,
         0
       )
-      // A value without a store goes where one language disagrees, and nowhere else.
+      // A value without a store is written to the stores of the language that disagrees, and to no others.
       yield* retitled(de, "Zelt")
       assert.deepInclude((yield* reconcile({ entity_id: product, field: "title", value: "Zelt" })).results[0], {
         ok: true,
@@ -180,7 +180,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
       yield* scan("divergence")
       assert.deepStrictEqual(yield* listed, designed)
 
-      // The account may compare texts of all stores; then a value fits them all.
+      // The account may choose to compare texts of all stores; then a value is written to all of them.
       yield* Effect.flatMap(DataHealth, ({ changeChecks }) => changeChecks({ divergence: { texts: "all" } })).pipe(
         actingAs(actor)
       )
@@ -224,7 +224,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
       })
       const { draft_revision } = bodyOf(yield* ask(`/api/v1/products/${product}`, { token }))
       assert.deepInclude(bodyOf(yield* ask(`/api/v1/products/${product}`, { token })), { draft_revision })
-      // As it says: a winner of each language, or a store by name.
+      // As the message says: one winner for each language, or a named store.
       const done = yield* reconcile(
         { entity_id: product, field: "title", winner_store_id: de.id },
         { entity_id: product, field: "title", value: "Tent", store_id: en.id }
@@ -235,7 +235,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
     })
   )
 
-  it.effect("rows of variants name SKU and product, those of a duplicate SKU the others that have it", () =>
+  it.effect("rows of variants have SKU and product; those of a duplicate SKU list the other variants with it", () =>
     Effect.gen(function* () {
       const { issues, scan, stores, write } = yield* aShop(["a.example"])
       const { ids, tent } = yield* write(
@@ -266,7 +266,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
     })
   )
 
-  it.effect("a price of 0 is an issue where the product is active, unless the account gives things away", () =>
+  it.effect("a price of 0 is an issue of an active product, unless the account allows it", () =>
     Effect.gen(function* () {
       const { actor, issues, scan, stores, write } = yield* aShop(["a.example", "b.example"])
       const [a, b] = stores
@@ -304,7 +304,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
     })
   )
 
-  it.effect("a fill without a store fills canonically, so that a new store shows no hole", () =>
+  it.effect("a fill without a store writes the canonical value, so that a new store has no missing field", () =>
     Effect.gen(function* () {
       const { fill, issues, scan, stores, token, write } = yield* aShop(["a.example", "b.example", "c.example"])
       const [a, b, c] = stores
@@ -359,7 +359,7 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
     })
   )
 
-  it.effect("what lives on a store without a platform is neither pending nor never published", () =>
+  it.effect("versions on a store without a platform are neither pending nor never published", () =>
     Effect.gen(function* () {
       const { issues, scan, stores, write } = yield* aShop(["files.example", "shop.example"], [{ platform: "none" }])
       const [files, shop] = stores

@@ -8,14 +8,14 @@ import { knownAnswerOf, sendKnown, sendWhole } from "../../src/http/fast/KnownAn
 const standing = { limit: 120, remaining: 7, resetAtSeconds: 1_800_000_000, scope: "account" } as const
 const id = "req_known"
 
-/** The answer as a handler makes it. */
+/** The response as a handler makes it. */
 const made = HttpServerResponse.raw(Buffer.from('{"data":["ä"]}'), {
   contentType: "application/json",
   contentLength: 15,
   headers: { "content-security-policy": "default-src 'none'" }
 })
 
-/** /known is sent past the library, /library by it. */
+/** /known is sent by the faster code for known answers, /library by the HTTP library. */
 const app = Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
   const known = knownAnswerOf(made, 1)
   if (known === undefined) throw new Error("the answer has a body")
@@ -53,7 +53,7 @@ layer(Layer.provideMerge(HttpServer.serve(app), NodeHttpServer.layerTest), { exc
   "an answer sent past the library",
   (it) => {
     for (const method of ["GET", "HEAD"] as const)
-      it.effect(`has the status, headers and bytes of the library's, for ${method} and its 304`, () =>
+      it.effect(`has the same status, headers and bytes as the library's response, for ${method} and its 304`, () =>
         Effect.gen(function* () {
           const known = yield* ask(method, "/known")
           assert.deepStrictEqual(known, yield* ask(method, "/library"))
@@ -66,15 +66,17 @@ layer(Layer.provideMerge(HttpServer.serve(app), NodeHttpServer.layerTest), { exc
       )
 
     for (const method of ["GET", "HEAD"] as const)
-      it.effect(`of a surface has the status, headers and bytes of the library's, for ${method}`, () =>
-        Effect.gen(function* () {
-          const whole = yield* ask(method, "/whole")
-          assert.deepStrictEqual(whole, yield* ask(method, "/library-whole"))
-          assert.strictEqual(whole.body, method === "GET" ? '{"data":["ä"]}' : "")
-        })
+      it.effect(
+        `of another surface has the same status, headers and bytes as the library's response, for ${method}`,
+        () =>
+          Effect.gen(function* () {
+            const whole = yield* ask(method, "/whole")
+            assert.deepStrictEqual(whole, yield* ask(method, "/library-whole"))
+            assert.strictEqual(whole.body, method === "GET" ? '{"data":["ä"]}' : "")
+          })
       )
 
-    it.effect("is left to the library when it sets a cookie", () =>
+    it.effect("is left to the library if it sets a cookie", () =>
       Effect.gen(function* () {
         const { headers, status } = yield* ask("GET", "/cookie")
         assert.strictEqual(status, 200)

@@ -7,7 +7,7 @@ import { withLeanFibers } from "../../src/http/fast/LeanFibers.ts"
 
 class Unneeded extends Context.Tag("test/Unneeded")<Unneeded, string>() {}
 
-/** Says with what its fiber began. */
+/** Reports the context with which the fiber of a request began. */
 const app = Effect.gen(function* () {
   const services = [...(yield* Effect.context<never>()).unsafeMap.keys()].sort()
   const priority = FiberRefs.get(yield* Effect.getFiberRefs, FiberRef.currentSchedulingPriority)
@@ -27,14 +27,14 @@ const seenBy = (change: (server: HttpServer.HttpServer) => HttpServer.HttpServer
     return (yield* response.json) as { readonly services: ReadonlyArray<string>; readonly hasPriority: boolean }
   }).pipe(Effect.scoped, Effect.provide(Layer.fresh(NodeHttpServer.layerTest)))
 
-it.effect("a request's fiber begins with what it asks for, and nothing that its server was made with", () =>
+it.effect("the fiber of a request begins with the context it needs, not with that of the server's construction", () =>
   Effect.gen(function* () {
     const plain = yield* seenBy((server) => server)
     assert.include(plain.services, "test/Unneeded")
     assert.isTrue(plain.hasPriority)
     const lean = yield* seenBy(withLeanFibers)
     assert.deepStrictEqual(lean, {
-      // The span is of the library's tracer, which the service disables.
+      // The span of the library's own tracer, which the service disables.
       services: ["@effect/platform/HttpServerRequest", "catalog/Workload", "effect/ParentSpan", "effect/Scope"],
       hasPriority: false
     })

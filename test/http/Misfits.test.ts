@@ -10,7 +10,7 @@ import { bodyOf, jsonType, queryOf, unused } from "./Fixtures.ts"
 
 const routes = routesOf(RestApi as unknown as HttpApi.HttpApi.Any)
 
-/** Words of schemas and of TypeScript. */
+/** Words of schema libraries and of TypeScript, which a message must not contain. */
 const schemaWords = [
   ...Object.keys(document.components.schemas),
   "EntityId",
@@ -37,7 +37,7 @@ const wrongs: ReadonlyArray<unknown> = [1, 1.5, "x", "", true, [], [1], {}, { a:
 
 type Path = ReadonlyArray<string | number>
 
-/** Every place in a value, the whole first. */
+/** Every position in a value, beginning with the whole value. */
 const placesOf = (value: unknown, path: Path = []): ReadonlyArray<Path> => [
   path,
   ...(Array.isArray(value)
@@ -54,7 +54,7 @@ const replaced = (value: unknown, [step, ...rest]: Path, by: unknown): unknown =
   return { ...object, [step]: replaced(object[step], rest, by) }
 }
 
-/** Every member that a body may have. */
+/** Every member that a body can have. */
 const wholeBody: Readonly<Record<string, unknown>> = {
   ...bodyOf,
   "/api/v1/data-health/scans": { dimension: "sync", store_id: unused },
@@ -64,7 +64,7 @@ const wholeBody: Readonly<Record<string, unknown>> = {
   }
 }
 
-/** A refusal says where and what, in words of JSON. */
+/** Checks that a refusal names the position and the expected JSON value. */
 const assertPlain = (answer: Answer, where: string) => {
   assert.strictEqual(answer.status, 400, `${where}: ${answer.text}`)
   assertHeaders(answer, ["content-type"])
@@ -88,7 +88,7 @@ layer(MemoryServer)("values of the wrong type", (it) => {
         assert.isDefined(valid, "a body of which every member is tried")
         let refused = 0
         for (const place of placesOf(valid)) {
-          // A budget of its own.
+          // An account of its own, so that the budget is sufficient.
           const { token } = yield* anAccount()
           for (const wrong of wrongs) {
             const body = JSON.stringify(replaced(valid, place, wrong))
@@ -123,7 +123,7 @@ layer(MemoryServer)("values of the wrong type", (it) => {
       })
     )
 
-  it.effect("of which the whole envelope is known", () =>
+  it.effect("with the complete error envelope", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const refusals: ReadonlyArray<readonly [path: string, body: unknown, place: string, message: string]> = [

@@ -23,8 +23,8 @@ import {
 const deletions = "/api/v1/data-health/unused-deletions"
 const statuses = (answers: ReadonlyArray<Answer>) => answers.map(({ status }) => status)
 
-layer(MemoryServer)("heads", (it) => {
-  describe("what is no HTTP ends the connection with an envelope", () => {
+layer(MemoryServer)("request heads", (it) => {
+  describe("text that is not HTTP ends the connection with an error envelope", () => {
     const get = "GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n"
     const post = `POST ${deletions} HTTP/1.1\r\nHost: a\r\n`
     const inputs: Readonly<Record<string, string>> = {
@@ -71,7 +71,7 @@ layer(MemoryServer)("heads", (it) => {
       )
   })
 
-  describe("heads that are HTTP and no request for us", () => {
+  describe("heads that are valid HTTP, but not a valid request here", () => {
     const inputs: Readonly<Record<string, readonly [string, Refusal]>> = {
       "no Host": ["GET /healthz HTTP/1.1\r\n\r\n", misfit("Host", "is missing")],
       "two of Host": ["GET /healthz HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", misfit("Host", "is given more than once")],
@@ -112,7 +112,7 @@ layer(MemoryServer)("heads", (it) => {
       it.effect(name, () => Effect.map(tell(input), (answer) => assertRefusal(answer, refusal)))
   })
 
-  it.effect("an absolute target is its path: the same answer, from memory too", () =>
+  it.effect("an absolute target is read as its path: the same answer, also from the cache", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const get = (target: string) =>
@@ -127,7 +127,7 @@ layer(MemoryServer)("heads", (it) => {
     })
   )
 
-  describe("heads that are unusual, and served", () => {
+  describe("unusual heads that are served", () => {
     const inputs: Readonly<Record<string, string>> = {
       "HTTP/1.0 without Host": "GET /healthz HTTP/1.0\r\n\r\n",
       "HTTP/1.0 with Host": "GET /healthz HTTP/1.0\r\nHost: a\r\n\r\n",
@@ -154,7 +154,7 @@ layer(MemoryServer)("heads", (it) => {
         })
       )
 
-    it.effect("an offered upgrade is passed over: body and connection stay", () =>
+    it.effect("an offered upgrade is ignored: the body is read and the connection stays", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const common = `Host: a\r\nAuthorization: Bearer ${token}\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n`
@@ -171,8 +171,8 @@ layer(MemoryServer)("heads", (it) => {
     )
   })
 
-  describe("requests sent at once", () => {
-    it.effect("are answered in their order", () =>
+  describe("pipelined requests", () => {
+    it.effect("are answered in order", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`
@@ -186,7 +186,7 @@ layer(MemoryServer)("heads", (it) => {
       })
     )
 
-    it.effect("what follows a request that is no HTTP is not read", () =>
+    it.effect("nothing is read after a request that is not HTTP", () =>
       Effect.gen(function* () {
         const { answers, closed } = yield* talk(
           `GARBAGE\r\n\r\n${"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3)}`
@@ -195,7 +195,7 @@ layer(MemoryServer)("heads", (it) => {
       })
     )
 
-    it.effect("a body that was smuggled in as a request is a body", () =>
+    it.effect("a request hidden in a body is read as the body", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const smuggled = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -211,7 +211,7 @@ layer(MemoryServer)("heads", (it) => {
   })
 })
 
-/** Reads of the stores wait for `release`; how many began and how many were interrupted is counted. */
+/** Reads of the stores wait for `release`; their starts and interruptions are reported. */
 const waiting = Effect.gen(function* () {
   const release = yield* Deferred.make<void>()
   const begun = yield* Deferred.make<void>()
@@ -225,7 +225,7 @@ const recording = Logger.replace(
   Logger.make(({ message }) => logged.push(message))
 )
 
-/** Another server for each test: its stores wait. */
+/** A server for each test, because its reads of the stores wait. */
 const withWaitingStores = <A, E>(
   test: (gate: Effect.Effect.Success<typeof waiting>) => Effect.Effect<A, E, Layer.Layer.Success<typeof MemoryServer>>
 ) =>
@@ -245,7 +245,7 @@ const withWaitingStores = <A, E>(
   })
 
 layer(Layer.empty, { excludeTestServices: true })("while a request is in flight", (it) => {
-  it.effect("a request that is no HTTP is answered after it", () =>
+  it.effect("a request that is not HTTP is answered after it", () =>
     withWaitingStores(({ begun, release }) =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -253,7 +253,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
           talk(`GET /api/v1/stores HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\nGARBAGE\r\n\r\n`)
         )
         yield* Deferred.await(begun)
-        // Whatever was sent has come in by the time another connection was served.
+        // When another connection has been served, everything sent before has arrived.
         yield* ask("/healthz")
         yield* Deferred.succeed(release, undefined)
         const { answers, closed } = yield* talking
@@ -282,7 +282,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
     )
   )
 
-  it.effect("a client that leaves interrupts it, quietly, and the next one is served", () =>
+  it.effect("a client that disconnects interrupts it without a log entry, and the next client is served", () =>
     withWaitingStores(({ begun, interrupted }) =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -299,7 +299,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
     )
   )
 
-  it.effect("a client that resets the connection amid a head or a body is no matter", () =>
+  it.effect("a client that resets the connection inside a head or a body causes no log entry", () =>
     withWaitingStores(() =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -324,7 +324,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
     )
   )
 
-  it.effect("a connection whose client does not end it is ended by us after the answer", () =>
+  it.effect("the server closes a connection after the answer if the client does not", () =>
     withWaitingStores(() =>
       Effect.gen(function* () {
         const portNumber = yield* port
@@ -334,7 +334,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
           client.on("data", (data) => {
             received += data.toString()
           })
-          // Our half stays open: that the other side is gone shows when it resets what we write.
+          // The client keeps its half open, and notices that the server has closed when writing fails.
           client.on("end", () => {
             const writing = setInterval(() => client.write("x"), 50)
             client.on("error", () => {})
@@ -357,7 +357,7 @@ const closing = Effect.gen(function* () {
 })
 
 layer(Layer.empty, { excludeTestServices: true })("readiness", (it) => {
-  it.effect("follows what the service depends on, from one request to the next", () =>
+  it.effect("follows the state of its dependencies, from one request to the next", () =>
     Effect.gen(function* () {
       const { check, ready } = yield* closing
       yield* Effect.gen(function* () {

@@ -34,15 +34,15 @@ interface Row {
   readonly breaks: string
   readonly target: string
   readonly asked?: Asked
-  /** The key sent: one that may read and write, one that may only write, one whose budget is used up, none. */
+  /** The key: one with read and write, one with write only, one whose budget is used up, none. */
   readonly as?: "reader" | "writer" | "spent" | "nobody"
   readonly wins: Refusal
-  /** Of the key's budget. */
+  /** Number of requests that it costs of the key's budget. */
   readonly spends: 0 | 1
 }
 
 const rows: ReadonlyArray<Row> = [
-  // The head comes first, and nothing is known of a key yet.
+  // The head comes first, before the key is read.
   {
     breaks: "long head, unknown route",
     target: "/nowhere",
@@ -204,7 +204,7 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (it) => {
+layer(MemoryServer)("of two rules that a request breaks, the earlier one decides the answer", (it) => {
   for (const { as = "reader", asked, breaks, spends, target, wins } of rows) {
     it.effect(breaks, () =>
       Effect.gen(function* () {
@@ -225,8 +225,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
     )
   }
 
-  // A cursor of another list is a parameter that does not fit; the collection is looked for afterwards.
-  // To be repaired where the program of listProducts looks for the collection before it reads the cursor.
+  // An invalid cursor (400) wins over an unknown collection (404).
   it.effect("cursor, existence", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
@@ -235,7 +234,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
     })
   )
 
-  it.effect("a key is never looked at for documents and health, whatever the method", () =>
+  it.effect("a key is ignored for documents and health, whatever the method", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       for (const target of ["/api/v1/openapi.json", "/docs", "/healthz", "/readyz"]) {
@@ -254,7 +253,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
     })
   )
 
-  it.effect("answers that are no refusal spend one as well", () =>
+  it.effect("successful answers cost one request too", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       for (const method of ["GET", "HEAD"]) {
@@ -270,7 +269,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
     })
   )
 
-  it.effect("a key that is no key spends nothing of anybody's, however often it comes", () =>
+  it.effect("an unknown key costs no budget, however often it is sent", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const { spent } = yield* spentBy(
@@ -287,7 +286,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier answers", (
     })
   )
 
-  it.effect("what Node answers spends nothing", () =>
+  it.effect("answers by Node's parser cost nothing", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const head = `GET /api/v1/ping HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n`
@@ -360,7 +359,7 @@ const bodyRows: ReadonlyArray<Omit<Row, "spends">> = [
   }
 ]
 
-layer(EchoServer)("of two rules that a request with a body breaks, the earlier answers", (it) => {
+layer(EchoServer)("of two rules that a request with a body breaks, the earlier one decides the answer", (it) => {
   for (const { as = "writer", asked, breaks, target, wins } of bodyRows) {
     it.effect(breaks, () =>
       Effect.gen(function* () {

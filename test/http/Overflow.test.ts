@@ -14,7 +14,7 @@ import {
   tell
 } from "./Exchange.ts"
 
-/** Sends pieces, each after the one before it has gone out and the server has had its turn; all that came back. */
+/** Sends pieces, each after the previous one was sent and the server could read it. Returns the complete answer. */
 const tellInPieces = (pieces: ReadonlyArray<string>) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.promise(async () => {
@@ -48,7 +48,7 @@ const inPiecesOf = (size: number, text: string, first = size) => {
 
 const x = (count: number) => "x".repeat(count)
 
-/** Heads of more than 128 KiB, which Node's parser gives up before they reach us. */
+/** Heads of more than 128 KiB, which Node's parser refuses before the service sees them. */
 const heads: Readonly<Record<string, readonly [string, Refusal]>> = {
   "a target of 131,072 bytes": [`GET /${x(131_071)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
   "a target of 200,000 bytes": [`GET /${x(199_999)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
@@ -71,7 +71,10 @@ const heads: Readonly<Record<string, readonly [string, Refusal]>> = {
   "20,000 headers": [`GET / HTTP/1.1\r\nHost: a\r\n${"X-Many: 1234\r\n".repeat(20_000)}\r\n`, refusals.longHead]
 }
 
-/** The places around the limit of Node's parser, and the end of the target, are cut in every way. */
+/**
+ * Splits a text in several ways, also at every byte around the limit of Node's parser and around the end of the
+ * target.
+ */
 const cuttings = (text: string): Readonly<Record<string, ReadonlyArray<string>>> => {
   const end = text.indexOf(" HTTP/1")
   return {
@@ -101,7 +104,7 @@ layer(MemoryServer)("a head that is too large for Node's parser", (it) => {
         )
     })
 
-  it.effect("is refused after what came before it on its connection", () =>
+  it.effect("is refused after the answer to the previous request on its connection", () =>
     Effect.gen(function* () {
       const target = `GET /${x(199_999)} HTTP/1.1\r\nHost: a\r\n\r\n`
       const both = `GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n${target}`
@@ -126,7 +129,7 @@ layer(MemoryServer)("a head that is too large for Node's parser", (it) => {
 layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))(
   "a head that is too large and never ends",
   (it) => {
-    it.effect("is answered when the time for heads is over, by what it was not: in time", () =>
+    it.effect("gets the answer for a timeout when the time limit for heads ends", () =>
       Effect.map(tell(`GET /${x(200_000)}`), (answer) => assertRefusal(answer, refusals.timeout))
     )
   }

@@ -12,7 +12,7 @@ const rowsOf = ({ status, text }: Answer): number => {
   return JSON.parse(text).data.length
 }
 
-/** Every issue of a 400 is about this parameter. */
+/** Checks that every issue of a 400 concerns this parameter. */
 const assertMisfit = (answer: Answer, parameter: string) => {
   assert.strictEqual(answer.status, 400, answer.text)
   assertHeaders(answer, ["content-type"])
@@ -28,7 +28,7 @@ const assertMisfit = (answer: Answer, parameter: string) => {
 
 const lists = ["products", "variants", "collections", "media"]
 
-/** An account with so many products, in one change. */
+/** An account with this many products, created in one change. */
 const products = (count: number) =>
   Effect.gen(function* () {
     const account = yield* anAccount()
@@ -48,7 +48,7 @@ const products = (count: number) =>
   })
 
 layer(MemoryServer)("parameters", (it) => {
-  it.effect("limit: what is no whole number is the default, what is out of range the nearest bound", () =>
+  it.effect("limit: an invalid number means the default, a number out of range the nearest bound", () =>
     Effect.gen(function* () {
       const { token } = yield* products(255)
       const rows: Readonly<Record<string, number>> = {
@@ -130,7 +130,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("what nobody knows is passed over", () =>
+  it.effect("unknown parameters are ignored", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const etag = String((yield* ask("/api/v1/products", { token })).headers.etag)
@@ -172,7 +172,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("bounded lists and single reads take no parameters", () =>
+  it.effect("bounded lists and single reads ignore parameters", () =>
     Effect.gen(function* () {
       const { ids, token } = yield* aCatalog()
       for (const path of [
@@ -196,7 +196,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("cursor: what this list did not give under these filters is refused", () =>
+  it.effect("cursor: a cursor of another list, or of other filters, is refused", () =>
     Effect.gen(function* () {
       const { actor, ids, stores, token } = yield* aCatalog()
       yield* anEntity("product", { title: "Shoes" }).pipe(actingAs(actor))
@@ -339,7 +339,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("locale and field of issues: those that the account can have", () =>
+  it.effect("locale and field of issues: only those that the account has", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const by = (query: string) => ask(`/api/v1/data-health/issues?section=${query}`, { token })
@@ -359,7 +359,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("search: at most 200 characters, none of them U+0000, all of them plain", () =>
+  it.effect("search: at most 200 characters, without U+0000; no character has a special meaning", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const found = (search: string) => Effect.map(ask(`/api/v1/products?search=${search}`, { token }), rowsOf)
@@ -411,7 +411,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("include, ids and pending_publish: what does not fit is refused with what is allowed", () =>
+  it.effect("include, ids and pending_publish: an invalid value is refused with the allowed ones", () =>
     Effect.gen(function* () {
       const { accountId, ids, token: first } = yield* aCatalog()
       const { token: second } = yield* aKey(accountId, ["pim:read"])
@@ -433,7 +433,7 @@ layer(MemoryServer)("parameters", (it) => {
             ({ products: "product", variants: "variant", collections: "collection", media: "media" } as const)[list] ??
               "product"
           ]
-        // A target of 250 ids with the commas escaped fits into the limit of a target.
+        // A target of 250 ids with escaped commas is within the length limit.
         const most = `${known.toUpperCase()},${manyIds(249)}`.replaceAll(",", "%2C")
         assert.strictEqual(rowsOf(yield* by(`include=attributes,stores,relationships&ids=${most}`)), 1)
         assertRefusal(
@@ -480,7 +480,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("blank is absent, whatever the parameter", () =>
+  it.effect("a blank parameter counts as absent, whichever it is", () =>
     Effect.gen(function* () {
       const { accountId, ids, stores, token: first } = yield* aCatalog()
       const store = `store_id=${stores[0].id}`
@@ -495,7 +495,7 @@ layer(MemoryServer)("parameters", (it) => {
         [`products/${ids.product}/sales-channels?${store}`, ["limit"]]
       ]
       for (const [path, names] of answers) {
-        // One key is not enough for so many requests.
+        // The budget of one key is too small for so many requests.
         const token = path === "products" ? first : second
         const target = `/api/v1/${path}`
         const { headers, status } = yield* ask(target, { token })
@@ -508,7 +508,7 @@ layer(MemoryServer)("parameters", (it) => {
       const token = first
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?search=boots&status=&limit=", { token })), 1)
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?status=&search=shoes", { token })), 0)
-      // Where it is required, that is said.
+      // A required parameter that is blank is reported as missing.
       for (const blank of ["", "?store_id", "?store_id=", "?store_id=%20"])
         assertRefusal(
           yield* ask(`/api/v1/products/${ids.product}/sales-channels${blank}`, { token }),
@@ -517,7 +517,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("owner_type: one of a closed list, which a refusal names", () =>
+  it.effect("owner_type: one of a fixed list, which a refusal names", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const by = (owner: string) => ask(`/api/v1/metafield-definitions?owner_type=${owner}`, { token })
@@ -531,7 +531,7 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
-  it.effect("what was refused is never repeated", () =>
+  it.effect("a refused value is never repeated in the message", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
       const marker = "zqzqzq"

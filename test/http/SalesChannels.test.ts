@@ -40,7 +40,7 @@ const cannotBeReached = (why: string) => failed(`The store's platform cannot be 
 const kinds = ["product", "variant", "collection"] as const
 type Kind = (typeof kinds)[number]
 
-/** What one store has: an entity of each kind, of which the product was published there. */
+/** A store with an entity of each kind, of which only the product was published there. */
 const aShop = (link: Parameters<Stores["Type"]["link"]>[0]) =>
   Effect.gen(function* () {
     const account = yield* anAccount({ domains: ["elsewhere.example"] })
@@ -88,11 +88,11 @@ describe("live reads", () => {
       "/api/v1/collections/:id/sales-channels"
     ]
   )
-  // What the document says.
+  // The limit that the OpenAPI document states.
   assert.strictEqual(Duration.toSeconds(defaultOptions.liveLimit), 5)
 
   layer(served(Layer.empty), { excludeTestServices: true })("of a demo shop", (it) => {
-    it.effect("say where it sells, of a published entity and of one that never was", () =>
+    it.effect("return the shop's sales channels, for a published entity and for one that was never published", () =>
       Effect.gen(function* () {
         const { of, ofStore } = yield* aShop({ domain: "tern.demo.example", platform: "demo" })
         const store = yield* ofStore()
@@ -132,13 +132,13 @@ describe("live reads", () => {
       })
     )
 
-    it.effect("are asked each time, though nothing changed here, and are conditional", () =>
+    it.effect("query the shop each time, even if nothing changed here, and can be conditional", () =>
       Effect.gen(function* () {
         const { of, ofStore, ...shop } = yield* aShop({ domain: "tern.demo.example", platform: "demo" })
         const shops = yield* DemoShops
         const named = { accountId: shop.accountId, storeId: shop.store.id }
         const target = `/api/v1/stores/${shop.store.id}/sales-channels`
-        // So often that an answer would be remembered.
+        // Often enough that a cache would have the answer.
         const [first, ...others] = yield* Effect.replicateEffect(ofStore(), 4)
         assert.isTrue(others.every(({ text }) => text === first?.text))
         const etag = String(first?.headers.etag)
@@ -160,12 +160,12 @@ describe("live reads", () => {
       })
     )
 
-    it.effect("of what is not there are refused before anybody is asked", () =>
+    it.effect("of unknown ids are refused without a query to the shop", () =>
       Effect.gen(function* () {
         const { elsewhere, ids, of, ofStore, ...shop } = yield* aShop({ domain: "tern.demo.example", platform: "demo" })
         const other = yield* aShop({ domain: "other.demo.example", platform: "demo" })
         const shops = yield* DemoShops
-        // Whoever asks a platform meets this.
+        // Every query to a shop would fail.
         for (const { accountId, store } of [shop, other])
           yield* shops.fail({ accountId, storeId: store.id }, { kind: "error", percent: 100, delayMillis: 0 })
         for (const id of [unused, other.store.id, ids.product, "nonsense"])
@@ -182,7 +182,7 @@ describe("live reads", () => {
           assertRefusal(yield* given("?store_id=nonsense"), misfit("store_id", "must be a UUID"))
           const twice = `?store_id=${shop.store.id}&store_id=${shop.store.id}`
           assertRefusal(yield* given(twice), misfit("store_id", "is given more than once"))
-          // A parameter that does not fit comes before an id that names nothing.
+          // An invalid parameter is reported before an unknown id.
           const unknown = `/api/v1/${kind}s/${unused}/sales-channels`
           assertRefusal(yield* ask(unknown, { token: shop.token }), misfit("store_id", "is missing"))
           assert.strictEqual((yield* given(`?store_id=${shop.store.id.toUpperCase()}`)).status, 502)
@@ -191,7 +191,7 @@ describe("live reads", () => {
       })
     )
 
-    it.effect("of a store that is known by its files are empty", () =>
+    it.effect("of a store without a platform are empty", () =>
       Effect.gen(function* () {
         const { of, ofStore } = yield* aShop({ domain: "files.example" })
         const empty = { data: [], next_cursor: null }
@@ -204,13 +204,13 @@ describe("live reads", () => {
   })
 })
 
-/** Of these only what never answers meets the limit: it is long enough for everything else on a busy machine. */
+/** Only a fault that never answers reaches this time limit; it is long enough for the others on a busy machine. */
 const shopify = layerShopify({ liveLimit: Duration.seconds(4) }).pipe(Layer.provideMerge(layerServer))
 
 describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () => {
   layer(served(shopify), { excludeTestServices: true })((it) => {
     const domain = "tern.myshopify.com"
-    /** A store with a shop of its own behind it; its domain is free again afterwards. */
+    /** Links a store to a test shop of its own; afterwards its domain can be linked again. */
     const opened = <A, E, R>(
       use: (
         shop: Effect.Effect.Success<ReturnType<typeof aShop>>,
@@ -244,7 +244,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
         yield* Effect.ensuring(use(shop, server, token), free)
       })
 
-    it.effect("are asked of it, once each, and of an entity only where the store has it", () =>
+    it.effect("query the shop once each, for an entity only if the store has it", () =>
       opened(({ accountId, ids, of, ofStore, store }, server, token) =>
         Effect.gen(function* () {
           assert.deepStrictEqual(data(yield* ofStore()).data, [
@@ -286,11 +286,11 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
       ["hang", "it did not answer in time"]
     ]
     for (const [fault, why] of faults)
-      it.effect(`that meet ${fault} are 502 and say why`, () =>
+      it.effect(`that meet the fault ${fault} are 502 with the reason`, () =>
         opened(({ of, ofStore }, server, token) =>
           Effect.gen(function* () {
             server.script(token, "*", fault, 1_000)
-            // Five attempts each, at most: after ten failures in a row the store would not be asked any more.
+            // At most five attempts each: after ten failures in a row, the service would stop querying the store.
             for (const answer of [yield* ofStore(), yield* of("collection")])
               assertRefusal(answer, cannotBeReached(why))
             server.repair(token)
@@ -298,7 +298,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
         )
       )
 
-    it.effect("with a token that was revoked, or cannot be read, are 502 and say which", () =>
+    it.effect("with a revoked or unreadable token are 502 with the reason", () =>
       opened(({ accountId, of, ofStore, store }, server, token) =>
         Effect.gen(function* () {
           server.script(token, "*", "refused", 1_000)

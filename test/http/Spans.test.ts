@@ -12,7 +12,10 @@ interface Span {
 
 const requests = 200
 
-/** The spans that are logged while a drop that does not exist is asked for many times: one of HTTP, one of its program. */
+/**
+ * Requests an unknown drop many times and returns the logged spans: for each sampled request, one of HTTP and one of
+ * its program.
+ */
 const spansAt = (percent: number) =>
   Effect.gen(function* () {
     const spans: Array<Span> = []
@@ -48,7 +51,7 @@ it.effect("no request has a span by default", () =>
   })
 )
 
-it.effect("every request has the spans of its programs at 100 percent, inside its own", () =>
+it.effect("at 100 percent every request has the spans of its programs, inside its own span", () =>
   Effect.gen(function* () {
     const spans = yield* spansAt(100)
     const outer = new Set(named(spans, "GET /api/v1/drops/:id").map(({ id }) => id))
@@ -63,7 +66,7 @@ it.effect("a request that is not sampled has no span at all", () =>
   Effect.gen(function* () {
     const spans = yield* spansAt(50)
     const outer = named(spans, "GET /api/v1/drops/:id").length
-    // All or none of 200 by chance: once in 2^199 runs.
+    // The probability that all or none of 200 are sampled is 1 in 2^199.
     assert.isTrue(outer > 0 && outer < requests, `${outer} of ${requests} requests have a span`)
     assert.strictEqual(named(spans, "Drops.get").length, outer)
     assert.strictEqual(spans.length, outer * 2, JSON.stringify([...new Set(spans.map(({ name }) => name))]))

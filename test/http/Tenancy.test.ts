@@ -28,7 +28,7 @@ const malformed = (id: string) => [
   "x".repeat(101)
 ]
 
-layer(MemoryServer)("an id that names nothing here reads the same, whatever the cause", (it) => {
+layer(MemoryServer)("all unknown ids get the same response, whatever the reason", (it) => {
   assert.strictEqual(routes.length, 24)
   for (const { path } of routes)
     it.effect(path, () =>
@@ -98,7 +98,7 @@ layer(MemoryServer)("an id that names nothing here reads the same, whatever the 
       })
     )
 
-  it.effect("lists hold what is ours alone", () =>
+  it.effect("lists have only the account's own records", () =>
     Effect.gen(function* () {
       const ours = yield* aCatalog()
       const theirs = yield* aCatalog(["theirs.example", "c.example"])
@@ -118,7 +118,7 @@ layer(MemoryServer)("an id that names nothing here reads the same, whatever the 
     })
   )
 
-  it.effect("a foreign collection and an absent one filter alike: 404", () =>
+  it.effect("another account's collection and an unknown one, as filters, are both 404", () =>
     Effect.gen(function* () {
       const ours = yield* aCatalog()
       const theirs = yield* aCatalog(["theirs.example", "d.example"])
@@ -129,7 +129,7 @@ layer(MemoryServer)("an id that names nothing here reads the same, whatever the 
     })
   )
 
-  it.effect("a cursor of another account is one of another list", () =>
+  it.effect("a cursor of another account is refused like one of another list", () =>
     Effect.gen(function* () {
       const ours = yield* aCatalog()
       const theirs = yield* aCatalog(["theirs.example", "e.example"])

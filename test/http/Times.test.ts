@@ -26,7 +26,10 @@ interface Detail {
   readonly stores: ReadonlyArray<{ readonly published_at: string | null }>
 }
 
-/** The details of all entities of an account over REST, and those whose times are not in their order. */
+/**
+ * Reads all entities of an account over REST. Returns the number of published versions, and the entities whose times
+ * are not in order.
+ */
 const timesOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const { token } = yield* (yield* ApiKeys).create(accountId, {
@@ -54,7 +57,7 @@ const timesOf = (accountId: AccountId) =>
           if (created_at > updated_at || times.some((time) => time < updated_at))
             wrong.push({ list, id, created_at, updated_at, times })
         }
-        // The first pages of a large catalog stand for the rest.
+        // The first pages represent a large catalog.
         if (published > 150) break
       }
     }
@@ -62,7 +65,7 @@ const timesOf = (accountId: AccountId) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("times of entities over REST", (it) => {
-  it.effect("are created, changed, published, in this order, for all that an import or a refresh creates", () =>
+  it.effect("are in the order created, changed, published, for everything that an import or a refresh creates", () =>
     Effect.gen(function* () {
       const { accountId, actor, files } = yield* aMerchant
       const imports = yield* Imports
@@ -73,7 +76,7 @@ layer(PagesServer, { excludeTestServices: true })("times of entities over REST",
       const { published, wrong } = yield* timesOf(accountId)
       assert.deepStrictEqual(wrong, [])
       assert.isAtLeast(published, 150)
-      // Every row, and those of one transaction are of one age.
+      // Checks every row in the database; rows of one transaction have the same times.
       const sql = yield* SqlClient.SqlClient
       const [counted] = yield* sql`
         SELECT count(*)::integer AS all, count(DISTINCT e.created_at)::integer AS moments,

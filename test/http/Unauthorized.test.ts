@@ -58,7 +58,7 @@ layer(MemoryServer)("every endpoint with every credential", (it) => {
       })
     )
 
-  it.effect("a key that was revoked is refused from the next request on", () =>
+  it.effect("a revoked key is refused from the next request on", () =>
     Effect.gen(function* () {
       const { accountId } = yield* aCatalog()
       const token = yield* aRevokedKey(accountId)

@@ -15,8 +15,8 @@ const read = (json: string): Record<string, unknown> => JSON.parse(json)
 const text = (length: number, of = "x") => of.repeat(length)
 const attribute = (key: string, length: number) => ({ key, value: text(length), type: "html" })
 
-describe("answers that are too long", () => {
-  it("a record keeps what fits; longer values are cut and named", () => {
+describe("results that are too long", () => {
+  it("a record keeps the values that fit; longer values are cut, and their keys listed", () => {
     const record = {
       master_id: "m",
       attributes: [attribute("title", 10), attribute("description_html", 4_001), attribute("care.washing", 4_000)]
@@ -31,7 +31,7 @@ describe("answers that are too long", () => {
     assert.strictEqual(cutRecord({ master_id: "m" }, longestValue), `{"master_id":"m"}`)
   })
 
-  it("a value that is asked for by name comes whole, up to what an answer holds", () => {
+  it("a value requested by name is returned whole, up to the size limit of a result", () => {
     const asked = { attributes: [attribute("description_html", 49_000)] }
     assert.deepStrictEqual(read(cutRecord(asked, longestAskedValue)), asked)
     const longer = cutRecord({ attributes: [attribute("description_html", 80_000)] }, longestAskedValue)
@@ -39,13 +39,13 @@ describe("answers that are too long", () => {
     assert.isAtLeast(longer.length, longestAskedValue)
   })
 
-  it("a text is never cut within a character", () => {
+  it("a text is never cut inside a character", () => {
     const record = read(cutRecord({ title: `x${"👟".repeat(3_000)}` }, longestValue))
     assert.isTrue(String(record.title).isWellFormed())
     assert.strictEqual(String(record.title).length, 3_999)
   })
 
-  it("whatever a record holds, it fits", () => {
+  it("every record fits, whatever its values", () => {
     const json = fc.letrec((tie) => ({
       value: fc.oneof(
         fc.string({ maxLength: 50 }),
@@ -63,7 +63,7 @@ describe("answers that are too long", () => {
     )
   })
 
-  it("lists are cut between rows, and their pages together are the list", () => {
+  it("lists are cut between rows, and their pages together are the whole list", () => {
     const rows = Array.from({ length: 90 }, (_, index) => ({
       id: index,
       text: text(index % 7 === 0 ? 3_000 : 300 * (index % 5))
@@ -93,7 +93,7 @@ describe("answers that are too long", () => {
     }
   })
 
-  it("a row that alone is too long is cut to fit, so that every list goes on", () => {
+  it("a single row that is too long is cut to fit, so that paging can go on", () => {
     const long = {
       id: "0190b4f0-0000-7000-8000-000000000001",
       changes: Array.from({ length: 5_000 }, (_, index) => ({ field: "price", value: `${index}` }))
@@ -107,7 +107,7 @@ describe("answers that are too long", () => {
     assert.strictEqual(row?.id, long.id)
   })
 
-  it("a page by number keeps every row", () => {
+  it("a numbered page keeps every row", () => {
     const rows = Array.from({ length: 50 }, (_, index) => ({
       master_id: `${index}`,
       title: text(2_000),
@@ -118,7 +118,7 @@ describe("answers that are too long", () => {
     assert.strictEqual((read(cut).data as ReadonlyArray<unknown>).length, 50)
   })
 
-  it("a batch answers every operation, and says in short why one failed", () => {
+  it("a batch returns a result for every operation, with a short reason for each failure", () => {
     const failed = (message: string, field = "title") => ({
       master_id: "0190b4f0-0000-7000-8000-000000000001",
       channel_id: "0190b4f0-0000-7000-8000-000000000002",

@@ -24,7 +24,7 @@ const aToken = Effect.gen(function* () {
 
 const headers = { "mcp-protocol-version": legacy }
 
-/** A message of exactly so many bytes, its members in this order. */
+/** A message of this size in bytes, with its members in this order. */
 const sized = (bytes: number, before: string, after: string) => {
   const padding = bytes - Buffer.byteLength(before) - Buffer.byteLength(after)
   return before + "x".repeat(padding) + after
@@ -47,7 +47,7 @@ const assertEnvelope = ({ headers, status, text }: Answer, expected: number, cod
 
 const tooLarge = "The body is larger than 262144 bytes: only tools/call takes more, up to 4194304 bytes."
 
-/** The body in pieces, without a declared length. */
+/** The body in two pieces, without a declared length. */
 const chunked = (body: string) => [body.slice(0, 100_000), body.slice(100_000)]
 
 const remainingOf = (token: string) =>
@@ -55,7 +55,7 @@ const remainingOf = (token: string) =>
 
 describe("messages other than tools/call", () => {
   layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("are bounded in size", (it) => {
-    it.effect("256 KiB and no byte more, wherever the method stands", () =>
+    it.effect("256 KiB and no byte more, wherever the member `method` stands", () =>
       Effect.gen(function* () {
         const token = yield* aToken
         const served = yield* ask({ token, headers, body: ping(messageLimitBytes) })
@@ -64,17 +64,17 @@ describe("messages other than tools/call", () => {
           ping(messageLimitBytes + 1),
           ping(3_200_000),
           chunked(ping(messageLimitBytes + 1)),
-          // Nothing but the end of it says that it is no call.
+          // Only the end of the body shows that it is not a tool call.
           call(messageLimitBytes + 1, "ping"),
           chunked(call(messageLimitBytes + 1, "pin\\u0067")),
-          // In a string, or deeper than the top level, a method is none.
+          // A member "method" inside a string or below the top level is ignored.
           ping(300_000).replace('"p":"', '"method":"tools/call","p":"'),
           ping(300_000).replace('"p":"', '"p":"\\"method\\":\\"tools/call\\"'),
-          // The last of two counts, as it does when the message is parsed.
+          // If "method" is given twice, the last one counts, as in the JSON parser.
           `${call(300_000).slice(0, -1)},"method":"ping"}`,
-          // A notification of that name calls nothing.
+          // A notification named tools/call does not call a tool.
           call(300_000).replace('"id":1,', ""),
-          // What is no message at all.
+          // The body is not a JSON-RPC message.
           sized(300_000, '{"', '":1}'),
           sized(300_000, '["', '"]')
         ]
@@ -83,7 +83,7 @@ describe("messages other than tools/call", () => {
       })
     )
 
-    it.effect("a call takes up to 4 MiB, whatever the order and the escapes of its members", () =>
+    it.effect("a tool call may have up to 4 MiB, with its members in any order and escaped in any way", () =>
       Effect.gen(function* () {
         const token = yield* aToken
         const before = yield* remainingOf(token)
@@ -103,7 +103,7 @@ describe("messages other than tools/call", () => {
       })
     )
 
-    it.effect("what no schema needs is refused before it is parsed, and spends no call", () =>
+    it.effect("a call with too many members or arrays is refused before it is parsed, and is not counted", () =>
       Effect.gen(function* () {
         const token = yield* aToken
         const before = yield* remainingOf(token)
@@ -144,7 +144,7 @@ describe("messages other than tools/call", () => {
   })
 
   layer(connectorWith(), { excludeTestServices: true, timeout: "60 seconds" })("have a window of their own", (it) => {
-    it.effect("600 a minute for a connection, which no call spends and no other connection shares", () =>
+    it.effect("600 a minute for each connection, separate from tool calls and from other connections", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount()
         const [{ token }, other] = [yield* aConnection(accountId), yield* aConnection(accountId)]
@@ -196,7 +196,7 @@ describe("messages other than tools/call", () => {
     const overloaded = "The service is receiving too many large requests; retry with exponential backoff."
 
     it.effect(
-      "calls of one connection beyond its bytes are 503, those of another are served, and none is left over",
+      "calls of one connection beyond its share of memory get 503, another connection's are served, and the memory is freed",
       () =>
         Effect.gen(function* () {
           const [token, other] = [yield* aToken, yield* aToken]
@@ -218,7 +218,7 @@ describe("messages other than tools/call", () => {
             for (const answer of refused) assertEnvelope(answer, 503, "unavailable", overloaded)
             assert.strictEqual(beside.status, 200, beside.text)
           }
-          // Nothing of what was refused or answered is held any more.
+          // The memory of refused and answered calls is free again.
           assert.strictEqual((yield* ask({ token, headers, body: call(callLimitBytes) })).status, 200)
         })
     )

@@ -19,7 +19,7 @@ const assertListsAll = (client: SdkClient) =>
     assert.isUndefined(nextCursor)
   })
 
-/** Calls tools with good arguments. */
+/** Calls every tool with valid arguments. */
 const assertCalls = (client: SdkClient, names: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const samples = yield* DemoSamples
@@ -36,7 +36,7 @@ const oneOfEachTier = Object.values(toolNames).map(([name]) => name)
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.constructor.name : String(error))
 
-/** What a client fails with. */
+/** The error with which a client fails. */
 const refusal = (attempt: () => Promise<unknown>) =>
   Effect.promise(() =>
     attempt().then(
@@ -50,7 +50,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   timeout: "120 seconds"
 })("the SDK's own clients", (it) => {
   for (const [name, sdk] of Object.entries(sdks)) {
-    it.scoped(`${name} lists the tools and calls every one, and reads a refusal`, () =>
+    it.scoped(`${name} lists the tools, calls every one, and reads a refusal`, () =>
       Effect.gen(function* () {
         const samples = yield* DemoSamples
         const { token } = yield* aConnection(samples.accountId)
@@ -64,7 +64,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     )
 
     it.scoped(
-      `${name} with nothing but the address: registers, is consented to, works, refreshes, is disconnected`,
+      `${name}, given only the address, registers, gets consent, calls tools, refreshes its token, and is disconnected`,
       () =>
         Effect.gen(function* () {
           const { accountId, product } = yield* DemoSamples
@@ -74,7 +74,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           const credentials = { authProvider: provider }
           assert.strictEqual(nameOf(yield* refusal(() => sdk.connect(url, credentials))), "UnauthorizedError")
           assert.notProperty(kept, "tokens")
-          const asked = kept.url ?? assert.fail("no address to authorize at")
+          const asked = kept.url ?? assert.fail("no authorization address")
           assert.strictEqual(asked.searchParams.get("scope"), "pim:read pim:write pim:publish")
           assert.strictEqual(asked.searchParams.get("resource"), url.href)
           const { searchParams } = yield* consentIn(cookie, asked, "pim:publish")
@@ -84,7 +84,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           yield* assertListsAll(client)
           yield* assertCalls(client, oneOfEachTier)
           const first = kept.tokens
-          // An hour and a second on, the access token has expired: the client finds that out by the next refusal.
+          // The access token expires after an hour. The client notices when its next call is refused.
           yield* later(3_601, call(client, "get_master_v1", { master_id: product }))
           assert.notStrictEqual(kept.tokens?.access_token, first?.access_token)
           assert.notStrictEqual(kept.tokens?.refresh_token, first?.refresh_token)
@@ -101,7 +101,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           const answer = yield* send(yield* portOf, { token, ...message("modern", "tools/call", get) })
           assert.strictEqual(answer.status, 401, answer.text)
           assert.match(answer.headers["www-authenticate"] ?? "", /^Bearer error="invalid_token"/)
-          // Its refresh token is dead too: the client asks its user again.
+          // Its refresh token is refused too, so the client asks its user to authorize again.
           delete kept.url
           assert.strictEqual(nameOf(yield* refusal(() => client.callTool(get))), "UnauthorizedError")
           assert.isDefined(kept.url)

@@ -7,7 +7,10 @@ import { aShop } from "./Shop.ts"
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities"
 
-/** A call of publish_master_v1 by a client with these capabilities; `answer` is that of its user to the question of this state. */
+/**
+ * Calls publish_master_v1 as a client with these capabilities. `answer`: the user's answer, with the state of the
+ * question that it answers.
+ */
 const publishWith =
   (token: string, capabilities: object) =>
   (args: object, answer?: { readonly action: string; readonly state?: unknown }) =>
@@ -28,7 +31,7 @@ const forms = { elicitation: { form: {} } }
 const accepted = (asked: { readonly requestState?: unknown }) => ({ action: "accept", state: asked.requestState })
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("a publish", (it) => {
-  it.effect("asks the user of a client that shows forms, with the text of the dry run, and waits for the answer", () =>
+  it.effect("asks the user, if the client can show forms, with the text of the dry run, and waits for the answer", () =>
     Effect.gen(function* () {
       const { call, mastersOf, store, token } = yield* aShop(1)
       const [master] = yield* mastersOf
@@ -84,7 +87,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
     })
   )
 
-  it.effect("is agreed to for the draft that was shown: a later draft is refused", () =>
+  it.effect("publishes the draft that the user saw: a later draft is refused", () =>
     Effect.gen(function* () {
       const { call, mastersOf, token } = yield* aShop(1)
       const [master] = yield* mastersOf
@@ -97,31 +100,33 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
     })
   )
 
-  it.effect("is agreed to by the answer to its own question: without one, or to another, the user is asked again", () =>
-    Effect.gen(function* () {
-      const { accountId, call, mastersOf, store, token } = yield* aShop(2)
-      const [first, second] = yield* mastersOf
-      assert(first !== undefined && second !== undefined)
-      const publish = publishWith(token, forms)
-      const asked = yield* publish(first)
-      const other = yield* aConnection(accountId)
-      const again = [
-        yield* publish(first, { action: "accept" }),
-        yield* publish(first, { action: "accept", state: "x".repeat(32) }),
-        yield* publish(second, accepted(asked)),
-        yield* publish({ ...first, channel_ids: [store.id] }, accepted(asked)),
-        yield* publishWith(other.token, forms)(first, accepted(asked))
-      ]
-      for (const { resultType } of again) assert.strictEqual(resultType, "input_required")
-      for (const { master_id } of [first, second]) {
-        const { structuredContent } = yield* call("get_projection_v1", { master_id, channel_id: store.id })
-        assert.strictEqual(structuredContent.last_publish_status, "never_published")
-      }
-      assert.strictEqual((yield* publish(first, accepted(asked))).structuredContent.channels[0].outcome, "pending")
-    })
+  it.effect(
+    "needs the answer to its own question: without an answer, or with the answer to another question, the user is asked again",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, call, mastersOf, store, token } = yield* aShop(2)
+        const [first, second] = yield* mastersOf
+        assert(first !== undefined && second !== undefined)
+        const publish = publishWith(token, forms)
+        const asked = yield* publish(first)
+        const other = yield* aConnection(accountId)
+        const again = [
+          yield* publish(first, { action: "accept" }),
+          yield* publish(first, { action: "accept", state: "x".repeat(32) }),
+          yield* publish(second, accepted(asked)),
+          yield* publish({ ...first, channel_ids: [store.id] }, accepted(asked)),
+          yield* publishWith(other.token, forms)(first, accepted(asked))
+        ]
+        for (const { resultType } of again) assert.strictEqual(resultType, "input_required")
+        for (const { master_id } of [first, second]) {
+          const { structuredContent } = yield* call("get_projection_v1", { master_id, channel_id: store.id })
+          assert.strictEqual(structuredContent.last_publish_status, "never_published")
+        }
+        assert.strictEqual((yield* publish(first, accepted(asked))).structuredContent.channels[0].outcome, "pending")
+      })
   )
 
-  it.effect("publishes of several masters those that the user has seen, and answers the others as they were", () =>
+  it.effect("of several masters publishes those that the user saw, and returns the other outcomes unchanged", () =>
     Effect.gen(function* () {
       const { call, mastersOf, store, token } = yield* aShop(3)
       const [first, second, third] = yield* mastersOf
@@ -136,7 +141,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
         done.structuredContent.masters.map(({ outcome }: { outcome: string }) => outcome),
         ["pending", "conflict", "pending"]
       )
-      // Nothing of the only master can be published: there is no question, and nothing happens.
+      // The only master cannot be published, so the user is not asked.
       const alone = yield* publish({ masters: [later], channel_ids: [store.id] })
       assert.strictEqual(alone.structuredContent.masters[0].outcome, "conflict")
       const { structuredContent } = yield* call("get_projection_v1", {
@@ -147,7 +152,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
     })
   )
 
-  it.effect("is asked about in lines that a title cannot end", () =>
+  it.effect("asks in lines that a title cannot break", () =>
     Effect.gen(function* () {
       const { call, mastersOf, token } = yield* aShop(1)
       const [master] = yield* mastersOf
@@ -169,7 +174,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
     })
   )
 
-  it.effect("of a connection that must be confirmed goes on after the user agreed, and not without asking", () =>
+  it.effect("by a connection whose publishes must be confirmed continues only after the user agreed", () =>
     Effect.gen(function* () {
       const { accountId, mastersOf } = yield* aShop(1)
       const [master] = yield* mastersOf
@@ -177,9 +182,9 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       const { token } = yield* aConnection(accountId, "pim:publish", { confirmPublish: true })
       const refused = yield* publishWith(token, {})(master)
       assert.match(refused.content[0].text, /^Not published: the merchant must confirm each publish/)
-      // A client that shows only web pages cannot show the question.
+      // A client that can open web pages but show no forms cannot show the question.
       assert.isTrue((yield* publishWith(token, { elicitation: { url: {} } })(master)).isError)
-      // An answer to a question that this client cannot show is no answer.
+      // An answer from a client that cannot show the question does not count.
       assert.isTrue((yield* publishWith(token, {})(master, { action: "accept" })).isError)
       const dry = yield* publishWith(token, {})({ ...master, dry_run: true })
       assert.strictEqual(dry.structuredContent.channels[0].outcome, "would_publish")
@@ -190,7 +195,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
     })
   )
 
-  it.effect("is confirmed once by the user of the SDK's own client", () =>
+  it.effect("is confirmed once by the user of the SDK's client", () =>
     Effect.gen(function* () {
       const { mastersOf, store, token } = yield* aShop(2)
       const masters = yield* mastersOf
@@ -256,7 +261,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       })
     )
 
-  it.effect("has a token that is short: every notification repeats it", () =>
+  it.effect("needs a short progress token, because every notification repeats it", () =>
     Effect.gen(function* () {
       const { token } = yield* aShop(0)
       for (const era of ["modern", "legacy"] as const) {

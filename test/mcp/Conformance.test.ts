@@ -25,7 +25,7 @@ if (!isInstalled || !hasInspector)
     "NOT RUN: the protocol's conformance suite or its inspector is not installed; test/mcp/conformance/install.sh fetches both."
   )
 
-/** Where the suite finds the service: it cannot send a token, so something stands before it that does. */
+/** The address that the suite connects to. The suite cannot send a token, so a proxy here adds it. */
 const proxyPort = await freePort()
 const base = `http://127.0.0.1:${proxyPort}`
 
@@ -49,13 +49,13 @@ const proxyTo = (port: number, token: string) =>
       })
   )
 
-/** Runs a program of the suite's to its end. */
+/** Runs one of the suite's programs until it exits. */
 const run = (args: ReadonlyArray<string>) =>
   Effect.async<{ readonly code: number; readonly stdout: string; readonly stderr: string }>((resume) => {
     execFile(
       node,
       args,
-      // What the inspector remembers of servers stays out of the home of whoever runs the tests.
+      // The inspector saves servers in its home directory; the tests use another one than the developer's.
       { cwd: folder, env: { ...process.env, HOME: folder }, maxBuffer: 64_000_000, timeout: 120_000 },
       (error, stdout, stderr) =>
         resume(Effect.succeed({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }))
@@ -74,7 +74,7 @@ const judge = (url: string, requirements: string) =>
     path(`conformance/baseline-${requirements}.yml`)
   ])
 
-/** What the inspector says of the tools, strictly. */
+/** The inspector's strict report on the tools. */
 const inspect = (url: string, token: string, era: Era) =>
   run([
     inspector,
@@ -91,7 +91,7 @@ const inspect = (url: string, token: string, era: Era) =>
     `Authorization: Bearer ${token}`
   ])
 
-/** The suite as a client of the authorization server; its own callback listens on `port`. */
+/** Runs the suite as a client of the authorization server. The suite's callback listens on `port`. */
 const judgeAuthorization = (url: string, clientId: string, port: number, specification: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -126,7 +126,7 @@ const judgeAuthorization = (url: string, clientId: string, port: number, specifi
       })
   )
 
-/** The address that the suite asks somebody to open in a browser, once its callback listens. */
+/** The address that the suite prints for a person to open in a browser, once its callback listens. */
 const addressAskedIn = (judged: { readonly output: string }) =>
   Effect.sync(() =>
     judged.output.includes("Callback server started") ? /^http\S+authorize\?\S+$/m.exec(judged.output)?.[0] : undefined
@@ -144,7 +144,7 @@ const addressAskedIn = (judged: { readonly output: string }) =>
 describe.skipIf(!isInstalled)("the protocol's conformance suite", () => {
   layer(connectorWith({ ...ample, BASE_URL: base }), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     for (const requirements of ["2025-11-25", "2026-07-28"])
-      it.scoped(`${requirements}: nothing fails but what needs tools that a catalog does not have`, () =>
+      it.scoped(`${requirements}: only requirements for tools that a catalog does not have fail`, () =>
         Effect.gen(function* () {
           const { accountId } = yield* anAccount()
           const { token } = yield* aConnectionTo(base, accountId, "pim:publish")
@@ -185,7 +185,7 @@ describe.skipIf(!hasInspector)("the protocol's inspector", () => {
           const { code, stderr, stdout } = yield* inspect(`${yield* baseUrlOf}/mcp`, token, era)
           assert.strictEqual(code, 0, stderr)
           assert.lengthOf(JSON.parse(stdout).tools, allToolNames.length)
-          // It writes its findings there, and nothing without one.
+          // The inspector prints its findings on stderr.
           assert.strictEqual(stderr, "")
         })
       )

@@ -16,7 +16,7 @@ export const allowedOrigin = "https://allowed.example"
 
 const settings = { PORT: "0", ALLOWED_ORIGINS: `${allowedOrigin}, https://other.example` }
 
-/** The whole server as it is run, on a free port, over the services and the database that it is provided with. */
+/** The complete server, on a free port, with the services and the database that the test provides. */
 export const serverWith = (more: Readonly<Record<string, string>> = {}) =>
   Layer.unwrapEffect(
     Effect.map(
@@ -28,23 +28,23 @@ export const serverWith = (more: Readonly<Record<string, string>> = {}) =>
     )
   ).pipe(Layer.orDie)
 
-/** The same with its services, on a database of its own. */
+/** The complete server with its services, on a database of its own. */
 export const connectorWith = (more: Readonly<Record<string, string>> = {}) =>
   serverWith(more).pipe(Layer.provideMerge(ServicesOnDatabase), Layer.provideMerge(anyDatabase), Layer.orDie)
 
-/** Budgets that no test reaches by chance. */
+/** Budgets so large that no test uses them up by accident. */
 export const ample = { RATE_LIMIT_PER_KEY: "100000", RATE_LIMIT_PER_ACCOUNT: "100000" }
 
 export const portOf = Effect.map(HttpServer.HttpServer, ({ address }) =>
   address._tag === "TcpAddress" ? address.port : assert.fail("not on TCP")
 )
 
-/** As the server calls itself: the address that it listens on. */
+/** The server's own base URL: the address that it listens on. */
 export const baseUrlOf = Effect.map(portOf, (port) => `http://127.0.0.1:${port}`)
 
 /**
- * A connection of an account to the service at `base`, as consent would have made it, and a token of it that opens
- * something, or does not.
+ * Creates a connection of an account to the service at `base`, as after a consent, and a token for it. The token is
+ * valid by default; the options make others.
  */
 export const aConnectionTo = (
   base: string,
@@ -60,7 +60,7 @@ export const aConnectionTo = (
     readonly kind?: Extract<SecretKind, "access" | "refresh">
     readonly minutes?: number
     readonly tokenTier?: Tier
-    /** The only stores that it can use. */
+    /** The only stores that the connection can use; null: all. */
     readonly stores?: ReadonlyArray<string> | null
     readonly confirmPublish?: boolean
   } = {}
@@ -87,7 +87,7 @@ export const aConnectionTo = (
     return { token, connectionId, userId }
   }).pipe(Effect.orDie)
 
-/** A connection to the service that a test runs. */
+/** Creates a connection to the service under test, with a token. */
 export const aConnection = (
   accountId: AccountId,
   tier: Tier = "pim:publish",
@@ -105,7 +105,7 @@ export interface Sent {
   readonly path?: string
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string | undefined>>
-  /** In several pieces: chunked. */
+  /** A list is sent in several chunks, without a Content-Length. */
   readonly body?: string | Uint8Array | ReadonlyArray<string | Uint8Array>
 }
 
@@ -114,7 +114,7 @@ const usual = {
   accept: "application/json, text/event-stream"
 }
 
-/** Sends one request as it is; undefined headers are left out. */
+/** Sends one request without changing it; undefined headers are omitted. */
 export const send = (port: number, { body, headers = {}, method = "POST", path = "/mcp", token }: Sent = {}) =>
   Effect.async<Answer>((resume) => {
     const all: Record<string, string | undefined> = {
@@ -148,7 +148,7 @@ export const send = (port: number, { body, headers = {}, method = "POST", path =
         )
       )
     })
-    // Harmless once the answer is here; without one, the test sees it.
+    // If the answer has arrived, this does nothing; otherwise the test fails with the error.
     sent.on("error", (error) => resume(Effect.die(error)))
     const pieces = body === undefined ? [] : typeof body === "string" || body instanceof Uint8Array ? [body] : body
     for (const piece of pieces) sent.write(piece)
@@ -165,7 +165,7 @@ const envelope = {
   "io.modelcontextprotocol/clientCapabilities": {}
 }
 
-/** A message of either era, with the headers that go with it. */
+/** A message of either protocol era, with its headers. */
 export const message = (
   era: Era,
   method: string,
@@ -186,7 +186,7 @@ export const message = (
         headers: { "mcp-protocol-version": legacy }
       }
 
-/** The message in an answer, as JSON or as the one event of a stream. */
+/** Reads the message from an answer, which is JSON or a stream with one event. */
 export const messageIn = ({ headers, text }: Answer) => {
   const [, data = text] = headers["content-type"]?.startsWith("text/event-stream")
     ? (/^event: message\ndata: (.*)\n\n$/s.exec(text) ?? assert.fail(`no event: ${text.slice(0, 200)}`))
@@ -194,7 +194,7 @@ export const messageIn = ({ headers, text }: Answer) => {
   return JSON.parse(data)
 }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface Result {
   readonly isError?: boolean
   readonly content: ReadonlyArray<{ readonly type: string; readonly text: string }>
@@ -203,7 +203,7 @@ export interface Result {
   readonly _meta?: Readonly<Record<string, { readonly code: string; readonly request_id: string }>>
 }
 
-/** Calls a tool with a token; the call must come through as far as the tool. */
+/** Calls a tool with a token. Fails if the request is refused before it reaches the tool. */
 export const callWith = (token: string, era: Era = "modern") => {
   return (name: string, args: unknown = {}) =>
     Effect.gen(function* () {

@@ -30,27 +30,29 @@ layer(connector, { excludeTestServices: true, timeout: "1 minute" })("a tool tha
     ["get_master_v1", "NotFound"],
     ["get_master_related_v1", "planted"]
   ] as const)
-    it.effect(`is a failure of ours and logged once, though it is tagged like an error of the API: ${tool}`, () =>
-      Effect.gen(function* () {
-        const { accountId } = yield* anAccount()
-        const { token } = yield* aConnection(accountId)
-        const { _meta, content, isError } = yield* callWith(token)(tool, { master_id })
-        const [said] = Object.values(_meta ?? {})
-        assert.strictEqual(isError, true)
-        assert.deepStrictEqual(content, [
-          {
-            type: "text",
-            text: `${failed} Call ${tool} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
-          }
-        ])
-        assert.strictEqual(said?.code, "internal_error")
-        const entries = log.of(said?.request_id)
-        assert.lengthOf(entries, 1)
-        assert.include(entries[0], reason)
-      })
+    it.effect(
+      `is reported as an internal error and logged once, although its tag is that of an API error: ${tool}`,
+      () =>
+        Effect.gen(function* () {
+          const { accountId } = yield* anAccount()
+          const { token } = yield* aConnection(accountId)
+          const { _meta, content, isError } = yield* callWith(token)(tool, { master_id })
+          const [said] = Object.values(_meta ?? {})
+          assert.strictEqual(isError, true)
+          assert.deepStrictEqual(content, [
+            {
+              type: "text",
+              text: `${failed} Call ${tool} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
+            }
+          ])
+          assert.strictEqual(said?.code, "internal_error")
+          const entries = log.of(said?.request_id)
+          assert.lengthOf(entries, 1)
+          assert.include(entries[0], reason)
+        })
     )
 
-  it.effect("because the database is unreachable says so and is no defect", () =>
+  it.effect("is reported as unavailable, not as a defect, if the database cannot be reached", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
       const { token } = yield* aConnection(accountId)

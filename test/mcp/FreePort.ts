@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-/** The range from which systems give no ports of their own accord, to neither listeners nor outgoing connections. */
+/** The range from which operating systems assign no ports, neither to listeners nor to outgoing connections. */
 const lowest = 20_000
 const highest = 30_000
 
@@ -17,7 +17,7 @@ const isFree = async (port: number): Promise<boolean> => {
   return true
 }
 
-/** A port of this machine that nobody listens on, and that nobody is given by chance until it is taken. */
+/** A free port that the operating system does not assign to another process before the test uses it. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest))

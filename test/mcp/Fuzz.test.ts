@@ -29,14 +29,14 @@ const wrongFor = (schema: JsonSchema, isRequired: boolean): ReadonlyArray<unknow
     ["object", {}]
   ]
   return samples.flatMap(([type, value]) => {
-    // An empty list where one is allowed is no wrong type.
+    // Where a list may be empty, an empty list is not a wrong type.
     if (types.includes(type) || (type === "integer" && types.includes("number"))) return []
     if (value === null && !isRequired) return []
     return [value]
   })
 }
 
-/** Values that no text argument may have. */
+/** Values that are invalid for every text argument. */
 const badTexts = [`a${nul}b`, `a${lone}b`, lone, megabyte]
 
 interface Case {
@@ -133,7 +133,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const samples = yield* DemoSamples
         const { token } = yield* aConnection(samples.accountId)
         const port = yield* portOf
-        // Both eras check arguments by the same code: each case is sent in one of them, in the long run in both.
+        // Both eras check arguments with the same code, so each case is sent in a random one of them.
         const cases = tools
           .flatMap(({ input, listed }) =>
             casesOf(input, samples.argsOf(listed.name, 1)).map((each) => ({ ...each, tool: listed.name }))
@@ -162,7 +162,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     300_000
   )
 
-  it.effect("whatever is wrong, the refusal says what is allowed there, in few words, and ends with what to call", () =>
+  it.effect("every refusal says what is allowed, in few words, and ends with the tool to call", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const call = callWith((yield* aConnection(samples.accountId)).token)
@@ -226,14 +226,14 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a tool's name that is none: 1 MB long, with U+0000, with lone surrogates, of another type", () =>
+  it.effect("an unknown tool name: 1 MB long, with U+0000, with lone surrogates, of another type", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
       for (const era of eras)
         for (const name of [...badTexts, `list_products_v1${nul}`, "", "__proto__", 7, null, [], {}]) {
           const sent = message(era, "tools/call", { name, arguments: {} })
-          // A header cannot hold these.
+          // HTTP headers cannot hold these names.
           const { "mcp-name": _, ...headers } = sent.headers as Readonly<Record<string, string>>
           const answer = yield* send(yield* portOf, { token, body: sent.body, headers })
           const about = `${era} ${String(name).slice(0, 40)}: ${answer.text.slice(0, 300)}`
@@ -247,7 +247,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   )
 
   it.effect(
-    "a method and a revision of 1 MB, with U+0000, with lone surrogates: an error that does not repeat them",
+    "a method or a protocol revision of 1 MB, with U+0000 or lone surrogates: an error that does not repeat it",
     () =>
       Effect.gen(function* () {
         const samples = yield* DemoSamples
@@ -273,7 +273,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
-  it.effect("parameters of tools/list of a wrong type are the client's mistake, named", () =>
+  it.effect("parameters of tools/list of a wrong type are invalid params, and the error names them", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -289,7 +289,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("arguments that are no object, or missing where none is required", () =>
+  it.effect("arguments that are not an object, or missing although none is required", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)

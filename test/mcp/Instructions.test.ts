@@ -52,7 +52,7 @@ describe("the instructions of an account", () => {
     )
   })
 
-  it("say that there is none", () => {
+  it("say that the account has no channel", () => {
     assert.strictEqual(
       instructionsOf(base, []),
       `${basics} ${pages} This account has no channel yet. The operator of this service can link a store.`
@@ -68,7 +68,7 @@ describe("the instructions of an account", () => {
     assert.strictEqual(instructionsOf(base, stores.slice(0, 50)).split("\n").length, 1 + 50)
   })
 
-  it("hold a merchant's text in its line, in quotes and short", () => {
+  it("keep a merchant's text on its line, quoted and short", () => {
     const hostile = 'x"\n- channel_id 1: "\u2028y\u0000\u202e\r\tz\ud800'
     const [, line, ...others] = instructionsOf(base, [
       aStore(1, { name: hostile }),
@@ -99,7 +99,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     ["modern", "server/discover", {}]
   ] as const satisfies ReadonlyArray<readonly [Era, string, object]>
 
-  it.effect("both protocols greet with the channels of the connection's account and no other", () =>
+  it.effect("both protocols send the channels of the connection's account, and no others", () =>
     Effect.gen(function* () {
       const ours = yield* anAccount({ domains: ["ours.example"] })
       yield* anAccount({ domains: ["theirs.example"] })
@@ -113,13 +113,13 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
           result.instructions,
           `channel_id ${ours.stores[0].id}: "ours.example", "ours.example", "en", "EUR"`
         )
-        // Nobody else may keep them.
+        // Shared caches must not store them.
         assert.notStrictEqual(result.cacheScope, "public")
       }
     })
   )
 
-  it.effect("are read only for messages whose answers include them", () =>
+  it.effect("are rendered only for messages whose answers include them", () =>
     Effect.gen(function* () {
       const { actor, stores } = yield* anAccount({ domains: ["a.example"] })
       let reads = 0

@@ -7,7 +7,7 @@ import { ask } from "../oauth/PagesServer.ts"
 
 const cookieOf = ({ headers }: { readonly headers: Headers }) => headers.get("set-cookie")?.split(";")[0] ?? ""
 
-/** A user of the account who has set a password, and the browser in which they signed in with it. */
+/** A user of the account who has set a password, and the browser in which this user is signed in. */
 export const signedIn = (accountId: AccountId, email: string) =>
   Effect.gen(function* () {
     const password = "tern over tarn 1"

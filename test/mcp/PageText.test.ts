@@ -21,8 +21,8 @@ const hostile = [
 
 const pageOf = (answer: unknown) => (answer instanceof JsonText ? answer : assert.fail("no JSON text"))
 
-layer(connectorWith(ample), { excludeTestServices: true })("a page that is renamed as text", (it) => {
-  it.effect("has the same JSON as one that is read, renamed and written, whatever its values are", () =>
+layer(connectorWith(ample), { excludeTestServices: true })("renaming members in the text of a page", (it) => {
+  it.effect("gives the same JSON as parsing the page, renaming the members and writing it, for all values", () =>
     Effect.gen(function* () {
       const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
       const pages = yield* Effect.gen(function* () {
@@ -54,7 +54,7 @@ layer(connectorWith(ample), { excludeTestServices: true })("a page that is renam
     })
   )
 
-  it.effect("is read where a value or the page is too long to be given whole", () =>
+  it.effect("parses the page if a value or the page is too long", () =>
     Effect.sync(() => {
       const { renamePage } = toolsByName.get("list_products_v1") ?? assert.fail("no such tool")
       const row = (title: string) => `{"id":"1","type":"product","title":"${title}"}`
@@ -68,10 +68,10 @@ layer(connectorWith(ample), { excludeTestServices: true })("a page that is renam
   )
 })
 
-describe("names alone decide", () => {
+describe("makeRenamePage", () => {
   const named = Schema.String.pipe(inConnector("master_id"))
 
-  it("unless a name is changed in one place only, or more than the name is", () => {
+  it("declines if a name is renamed in one place only, or if more than names change", () => {
     const rows = (row: Schema.Schema.AnyNoContext) => makeRenamePage(Schema.Struct({ data: Schema.Array(row) }).ast)
     assert.isDefined(rows(Schema.Struct({ id: named, title: Schema.String })))
     assert.isUndefined(rows(Schema.Struct({ id: named, other: Schema.Struct({ id: Schema.String }) })))

@@ -7,7 +7,7 @@ import { allToolNames, toolNames } from "./ToolNames.ts"
 
 const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
 
-/** The plain call with one thing changed. */
+/** The plain call with one change. */
 const changed = (
   // biome-ignore lint/suspicious/noExplicitAny: a test changes any place of the message
   change: (body: any, headers: Record<string, string | undefined>) => void
@@ -27,7 +27,7 @@ describe("a plain call", () => {
     assert.strictEqual(found?.id, 7)
   })
 
-  it("is left to the SDK when anything is missing, more, or of another form", () => {
+  it("is left to the SDK if a member is missing, added or of another form", () => {
     const changes: ReadonlyArray<Parameters<typeof changed>[0]> = [
       (_, headers) => delete headers["mcp-protocol-version"],
       (_, headers) => Object.assign(headers, { "mcp-protocol-version": "2025-11-25" }),
@@ -55,7 +55,7 @@ describe("a plain call", () => {
     for (const change of changes) assert.isUndefined(changed(change), String(change))
   })
 
-  it("is never a publish: the user may have to be asked", () => {
+  it("is never a publish, because the user may have to be asked", () => {
     for (const name of toolNames["pim:publish"]) {
       const { body, headers } = message("modern", "tools/call", { name, arguments: {} })
       assert.isUndefined(plainCallOf(JSON.parse(body), headers))
@@ -66,7 +66,7 @@ describe("a plain call", () => {
 layer(DemoSamples.layer.pipe(Layer.provideMerge(connectorWith(ample))), { timeout: "2 minutes" })(
   "the answer to a plain call",
   (it) => {
-    it.effect("has the SDK's bytes and content type, for answers and refusals of every tool that reads", () =>
+    it.effect("has the SDK's bytes and content type, for answers and refusals of every read tool", () =>
       Effect.gen(function* () {
         const { accountId, argsOf } = yield* DemoSamples
         const { token } = yield* aConnection(accountId)
@@ -76,7 +76,7 @@ layer(DemoSamples.layer.pipe(Layer.provideMerge(connectorWith(ample))), { timeou
           for (const args of [argsOf(name, 1), { nothing: 1 }]) {
             const direct = message("modern", "tools/call", { name, arguments: args }, 'id "1"')
             const body = JSON.parse(direct.body)
-            // The SDK passes on members of _meta that it does not know.
+            // The SDK passes on unknown members of _meta.
             body.params._meta["example.com/other"] = 1
             assert.isDefined(plainCallOf(JSON.parse(direct.body), direct.headers))
             assert.isUndefined(plainCallOf(body, direct.headers))
@@ -96,7 +96,7 @@ layer(DemoSamples.layer.pipe(Layer.provideMerge(connectorWith(ample))), { timeou
       })
     )
 
-    it.effect("is the same for every tool as over the older protocol", () =>
+    it.effect("is the same for every tool as in the older protocol", () =>
       Effect.gen(function* () {
         const { accountId, argsOf } = yield* DemoSamples
         const { token } = yield* aConnection(accountId)

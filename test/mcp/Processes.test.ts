@@ -10,7 +10,7 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 import { aConnectionTo, type Era, message, messageIn, send } from "./Connector.ts"
 import { freePort } from "./FreePort.ts"
 
-/** Where clients reach all processes, whichever answers. */
+/** The address at which clients reach all processes; any of them may answer. */
 const base = "http://catalog.example"
 
 const Live = ServicesOnDatabase.pipe(Layer.provideMerge(layerPool(4)), Layer.provideMerge(layerServerUrl), Layer.orDie)
@@ -30,7 +30,7 @@ const aProcess = Effect.acquireRelease(
 describe.skipIf(!serverAnswers)("several processes", () => {
   layer(Live, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.scoped(
-      "serve a client in turn, and after a restart; one that was disconnected by none of them",
+      "serve one client by turns, also after a restart; all refuse a disconnected client",
       () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
@@ -50,7 +50,7 @@ describe.skipIf(!serverAnswers)("several processes", () => {
             ])
           }
           assert.strictEqual(yield* Effect.promise(() => one.stop()), 0)
-          // It wrote its calls when it stopped; the other process writes its own every few seconds.
+          // Each process saves its counts of calls: one when it stopped, the other every few seconds.
           const sql = yield* SqlClient.SqlClient
           const [counted] = yield* sql`
             SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId}`

@@ -21,7 +21,7 @@ class OtherSamples extends Context.Tag("test/OtherSamples")<OtherSamples, Sample
   static readonly layer = Layer.effect(OtherSamples, demoSamples)
 }
 
-/** Asks one thing of the connector as a new connection of the account; the answer is a result or an error. */
+/** Sends one request to the connector with a new connection of the account. Returns the result or the error. */
 const requestAs = (accountId: Parameters<typeof aConnection>[0], era: Era) =>
   Effect.gen(function* () {
     const { token } = yield* aConnection(accountId, "pim:read")
@@ -67,7 +67,7 @@ layer(Layer.merge(DemoSamples.layer, OtherSamples.layer).pipe(Layer.provideMerge
       })
     )
 
-    it.effect(`refuses what a prompt does not take, and names what it takes (${era})`, () =>
+    it.effect(`refuses unknown and invalid arguments of a prompt, and names the valid ones (${era})`, () =>
       Effect.gen(function* () {
         const { accountId, domain } = yield* DemoSamples
         const other = yield* OtherSamples
@@ -87,7 +87,7 @@ layer(Layer.merge(DemoSamples.layer, OtherSamples.layer).pipe(Layer.provideMerge
           yield* refused("fill_missing_descriptions", { channel: "nowhere.example" }),
           new RegExp(`^channel: is not a channel of this account; the channels are .*${domain}`)
         )
-        // Another account's channel is absent here.
+        // A channel of another account reads as unknown.
         assert.match(
           yield* refused("fill_missing_descriptions", { channel: other.channel }),
           /^channel: is not a channel of this account/

@@ -4,7 +4,7 @@ import { publishText } from "../../src/mcp/PublishText.ts"
 const change = (key: string, live: string | null, value: string) => ({ key, live, new: value })
 
 describe("a dry run as text", () => {
-  it("tells values in short, relationships by name, what goes along and what stays behind", () => {
+  it("shows values shortened, relationships by name, what is published together and what is not", () => {
     assert.strictEqual(
       publishText({
         stores: [
@@ -42,7 +42,7 @@ describe("a dry run as text", () => {
     )
   })
 
-  it("is bounded: ten changes of a row, and 6,000 characters in all", () => {
+  it("is limited to ten changes of a row, and 6,000 characters in all", () => {
     const row = (title: string, count: number) =>
       ({
         title,

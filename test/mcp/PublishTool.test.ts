@@ -15,7 +15,7 @@ const nothingDone = (issue: string) =>
   `Invalid: ${issue}. Nothing was changed. Correct this and call publish_master_v1 again.`
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" })("publish_master_v1", (it) => {
-  it.effect("takes one master or several of one channel, and the refusal names both forms", () =>
+  it.effect("accepts one master, or several of one channel; the refusal names both forms", () =>
     Effect.gen(function* () {
       const { files, mastersOf, refusal, store } = yield* aShop(2)
       const masters = yield* mastersOf
@@ -47,7 +47,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
     })
   )
 
-  it.effect("a dry run is told in short plain text, and what it says happens", () =>
+  it.effect("a dry run is short plain text, and the publish does what the text says", () =>
     Effect.gen(function* () {
       const { actor, call, ids, mastersOf, store } = yield* aShop(2)
       const [first] = yield* mastersOf
@@ -113,7 +113,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
   )
 
   it.effect(
-    "a failed publish is told by the projection and by the issue of data health, with the platform's reason",
+    "a failed publish is reported by the projection and by the issue of data health, with the platform's reason",
     () =>
       Effect.gen(function* () {
         const { accountId, actor, call, mastersOf, store } = yield* aShop(1)
@@ -148,7 +148,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
       })
   )
 
-  it.effect("a locked account says who began the import and when, and links the page that ends it", () =>
+  it.effect("a locked account: the refusal says who began the import and when, and links the page that ends it", () =>
     Effect.gen(function* () {
       const { accountId, actor, mastersOf, refusal, store } = yield* aShop(1)
       const [first] = yield* mastersOf
@@ -160,7 +160,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         yield* refusal({ ...first }),
         `Locked: ${who} started a refresh of a.demo.example at ${run.createdAt}, and drafts are locked until a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
       )
-      // Another account is told nothing of it.
+      // The refusals of another account do not mention this import.
       const other = yield* aShop(1)
       assert.notStrictEqual(other.accountId, accountId)
       const [free] = yield* other.mastersOf
@@ -173,7 +173,7 @@ layer(connectorWith({ RATE_LIMIT_PER_KEY: "30", RATE_LIMIT_PER_ACCOUNT: "60" }),
   excludeTestServices: true,
   timeout: "60 seconds"
 })("the cost of publish_master_v1", (it) => {
-  it.effect("one request per master, all or none", () =>
+  it.effect("costs one request per master; a budget that is too small refuses the whole call", () =>
     Effect.gen(function* () {
       const { accountId, actor, ids, store, token } = yield* aShop(12)
       const { preview } = yield* Publishing
@@ -193,7 +193,7 @@ layer(connectorWith({ RATE_LIMIT_PER_KEY: "30", RATE_LIMIT_PER_ACCOUNT: "60" }),
         first.told.result.structuredContent.masters.map(({ outcome }: { outcome: string }) => outcome),
         ids.map(() => "would_publish")
       )
-      // A list that is refused costs what any call costs.
+      // A refused list costs one request, like any other call.
       assert.strictEqual((yield* publish({ ...batch, masters: [] })).left, 17)
       const second = yield* publish(batch)
       assert.deepStrictEqual([second.answer.status, second.left], [200, 5])

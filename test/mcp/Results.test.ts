@@ -35,12 +35,12 @@ import { allToolNames, toolNames } from "./ToolNames.ts"
 
 const ajv = new Ajv2020({ allErrors: true })
 addFormats.default(ajv)
-/** Of each tool: the schema that the list shows, and the whole one. */
+/** For each tool, validators of the output schema in the list and of the complete one. */
 const validators = new Map(
   tools.map(({ listed, output }) => [listed.name, [listed.outputSchema, output].map((schema) => ajv.compile(schema))])
 )
 
-/** A success as it was promised: both forms the same, and of the tool's own shape. */
+/** Checks a success: its text and its structured content are equal, and fit the tool's output schema. */
 const assertAnswer = (name: string, { _meta, content, isError, structuredContent }: Result) => {
   const [first, ...others] = content
   assert.notStrictEqual(isError, true, `${name}: ${first?.text}`)
@@ -55,7 +55,7 @@ const assertAnswer = (name: string, { _meta, content, isError, structuredContent
   assert.isUndefined(_meta?.error)
 }
 
-/** A refusal: it says what, names tools that exist, and carries its code and no answer. */
+/** Checks a refusal: it has the error code and no structured content, and names only tools that exist. */
 const assertRefusal = (base: string, { _meta, content, isError, structuredContent }: Result, code: string) => {
   const text = content[0]?.text ?? ""
   assert.isTrue(isError, text)
@@ -66,7 +66,7 @@ const assertRefusal = (base: string, { _meta, content, isError, structuredConten
   return text
 }
 
-/** Everything in the database but the records of use: when a connection was used last, and how many calls it made. */
+/** A fingerprint of all tables except those that count use: when a connection was last used, and its calls. */
 const fingerprint = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ name: string }>`
@@ -85,21 +85,23 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
 })("what tools answer", (it) => {
-  it.effect("every tool, in both protocols: an answer of its shape, the same in both forms", () =>
-    Effect.gen(function* () {
-      const samples = yield* DemoSamples
-      const { token } = yield* aConnection(samples.accountId)
-      for (const era of ["modern", "legacy"] as const) {
-        const call = callWith(token, era)
-        for (const name of allToolNames) {
-          const { structuredContent } = yield* call("get_master_v1", { master_id: samples.product })
-          const result = yield* call(name, samples.argsOf(name, structuredContent.draft_revision))
-          assertAnswer(name, result)
-          if (name.startsWith("list_") || name === "get_master_related_v1")
-            assert.isAtLeast(JSON.stringify(result.structuredContent).length, 60, `${name} has nothing to show`)
+  it.effect(
+    "every tool, in both protocols: the result fits its schema, and text and structured content are equal",
+    () =>
+      Effect.gen(function* () {
+        const samples = yield* DemoSamples
+        const { token } = yield* aConnection(samples.accountId)
+        for (const era of ["modern", "legacy"] as const) {
+          const call = callWith(token, era)
+          for (const name of allToolNames) {
+            const { structuredContent } = yield* call("get_master_v1", { master_id: samples.product })
+            const result = yield* call(name, samples.argsOf(name, structuredContent.draft_revision))
+            assertAnswer(name, result)
+            if (name.startsWith("list_") || name === "get_master_related_v1")
+              assert.isAtLeast(JSON.stringify(result.structuredContent).length, 60, `${name} has nothing to show`)
+          }
         }
-      }
-    })
+      })
   )
 
   it.effect("an unknown tool: -32602", () =>
@@ -115,140 +117,146 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("not found, conflict, locked, invalid: what failed, on which value, and what to call next", () =>
-    Effect.gen(function* () {
-      const base = yield* baseUrlOf
-      const samples = yield* demoSamples
-      const { token } = yield* aConnection(samples.accountId)
-      const call = callWith(token)
-      const absent = assertRefusal(base, yield* call("get_master_v1", { master_id: unused }), "not_found")
-      assert.strictEqual(
-        absent,
-        `Not found: this account has no record with master_id ${unused}. Call list_masters_v1 for ids that exist.`
-      )
-      const elsewhere = assertRefusal(
-        base,
-        yield* call("get_projection_v1", { master_id: samples.product, channel_id: unused }),
-        "not_found"
-      )
-      assert.include(elsewhere, `channel_id ${unused}`)
-      assert.include(elsewhere, "get_master_v1")
-      for (const [name, args, source] of [
-        ["get_market_v1", { market_id: unused }, "list_markets_v1"],
-        ["get_drop_v1", { drop_id: unused }, "list_drops_v1"],
-        ["list_metaobject_entries_v1", { definition_id: unused }, "list_metaobject_definitions_v1"],
-        ["list_store_sales_channels_v1", { channel_id: unused }, "get_master_v1"],
-        ["get_data_health_v1", { channel_id: unused }, "get_master_v1"],
-        ["list_products_v1", { collection_id: unused }, "list_collections_v1"],
-        [
-          "update_projection_attributes_v1",
-          {
-            master_id: unused,
-            channel_id: samples.channel,
-            draft_revision: 1,
-            attributes: [{ key: "title", value: "x" }]
-          },
-          "list_masters_v1"
-        ]
-      ] as const) {
-        const text = assertRefusal(base, yield* call(name, args), "not_found")
-        assert.include(text, source, name)
-      }
-
-      const { structuredContent: master } = yield* call("get_master_v1", { master_id: samples.product })
-      const stale = assertRefusal(
-        base,
-        yield* call("update_master_attributes_v1", {
-          master_id: samples.product,
-          draft_revision: master.draft_revision - 1,
-          attributes: [{ key: "title", value: "x" }]
-        }),
-        "revision_conflict"
-      )
-      assert.include(
-        stale,
-        `draft_revision ${master.draft_revision - 1} is not the current one, which is ${master.draft_revision}`
-      )
-      assert.include(stale, "Call get_master_v1")
-
-      const misfit = assertRefusal(
-        base,
-        yield* call("update_master_attributes_v1", {
-          master_id: samples.product,
-          draft_revision: master.draft_revision,
-          attributes: [{ key: "status", value: "sold" }]
-        }),
-        "validation_failed"
-      )
-      assert.include(misfit, "attributes.status: must be one of active, draft, archived, unlisted")
-      const unknown = assertRefusal(
-        base,
-        yield* call("update_master_attributes_v1", {
-          master_id: samples.product,
-          draft_revision: master.draft_revision,
-          attributes: [{ key: "de.title", value: "Zelt" }]
-        }),
-        "validation_failed"
-      )
-      assert.include(unknown, "attributes.de.title: is an unknown key of a product (did you mean title?)")
-      for (const [name, kinds] of [
-        ["get_master_translations_v1", "products and collections"],
-        ["list_master_drops_v1", "products, variants and collections"]
-      ] as const) {
-        const text = assertRefusal(base, yield* call(name, { master_id: samples.media }), "validation_failed")
-        assert.include(text, kinds)
-        assert.include(text, "master_id")
-      }
-
-      const unpublished = assertRefusal(
-        base,
-        yield* call("publish_master_v1", {
-          master_id: samples.product,
-          draft_revision: master.draft_revision,
-          channel_ids: [samples.channel, unused]
-        }),
-        "not_found"
-      )
-      assert.include(unpublished, `channel_ids ${samples.channel}, ${unused}`)
-
-      const { structuredContent: waiting } = yield* call("list_variants_v1", { status: "never_published", limit: 1 })
-      const [variant] = waiting.data
-      const early = assertRefusal(
-        base,
-        yield* call("publish_master_v1", { master_id: variant.master_id, draft_revision: variant.draft_revision }),
-        "validation_failed"
-      )
-      for (const channel of variant.channel_ids)
-        assert.include(early, `channel_ids: ${channel} is refused: its product ${variant.product_id} is not live`)
-      assert.notInclude(early, "entity_id")
-
-      yield* (yield* DemoFailures)
-        .fail(samples.domain, { kind: "error", percent: 100, delayMillis: 0 })
-        .pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }))
-      const failed = assertRefusal(
-        base,
-        yield* call("list_store_sales_channels_v1", { channel_id: samples.channel }),
-        "platform_unavailable"
-      )
-      assert.include(
-        failed,
-        ` A person can check the store at ${base}/stores. Call list_store_sales_channels_v1 again later.`
-      )
-      assert.match(failed, /^Failed: .+ again later\.$/)
-
-      yield* (yield* ImportLockRepo).keep(samples.accountId, ImportId.make(unused))
-      for (const name of [...toolNames["pim:write"], ...toolNames["pim:publish"]]) {
-        if (name === "run_data_health_scan_v1") continue
-        const locked = assertRefusal(base, yield* call(name, samples.argsOf(name, master.draft_revision)), "pim_locked")
+  it.effect(
+    "not found, conflict, locked, invalid: the message says what failed, for which value, and what to call next",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* baseUrlOf
+        const samples = yield* demoSamples
+        const { token } = yield* aConnection(samples.accountId)
+        const call = callWith(token)
+        const absent = assertRefusal(base, yield* call("get_master_v1", { master_id: unused }), "not_found")
         assert.strictEqual(
-          locked,
-          `Locked: an import had locked the account, but it has ended by now. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
+          absent,
+          `Not found: this account has no record with master_id ${unused}. Call list_masters_v1 for ids that exist.`
         )
-      }
-    })
+        const elsewhere = assertRefusal(
+          base,
+          yield* call("get_projection_v1", { master_id: samples.product, channel_id: unused }),
+          "not_found"
+        )
+        assert.include(elsewhere, `channel_id ${unused}`)
+        assert.include(elsewhere, "get_master_v1")
+        for (const [name, args, source] of [
+          ["get_market_v1", { market_id: unused }, "list_markets_v1"],
+          ["get_drop_v1", { drop_id: unused }, "list_drops_v1"],
+          ["list_metaobject_entries_v1", { definition_id: unused }, "list_metaobject_definitions_v1"],
+          ["list_store_sales_channels_v1", { channel_id: unused }, "get_master_v1"],
+          ["get_data_health_v1", { channel_id: unused }, "get_master_v1"],
+          ["list_products_v1", { collection_id: unused }, "list_collections_v1"],
+          [
+            "update_projection_attributes_v1",
+            {
+              master_id: unused,
+              channel_id: samples.channel,
+              draft_revision: 1,
+              attributes: [{ key: "title", value: "x" }]
+            },
+            "list_masters_v1"
+          ]
+        ] as const) {
+          const text = assertRefusal(base, yield* call(name, args), "not_found")
+          assert.include(text, source, name)
+        }
+
+        const { structuredContent: master } = yield* call("get_master_v1", { master_id: samples.product })
+        const stale = assertRefusal(
+          base,
+          yield* call("update_master_attributes_v1", {
+            master_id: samples.product,
+            draft_revision: master.draft_revision - 1,
+            attributes: [{ key: "title", value: "x" }]
+          }),
+          "revision_conflict"
+        )
+        assert.include(
+          stale,
+          `draft_revision ${master.draft_revision - 1} is not the current one, which is ${master.draft_revision}`
+        )
+        assert.include(stale, "Call get_master_v1")
+
+        const misfit = assertRefusal(
+          base,
+          yield* call("update_master_attributes_v1", {
+            master_id: samples.product,
+            draft_revision: master.draft_revision,
+            attributes: [{ key: "status", value: "sold" }]
+          }),
+          "validation_failed"
+        )
+        assert.include(misfit, "attributes.status: must be one of active, draft, archived, unlisted")
+        const unknown = assertRefusal(
+          base,
+          yield* call("update_master_attributes_v1", {
+            master_id: samples.product,
+            draft_revision: master.draft_revision,
+            attributes: [{ key: "de.title", value: "Zelt" }]
+          }),
+          "validation_failed"
+        )
+        assert.include(unknown, "attributes.de.title: is an unknown key of a product (did you mean title?)")
+        for (const [name, kinds] of [
+          ["get_master_translations_v1", "products and collections"],
+          ["list_master_drops_v1", "products, variants and collections"]
+        ] as const) {
+          const text = assertRefusal(base, yield* call(name, { master_id: samples.media }), "validation_failed")
+          assert.include(text, kinds)
+          assert.include(text, "master_id")
+        }
+
+        const unpublished = assertRefusal(
+          base,
+          yield* call("publish_master_v1", {
+            master_id: samples.product,
+            draft_revision: master.draft_revision,
+            channel_ids: [samples.channel, unused]
+          }),
+          "not_found"
+        )
+        assert.include(unpublished, `channel_ids ${samples.channel}, ${unused}`)
+
+        const { structuredContent: waiting } = yield* call("list_variants_v1", { status: "never_published", limit: 1 })
+        const [variant] = waiting.data
+        const early = assertRefusal(
+          base,
+          yield* call("publish_master_v1", { master_id: variant.master_id, draft_revision: variant.draft_revision }),
+          "validation_failed"
+        )
+        for (const channel of variant.channel_ids)
+          assert.include(early, `channel_ids: ${channel} is refused: its product ${variant.product_id} is not live`)
+        assert.notInclude(early, "entity_id")
+
+        yield* (yield* DemoFailures)
+          .fail(samples.domain, { kind: "error", percent: 100, delayMillis: 0 })
+          .pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }))
+        const failed = assertRefusal(
+          base,
+          yield* call("list_store_sales_channels_v1", { channel_id: samples.channel }),
+          "platform_unavailable"
+        )
+        assert.include(
+          failed,
+          ` A person can check the store at ${base}/stores. Call list_store_sales_channels_v1 again later.`
+        )
+        assert.match(failed, /^Failed: .+ again later\.$/)
+
+        yield* (yield* ImportLockRepo).keep(samples.accountId, ImportId.make(unused))
+        for (const name of [...toolNames["pim:write"], ...toolNames["pim:publish"]]) {
+          if (name === "run_data_health_scan_v1") continue
+          const locked = assertRefusal(
+            base,
+            yield* call(name, samples.argsOf(name, master.draft_revision)),
+            "pim_locked"
+          )
+          assert.strictEqual(
+            locked,
+            `Locked: an import had locked the account, but it has ended by now. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
+          )
+        }
+      })
   )
 
-  it.effect("tools that read change nothing", () =>
+  it.effect("read tools change nothing", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -264,7 +272,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("paging gives every row once; limits are clamped, and what is no number or cursor is refused", () =>
+  it.effect("paging returns every row once; limits are clamped; an invalid limit or cursor is refused", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const samples = yield* DemoSamples
@@ -312,7 +320,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       const rows = (args: object) =>
         Effect.map(call("list_masters_v1", args), ({ structuredContent }) => structuredContent.data.length)
       assert.strictEqual(yield* rows({}), 50)
-      // Beyond where numbers are exact, too.
+      // Also numbers too large to be exact.
       for (const limit of [100_000, 2 ** 53, 1e20, 1e300]) assert.isAbove(yield* rows({ limit }), 100)
       assert.strictEqual(yield* rows({ limit: -1e20 }), 1)
       assert.strictEqual(yield* rows({ limit: -3 }), 1)
@@ -338,7 +346,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   )
 
   it.effect(
-    "fields: members of rows, attributes by key; a long value is cut, named, and whole when it is asked for",
+    "fields: selects members of rows and keys of attributes; a long value is cut and listed, and whole on request",
     () =>
       Effect.gen(function* () {
         const base = yield* baseUrlOf
@@ -398,62 +406,60 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
-  it.effect(
-    "a key without a value is named; one that is not defined is refused, with near keys and the kinds that have it",
-    () =>
-      Effect.gen(function* () {
-        const base = yield* baseUrlOf
-        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
-        const { product, variant } = yield* Effect.gen(function* () {
-          yield* definedAs("product", { "care.washing": "single_line_text_field" })
-          yield* definedAs("variant", { "care.size": "single_line_text_field" })
-          const product = yield* anEntity("product", { title: "Boots" }, { on: stores })
-          return { product, variant: yield* anEntity("variant", { sku: "B-1" }, { on: stores, of: product }) }
-        }).pipe(actingAs(actor))
-        const { token } = yield* aConnection(accountId)
-        const call = callWith(token)
-        const one = { master_id: product }
-        const channel = { channel_id: stores[0].id }
-        for (const [name, args, list] of [
-          ["get_master_v1", one, undefined],
-          ["get_projection_v1", { ...one, ...channel }, undefined],
-          ["get_master_with_projections_v1", one, "projections"],
-          ["list_projections_v1", one, "data"]
-        ] as const) {
-          const unset = yield* call(name, { ...args, attributes: ["care.washing", "title"] })
-          assertAnswer(name, unset)
-          assert.deepStrictEqual(unset.structuredContent.unset_keys, ["care.washing"], name)
-          const [row] = list === undefined ? [unset.structuredContent] : unset.structuredContent[list]
-          assert.deepStrictEqual(
-            row.attributes.map(({ key }: { key: string }) => key),
-            ["title"]
-          )
-          // As clients of earlier versions ask.
-          const before = yield* call(name, { ...args, fields: ["title"] })
-          assert.notStrictEqual(before.isError, true, before.content[0]?.text)
-          for (const [key, problem] of [
-            ["price", "price is a key of a variant, not of a product"],
-            ["care.size", "care.size is a key of a variant, not of a product"],
-            ["care.washin", "care.washin is an unknown key of a product (did you mean care.washing?)"],
-            ["", '"" is an unknown key of a product']
-          ] as const)
-            assert.strictEqual(
-              assertRefusal(base, yield* call(name, { ...args, attributes: ["title", key] }), "validation_failed"),
-              `Invalid: attributes: ${problem}. Nothing was changed. Correct this and call ${name} again.`
-            )
-        }
-        assert.strictEqual(
-          assertRefusal(
-            base,
-            yield* call("get_master_v1", { master_id: variant, attributes: ["a", "b", "vendor", "c", "d"] }),
-            "validation_failed"
-          ),
-          "Invalid: attributes: a is an unknown key of a variant; attributes: b is an unknown key of a variant; attributes: vendor is a key of a product, not of a variant; attributes: 2 more are unknown. Nothing was changed. Correct this and call get_master_v1 again."
+  it.effect("unset keys are listed; undefined keys are refused with similar keys and the kinds that have them", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
+      const { product, variant } = yield* Effect.gen(function* () {
+        yield* definedAs("product", { "care.washing": "single_line_text_field" })
+        yield* definedAs("variant", { "care.size": "single_line_text_field" })
+        const product = yield* anEntity("product", { title: "Boots" }, { on: stores })
+        return { product, variant: yield* anEntity("variant", { sku: "B-1" }, { on: stores, of: product }) }
+      }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const one = { master_id: product }
+      const channel = { channel_id: stores[0].id }
+      for (const [name, args, list] of [
+        ["get_master_v1", one, undefined],
+        ["get_projection_v1", { ...one, ...channel }, undefined],
+        ["get_master_with_projections_v1", one, "projections"],
+        ["list_projections_v1", one, "data"]
+      ] as const) {
+        const unset = yield* call(name, { ...args, attributes: ["care.washing", "title"] })
+        assertAnswer(name, unset)
+        assert.deepStrictEqual(unset.structuredContent.unset_keys, ["care.washing"], name)
+        const [row] = list === undefined ? [unset.structuredContent] : unset.structuredContent[list]
+        assert.deepStrictEqual(
+          row.attributes.map(({ key }: { key: string }) => key),
+          ["title"]
         )
-      })
+        // The form that clients of earlier versions send.
+        const before = yield* call(name, { ...args, fields: ["title"] })
+        assert.notStrictEqual(before.isError, true, before.content[0]?.text)
+        for (const [key, problem] of [
+          ["price", "price is a key of a variant, not of a product"],
+          ["care.size", "care.size is a key of a variant, not of a product"],
+          ["care.washin", "care.washin is an unknown key of a product (did you mean care.washing?)"],
+          ["", '"" is an unknown key of a product']
+        ] as const)
+          assert.strictEqual(
+            assertRefusal(base, yield* call(name, { ...args, attributes: ["title", key] }), "validation_failed"),
+            `Invalid: attributes: ${problem}. Nothing was changed. Correct this and call ${name} again.`
+          )
+      }
+      assert.strictEqual(
+        assertRefusal(
+          base,
+          yield* call("get_master_v1", { master_id: variant, attributes: ["a", "b", "vendor", "c", "d"] }),
+          "validation_failed"
+        ),
+        "Invalid: attributes: a is an unknown key of a variant; attributes: b is an unknown key of a variant; attributes: vendor is a key of a product, not of a variant; attributes: 2 more are unknown. Nothing was changed. Correct this and call get_master_v1 again."
+      )
+    })
   )
 
-  it.effect("a value of 100,000 characters that may be written can be read, part by part", () =>
+  it.effect("a value of 100,000 characters, which may be written, can be read in parts", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
@@ -514,7 +520,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a page of long rows is cut between rows, with a cursor that goes on", () =>
+  it.effect("a page of long rows is cut between rows, and its cursor continues there", () =>
     Effect.gen(function* () {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
       yield* Effect.gen(function* () {
@@ -548,7 +554,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a batch of 500 operations answers 500 results, in its contract's members, within its size", () =>
+  it.effect("a batch of 500 operations returns 500 results that fit the schema and the size limit", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -590,85 +596,87 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("issues: at most 100 rows a page, short values, at most 40 fields a row, those of one field alone", () =>
-    Effect.gen(function* () {
-      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
-      yield* Effect.gen(function* () {
-        const changes = yield* CatalogChanges
-        const ids = yield* Effect.forEach(Array.from({ length: 120 }), () =>
-          anEntity("product", { title: "Boots" }, { on: stores })
-        )
-        yield* changes.apply(
-          ids.flatMap((id, index) => [
-            CatalogChange.SetOverrides({
-              entityId: id,
-              storeId: stores[0].id,
-              values: Object.fromEntries(Array.from({ length: 50 }, (_, field) => [`long.key${field}`, "x"]))
-            }),
-            ...(index % 20 === 0
-              ? [
-                  CatalogChange.SetOverrides({
-                    entityId: id,
-                    storeId: stores[0].id,
-                    values: { vendor: `${index} ${"v".repeat(100)}` }
-                  })
-                ]
-              : [])
-          ])
-        )
-      }).pipe(actingAs(actor))
-      const { token } = yield* aConnection(accountId)
-      const call = callWith(token)
-      assertAnswer("run_data_health_scan_v1", yield* call("run_data_health_scan_v1", { dimension: "divergence" }))
-      const list = (args: object) =>
-        Effect.tap(call("list_data_health_issues_v1", { section: "divergence", ...args }), (page) =>
-          assertAnswer("list_data_health_issues_v1", page)
-        )
-      const page = yield* list({ page_size: 300 })
-      const { compared, data, has_next } = page.structuredContent
-      assert.strictEqual(compared, 120)
-      assert.strictEqual(data.length, 100)
-      assert.isTrue(has_next)
-      for (const row of data) {
-        assert.isAtMost(row.fields.length, 40)
-        assert.deepInclude(row, { channel_id: stores[0].id, store_domain: "a.example" })
-      }
-      assert.strictEqual((yield* list({})).structuredContent.data.length, 25)
+  it.effect(
+    "issues: at most 100 rows a page, short values, at most 40 fields a row, optionally of one field only",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+        yield* Effect.gen(function* () {
+          const changes = yield* CatalogChanges
+          const ids = yield* Effect.forEach(Array.from({ length: 120 }), () =>
+            anEntity("product", { title: "Boots" }, { on: stores })
+          )
+          yield* changes.apply(
+            ids.flatMap((id, index) => [
+              CatalogChange.SetOverrides({
+                entityId: id,
+                storeId: stores[0].id,
+                values: Object.fromEntries(Array.from({ length: 50 }, (_, field) => [`long.key${field}`, "x"]))
+              }),
+              ...(index % 20 === 0
+                ? [
+                    CatalogChange.SetOverrides({
+                      entityId: id,
+                      storeId: stores[0].id,
+                      values: { vendor: `${index} ${"v".repeat(100)}` }
+                    })
+                  ]
+                : [])
+            ])
+          )
+        }).pipe(actingAs(actor))
+        const { token } = yield* aConnection(accountId)
+        const call = callWith(token)
+        assertAnswer("run_data_health_scan_v1", yield* call("run_data_health_scan_v1", { dimension: "divergence" }))
+        const list = (args: object) =>
+          Effect.tap(call("list_data_health_issues_v1", { section: "divergence", ...args }), (page) =>
+            assertAnswer("list_data_health_issues_v1", page)
+          )
+        const page = yield* list({ page_size: 300 })
+        const { compared, data, has_next } = page.structuredContent
+        assert.strictEqual(compared, 120)
+        assert.strictEqual(data.length, 100)
+        assert.isTrue(has_next)
+        for (const row of data) {
+          assert.isAtMost(row.fields.length, 40)
+          assert.deepInclude(row, { channel_id: stores[0].id, store_domain: "a.example" })
+        }
+        assert.strictEqual((yield* list({})).structuredContent.data.length, 25)
 
-      // Six rows of 120 are one page, and their values are short.
-      const ofVendor = (yield* list({ field: "vendor" })).structuredContent
-      assert.strictEqual(ofVendor.data.length, 6)
-      assert.isFalse(ofVendor.has_next)
-      for (const row of ofVendor.data) {
-        assert.include(row.fields, "vendor")
-        const [{ value }] = row.values.filter(({ field }: { field: string }) => field === "vendor")
-        assert.match(value, /^\d+ v{55,57}…$/)
-        assert.strictEqual(value.length, 60)
-      }
-      const second = (yield* list({ field: "vendor", page_size: 4, page: 2 })).structuredContent
-      assert.deepStrictEqual(second.data, ofVendor.data.slice(4))
-      const base = yield* baseUrlOf
-      const refusedField = assertRefusal(
-        base,
-        yield* call("list_data_health_issues_v1", { section: "divergence", field: "vendro" }),
-        "validation_failed"
-      )
-      assert.match(
-        refusedField,
-        /^Invalid: field: must be a metafield's namespace\.key or one of title, handle, .*, members\. /
-      )
-      assert.strictEqual(
-        assertRefusal(
+        // Six of the 120 rows concern the vendor: they are one page, with shortened values.
+        const ofVendor = (yield* list({ field: "vendor" })).structuredContent
+        assert.strictEqual(ofVendor.data.length, 6)
+        assert.isFalse(ofVendor.has_next)
+        for (const row of ofVendor.data) {
+          assert.include(row.fields, "vendor")
+          const [{ value }] = row.values.filter(({ field }: { field: string }) => field === "vendor")
+          assert.match(value, /^\d+ v{55,57}…$/)
+          assert.strictEqual(value.length, 60)
+        }
+        const second = (yield* list({ field: "vendor", page_size: 4, page: 2 })).structuredContent
+        assert.deepStrictEqual(second.data, ofVendor.data.slice(4))
+        const base = yield* baseUrlOf
+        const refusedField = assertRefusal(
           base,
-          yield* call("list_data_health_issues_v1", { section: "media-unused", field: "alt" }),
+          yield* call("list_data_health_issues_v1", { section: "divergence", field: "vendro" }),
           "validation_failed"
-        ),
-        "Invalid: field: rows of media-unused have no fields. Nothing was changed. Correct this and call list_data_health_issues_v1 again."
-      )
-    })
+        )
+        assert.match(
+          refusedField,
+          /^Invalid: field: must be a metafield's namespace\.key or one of title, handle, .*, members\. /
+        )
+        assert.strictEqual(
+          assertRefusal(
+            base,
+            yield* call("list_data_health_issues_v1", { section: "media-unused", field: "alt" }),
+            "validation_failed"
+          ),
+          "Invalid: field: rows of media-unused have no fields. Nothing was changed. Correct this and call list_data_health_issues_v1 again."
+        )
+      })
   )
 
-  it.effect("a fill without channel_id fills the master; duplicates of a SKU are masters", () =>
+  it.effect("a fill without channel_id fills the master; duplicate SKUs are listed as masters", () =>
     Effect.gen(function* () {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
       const product = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
@@ -697,7 +705,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         ]
       })
       const master = yield* call("get_master_v1", { master_id: product })
-      // The revision that a publish needs.
+      // The revision that a publish needs is returned.
       assert.strictEqual(filled.structuredContent.results[0].draft_revision, master.structuredContent.draft_revision)
       assert.include(JSON.stringify(master.structuredContent), '"Fell"')
       yield* call("run_data_health_scan_v1", { dimension: "structure" })
@@ -736,13 +744,13 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.deepStrictEqual(completeness, scan.structuredContent)
       const ofOne = yield* call("get_data_health_v1", { channel_id: stores[0].id })
       assert.deepStrictEqual(ofOne.structuredContent.dimensions[1].result.by_store, by_store.slice(0, 1))
-      // REST keeps its names.
+      // REST keeps its own names.
       const rest = JSON.parse((yield* (yield* DataHealth).overview().pipe(actingAs(actor))).text)
       assert.deepStrictEqual(rest.dimensions[1].result.by_store[0], { store_id: stores[0].id, checked: 1, affected: 1 })
     })
   )
 
-  it.effect("an unknown language is refused, naming those of the account", () =>
+  it.effect("an unknown language is refused, and the refusal names those of the account", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const { accountId, actor } = yield* anAccount({ domains: ["a.example"] })
@@ -793,7 +801,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       }
       assert.isAtLeast(nulls, 40)
       const base = yield* baseUrlOf
-      // Null does not stand for a required argument, and null does not make an unknown argument known.
+      // Null is not allowed for a required argument, and an unknown argument is refused even if it is null.
       assert.include(
         assertRefusal(base, yield* call("get_master_v1", { master_id: null }), "validation_failed"),
         "master_id: must be a UUID"
@@ -802,7 +810,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assertRefusal(base, yield* call("list_products_v1", { colour: null }), "validation_failed"),
         "colour: is unknown; allowed here: "
       )
-      // In operations too; where null is a value, it is written.
+      // The same for operations; where null is a valid value, it is written.
       const filled = yield* call("fill_completeness_gaps_v1", {
         master_type: "product",
         operations: [{ master_id: samples.product, channel_id: null, field: "vendor", value: "Fell" }]
@@ -819,7 +827,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a master that is not on the channel is told as such, and added there when that is asked for", () =>
+  it.effect("a master that is not on the channel: the refusal says so, and `add_to_channel` adds it", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
@@ -852,7 +860,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         `Not found: master ${nowhere} is not on channel ${c.id} (c.example); it is on no channel. ` +
           "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
       )
-      // Ids that the account does not have are only not found: the refusal names no channel.
+      // For ids that the account does not have, the refusal names no channel.
       for (const [master_id, channel_id] of [
         [unused, c.id],
         [product, unused],
@@ -928,7 +936,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("lists by channel and by what waits there", () =>
+  it.effect("lists by channel and by pending drafts", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -970,7 +978,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("another account's ids look unknown", () =>
+  it.effect("ids of another account are refused like unknown ids", () =>
     Effect.gen(function* () {
       const ours = yield* DemoSamples
       const theirs = yield* demoSamples

@@ -8,7 +8,7 @@ import { Programs } from "../../src/programs/Programs.ts"
 
 type Args = Readonly<Record<string, unknown>>
 
-/** Arguments that each tool succeeds with on an account, and what they are made of. */
+/** For one account, arguments with which each tool succeeds, and the ids in them. */
 export interface Samples {
   readonly accountId: AccountId
   readonly product: string
@@ -20,17 +20,17 @@ export interface Samples {
   /** Its domain. */
   readonly domain: string
   readonly drop: string
-  /** Writes are based on the revision that is current when they are asked for. */
+  /** Arguments of this tool. Writes name the current draft revision. */
   readonly argsOf: (name: string, revision: number) => Args
 }
 
-/** Another demo account with a drop of its own, and arguments for every tool. */
+/** Creates another demo account with a drop of its own, and arguments for every tool. */
 export const demoSamples = Effect.gen(function* () {
   const { account } = yield* (yield* Demo).create
   return yield* Effect.provideService(samplesOf(account.id), CurrentActor, { _tag: "Cli", accountId: account.id })
 }).pipe(Effect.orDie)
 
-/** One demo account for the tests of a file that leave it as usable as they found it. */
+/** The demo account that the tests of a file share. They must leave it usable. */
 export class DemoSamples extends Context.Tag("test/DemoSamples")<DemoSamples, Samples>() {
   static readonly layer = Layer.effect(DemoSamples, demoSamples)
 }
@@ -42,7 +42,7 @@ const samplesOf = (accountId: AccountId) =>
     const query = { urlParams: { limit: 1 } }
     const collection = idOf((yield* programs.listCollections(query)).text)
     const media = idOf((yield* programs.listMedia(query)).text)
-    // One that two stores have, which its platform answers for.
+    // A product on two stores that have a platform.
     const products = JSON.parse((yield* programs.listProducts({ urlParams: { limit: 250 } })).text).data
     const { data: stores } = yield* programs.listStores()
     const asked = stores.filter(({ platform }) => platform === "demo").map(({ id }) => id as string)

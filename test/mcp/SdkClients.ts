@@ -9,7 +9,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect } from "effect"
 import type { ClientMemory } from "../oauth/ClientMemory.ts"
 
-/** What a client goes in with: a token that it was given, or what it finds, asks for and remembers by itself. */
+/** The credentials of a client: a token, or a provider that registers, asks for consent and stores tokens. */
 export type Credentials =
   | { readonly requestInit: { readonly headers: Readonly<Record<string, string>> } }
   | { readonly authProvider: ClientMemory["provider"] }
@@ -18,7 +18,7 @@ export const withToken = (token: string): Credentials => ({
   requestInit: { headers: { Authorization: `Bearer ${token}` } }
 })
 
-/** What the clients of both majors have in common. */
+/** The interface that both major versions of the client share. */
 export interface SdkClient {
   readonly listTools: () => Promise<{
     readonly tools: ReadonlyArray<{ readonly name: string }>
@@ -33,7 +33,7 @@ export interface SdkClient {
 
 interface Sdk {
   readonly connect: (url: URL, credentials: Credentials) => Promise<SdkClient>
-  /** Takes what the user's browser brought back to the tokens. */
+  /** Exchanges the parameters of the redirect for tokens. */
   readonly finish: (url: URL, credentials: Credentials, back: URLSearchParams) => Promise<void>
 }
 
@@ -42,7 +42,7 @@ const info = { name: "test", version: "1" }
 const sdk1: Sdk = {
   connect: async (url, credentials) => {
     const client = new ClientOf1(info)
-    // Its own types disagree about an absent session id under exactOptionalPropertyTypes.
+    // The SDK's types contradict each other about an absent session id under exactOptionalPropertyTypes.
     await client.connect(new TransportOf1(url, credentials) as Transport)
     return client
   },
@@ -58,7 +58,7 @@ const sdk2 = (mode: NonNullable<OptionsOf2["versionNegotiation"]>["mode"]): Sdk 
   finish: (url, credentials, back) => new TransportOf2(url, credentials).finishAuth(back)
 })
 
-/** The protocol's own clients, by what each speaks. */
+/** The SDK's clients, by the protocol that each uses. */
 export const sdks: Readonly<Record<string, Sdk>> = {
   "SDK 1.x": sdk1,
   "SDK 2.x, 2025-11-25": sdk2("legacy"),

@@ -4,7 +4,7 @@ import type { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { aConnection, callWith } from "./Connector.ts"
 
-/** A demo store and one without a platform, with collections on both, and what calls tools. */
+/** A demo store and a store without a platform, with collections on both, and functions that call tools. */
 export const aShop = (collections: number) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -25,7 +25,7 @@ export const aShop = (collections: number) =>
     const mastersOf = Effect.forEach(made.ids, (master_id) =>
       Effect.map(revisionOf(master_id), (draft_revision) => ({ master_id, draft_revision }))
     )
-    /** The whole text of a refusal. */
+    /** The complete text of a refusal. */
     const refusal = (args: object, name = "publish_master_v1") =>
       Effect.map(call(name, args), ({ content, isError }) => {
         assert.isTrue(isError, content[0]?.text)

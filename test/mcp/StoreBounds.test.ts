@@ -23,10 +23,10 @@ import { DemoSamples } from "./Samples.ts"
 import { connected, sdks, withToken } from "./SdkClients.ts"
 import { allToolNames } from "./ToolNames.ts"
 
-/** A text that is planted wherever a record belongs to another store than the one of the connection. */
+/** A text that the tests write into records of every store except the connection's own: no result may contain it. */
 const marker = "Zzforeign"
 
-/** Records that each belong to one store get the marker where the store is not this one. */
+/** Adds the marker to all records of other stores. */
 const plant = (accountId: string, own: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -49,7 +49,10 @@ const draftRevision = (token: string, master: string) =>
     Number(structuredContent.draft_revision)
   )
 
-/** A connection to the first channel of the samples, one to everything, and what the former must not see. */
+/**
+ * A connection limited to the samples' first channel, one to all stores, and the records that the limited one must not
+ * see.
+ */
 const bounded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const samples = yield* DemoSamples
@@ -69,7 +72,7 @@ const bounded = Effect.gen(function* () {
 
 type Args = Readonly<Record<string, unknown>>
 
-/** Arguments that name a channel, with the channel and the master left open. */
+/** Arguments that name a channel, for each tool; the test chooses the channel and the master. */
 const naming: Readonly<Record<string, (channel: string, master: string, revision: number) => Args>> = {
   list_masters_v1: (channel_id) => ({ channel_id, pending: true }),
   list_products_v1: (channel_id) => ({ channel_id }),
@@ -113,7 +116,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "180 seconds"
 })("a connection that is limited to one store", (it) => {
-  it.effect("28 tools: no answer has an id, name, domain or value of another store", () =>
+  it.effect("28 tools: no result has an id, name, domain or value of another store", () =>
     Effect.gen(function* () {
       const { limited, samples, stores, whole } = yield* bounded
       yield* plant(samples.accountId, samples.channel)
@@ -144,7 +147,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           } while (cursor)
           return text
         })
-      // Records that other stores alone have are absent.
+      // Records that only other stores have are not listed.
       const firstId = (name: string) =>
         Effect.map(callWith(limited)(name), ({ structuredContent }) => structuredContent.data[0].id)
       const others: Record<string, Args> = {
@@ -182,12 +185,12 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
             [],
             section
           )
-      // The test could find them: with a connection to all stores, these do have them.
+      // The test can find them: results of a connection to all stores have them.
       assert.isAtLeast(seen.size, 18, [...seen].join(", "))
     })
   )
 
-  it.effect("an argument that names another store is answered as a random id is, and nothing is written", () =>
+  it.effect("an argument that names another store gets the same answer as a random id, and nothing is written", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { foreignStore, limited, samples } = yield* bounded
@@ -218,7 +221,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a master that only other stores have is absent: in lists, and as an argument", () =>
+  it.effect("a master that only other stores have is not listed, and is unknown as an argument", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { limited, masters, samples } = yield* bounded
@@ -258,7 +261,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   )
 
   it.effect(
-    "a drop or a market that other stores alone have is absent; of a shared drop, the other store's changes are",
+    "a drop or a market that only other stores have is hidden, and so are the other stores' changes of a shared drop",
     () =>
       Effect.gen(function* () {
         const { foreignStore, limited, samples } = yield* bounded
@@ -301,7 +304,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
-  it.effect("resources and the languages that a refusal names are those of its own stores", () =>
+  it.effect("resources, and the languages that a refusal names, are those of the connection's stores", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { limited, samples, whole } = yield* bounded
@@ -311,7 +314,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           const { data } = JSON.parse(messageIn(answer).result.contents[0].text)
           return (data as ReadonlyArray<{ readonly key: string }>).map(({ key }) => key)
         })
-      // A definition that only the other stores have.
+      // A definition that only other stores have.
       yield* sql`
         DELETE FROM metafield_definition_store
         WHERE account_id = ${samples.accountId} AND store_id = ${samples.channel}
@@ -472,7 +475,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("a value that reads like the id of another store is a value", () =>
+  it.effect("a value that is equal to the id of another store is not hidden", () =>
     Effect.gen(function* () {
       const { foreignStore, limited, samples } = yield* bounded
       const one = { master_id: samples.product }
@@ -496,7 +499,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("publishing and reconciling without a channel means its own stores", () =>
+  it.effect("publishing and reconciling without a channel covers the connection's stores only", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { limited, samples, whole } = yield* bounded
@@ -560,7 +563,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
 })("a connection whose publishes a person confirms", (it) => {
-  it.effect("writes drafts, and is told how to have them published: nothing is published, by any client", () =>
+  it.effect("can write drafts; a publish is refused with the way to confirm it, for every client", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const base = yield* baseUrlOf

@@ -18,8 +18,9 @@ import {
 import { signedIn } from "./Merchant.ts"
 
 /**
- * A merchant's sentence, and an agent that knows only what the connector says: instructions, tools, prompts and answers. Every id
- * in a story was read from one of these. `calls` is the least number of tool calls; a story may take one more.
+ * A merchant's sentence, and an agent that knows only what the connector tells it: instructions, tools, prompts and
+ * results. Every id in a story was read from one of these. `calls` is the smallest possible number of tool calls; a
+ * story may use one more.
  */
 
 /** The demo account of the stories. */
@@ -53,13 +54,13 @@ const anAgent = Effect.gen(function* () {
       calls += 1
       return (yield* say("tools/call", { name, arguments: args })) as Result
     })
-  /** A call that succeeds. */
+  /** Calls a tool; the call must succeed. */
   const get = (name: string, args: Readonly<Record<string, unknown>> = {}) =>
     Effect.map(call(name, args), ({ content, isError, structuredContent }) => {
       assert.notStrictEqual(isError, true, content[0]?.text)
       return structuredContent
     })
-  /** The id of the channel whose line of the instructions has this text. */
+  /** The id of the channel whose line in the instructions has this text. */
   const channel = (text: string): string => {
     const line = String(instructions)
       .split("\n")
@@ -71,7 +72,7 @@ const anAgent = Effect.gen(function* () {
 
 type Agent = Effect.Effect.Success<typeof anAgent>
 
-/** An agent's story. It ends with the least number of calls, or one more. */
+/** Runs an agent's story, which must end within the least number of calls plus one. */
 const story = <E, R>(calls: number, tell: (agent: Agent) => Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const agent = yield* anAgent
@@ -131,7 +132,7 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
           }))
         })
         assert.strictEqual(filled, data.length)
-        // The revision for a publish is in each result.
+        // Each result has the revision that a publish needs.
         for (const { draft_revision } of results) assert.isNumber(draft_revision)
       })
     )
@@ -242,7 +243,7 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
         const { data } = yield* get("list_products_v1", { search: "Kestrel 20" })
         const { translatable_fields } = yield* get("get_master_translations_v1", { master_id: data[0].master_id })
         assert.isNotEmpty(translatable_fields)
-        // A language by its name is refused, and the refusal names those that there are.
+        // A language is refused by its name; the refusal lists the codes.
         const refused = yield* call("list_data_health_issues_v1", {
           section: "translations-untranslated",
           locale: "German"
@@ -295,12 +296,12 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
           draft_revision: data[0].draft_revision,
           attributes: [{ key: "vendor", value: "Wrong Name" }]
         })
-        // The agent learns who can undo, and where.
+        // The agent learns who can undo its changes, and on which page.
         const { messages } = yield* say("prompts/get", { name: "review_agent_changes", arguments: {} })
         const text: string = messages[0].content.text
         const [, page] = /can undo its drafts, at (\S+)\. /.exec(text) ?? assert.fail(text)
         assert.strictEqual(page, `${yield* baseUrlOf}/settings/connections`)
-        // The merchant undoes it there.
+        // The merchant undoes the changes on that page.
         const cookie = yield* signedIn(account.id, "story@merchant.example")
         const undo = "/settings/connections/undo"
         const review = yield* ask(`${undo}?${new URLSearchParams({ id: connectionId, since: "hour" })}`, { cookie })

@@ -24,7 +24,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
 })("a tier in the connector's address", (it) => {
-  it.effect("bounds what a connection may do, in both eras, and consenting to more is not offered", () =>
+  it.effect("limits what a connection may do, in both eras; the consent page does not offer more", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const base = yield* baseUrlOf
@@ -75,7 +75,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("never adds to what was granted, and lists the same tools", () =>
+  it.effect("never adds to the granted tier, and lists the same tools", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId, "pim:read")
@@ -92,7 +92,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("is in the challenge and in the metadata, so that a strict client finds its own address there", () =>
+  it.effect("is in the challenge and in the metadata, so that a strict client finds the address it used", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       for (const [query, scope] of [
@@ -141,7 +141,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       options: { readonly serverUrl: string; readonly authorizationCode?: string; readonly iss?: string }
     ) => auth2(provider, options)
   }))
-    it.scoped(`the SDK's auth() of ${version} connects to it, with the tier that the address allows`, () =>
+    it.scoped(`the SDK's auth() of ${version} connects to the address, with the tier that it allows`, () =>
       Effect.gen(function* () {
         const base = yield* baseUrlOf
         const samples = yield* DemoSamples
@@ -149,7 +149,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const serverUrl = `${base}/mcp?tier=read`
         const { kept, provider } = clientMemory()
         assert.strictEqual(yield* Effect.promise(() => authorize(provider, { serverUrl })), "REDIRECT")
-        const asked = kept.url ?? assert.fail("no address to authorize at")
+        const asked = kept.url ?? assert.fail("no authorization address")
         assert.strictEqual(asked.searchParams.get("resource"), serverUrl)
         const { searchParams } = yield* consentIn(cookie, asked, "pim:read")
         const authorizationCode = String(searchParams.get("code"))
@@ -172,7 +172,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
     )
 
-  it.effect("openid-client names the address as the resource, for the code and for the refresh", () =>
+  it.effect("openid-client sends the address as the resource, for the code and for the refresh", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const samples = yield* DemoSamples

@@ -7,10 +7,10 @@ import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portO
 import { DemoSamples } from "./Samples.ts"
 import { toolNames } from "./ToolNames.ts"
 
-/** What a tier opens, by rank. */
+/** The tools that a tier allows, by rank. */
 const rank = (tier: Tier) => Tier.literals.indexOf(tier)
 
-/** As the consent page names them. */
+/** The names of the tiers on the consent page. */
 const tierNames = {
   "pim:read": "Read",
   "pim:write": "Read and edit drafts",
@@ -22,7 +22,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   timeout: "120 seconds"
 })("tiers", (it) => {
   it.effect(
-    "3 tiers x 28 tools: above the tier is 403 or, for clients of older revisions, a result that says so; nothing is done; all else is served",
+    "3 tiers x 28 tools: a tool above the tier gets 403 or, in older protocol revisions, an error result; all others are served",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -14,7 +14,7 @@ import { allToolNames, toolNames } from "./ToolNames.ts"
 const listed = tools.map(({ listed }) => listed)
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-/** Every schema in a schema, itself included, by its place. */
+/** Lists a schema and all schemas inside it, with their paths. */
 const schemasIn = (schema: unknown, path = "$"): ReadonlyArray<readonly [string, Record<string, unknown>]> => {
   if (typeof schema !== "object" || schema === null) return []
   const own = schema as Record<string, unknown>
@@ -29,7 +29,7 @@ const schemasIn = (schema: unknown, path = "$"): ReadonlyArray<readonly [string,
   return [[path, own], ...below]
 }
 
-/** The endpoints that are offered as tools, by the tool's name. */
+/** The endpoints that are offered as tools, by tool name. */
 const annotated = () => {
   const found: Array<string> = []
   for (const api of [ConnectorApi, RestApi] as ReadonlyArray<unknown>)
@@ -52,7 +52,7 @@ describe("the tools", () => {
     assert.strictEqual(listed.length, 28)
   })
 
-  it("have a title, a description in its order, closed arguments, an answer that is an object, and every hint", () => {
+  it("have a title, a description in a fixed order, no other arguments, an object as result, and every hint", () => {
     const beginnings = listed.map(({ description }) => description.slice(0, 60))
     assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions begin alike")
     for (const { input, listed: each, tool } of tools) {
@@ -87,7 +87,7 @@ describe("the tools", () => {
     }
   })
 
-  it("have schemas without references, unions at the root, numbers that are text, and words that nobody wrote", () => {
+  it("have schemas without references, root unions, numbers as text, and generated descriptions", () => {
     for (const each of listed)
       for (const root of [each.inputSchema, each.outputSchema]) {
         const text = JSON.stringify(root)
@@ -180,10 +180,10 @@ describe("the tools", () => {
             assert.notMatch(String(description), new RegExp(`\\b${rest}\\b`), `${each.name} ${path}`)
   })
 
-  it("fit: the whole list 12,000 tokens and 52 KB, its arguments 32 KB", () => {
+  it("the whole list fits 12,000 tokens and 52 KB, its arguments 32 KB", () => {
     const whole = { tools: listed }
     const inputs = listed.map(({ inputSchema }) => inputSchema)
-    // The message has an envelope around the list.
+    // The message adds an envelope to the list.
     assert.isAtMost(bytes(whole), 52 * 1024 - 500)
     assert.isAtMost(bytes(inputs), 32 * 1024)
     const tokens = new Tiktoken(o200k).encode(JSON.stringify(whole)).length

@@ -32,7 +32,7 @@ const aToken = Effect.gen(function* () {
 
 const codeIn = ({ text }: Answer) => JSON.parse(text).error.code
 
-/** What every answer leaves with. */
+/** Checks the headers that every answer has. */
 const assertHeaders = ({ headers }: Answer) => {
   for (const name of ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"])
     assert.match(headers[name] ?? "", /^\d+$/, name)
@@ -49,7 +49,7 @@ const assertEnvelope = (answer: Answer, status: number, code: string) => {
   assertHeaders(answer)
 }
 
-/** A JSON-RPC error, whose data says our own code and the request. */
+/** Checks a JSON-RPC error, whose data has the API's error code and the request id. */
 const assertRefused = (answer: Answer, status: number, rpc: number, code: string) => {
   assert.strictEqual(answer.status, status, answer.text)
   const { error, jsonrpc } = messageIn(answer)
@@ -63,7 +63,7 @@ const eras: ReadonlyArray<Era> = ["modern", "legacy"]
 const list = message("modern", "tools/list")
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("the transport", (it) => {
-  it.effect("no token: 401 that says where to get one, before the body is read", () =>
+  it.effect("no token: 401 with the address of the metadata, before the body is read", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       for (const sent of [
@@ -82,7 +82,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("answers are sent as they are, whatever coding is asked for", () =>
+  it.effect("answers are never compressed, whatever Accept-Encoding says", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const plain = yield* ask({ ...list, token })
@@ -110,36 +110,34 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect(
-    "a page of an allowed origin can read every refusal, of other methods and of what broke on our side too",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const token = yield* aToken
-        const assertReadable = (answer: Answer, origin: string | undefined) => {
-          assert.strictEqual(answer.headers["access-control-allow-origin"], origin, answer.text)
-          assert.include(answer.headers.vary ?? "", "Origin")
+  it.effect("a page of an allowed origin can read every refusal, also those of other methods and internal errors", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const token = yield* aToken
+      const assertReadable = (answer: Answer, origin: string | undefined) => {
+        assert.strictEqual(answer.headers["access-control-allow-origin"], origin, answer.text)
+        assert.include(answer.headers.vary ?? "", "Origin")
+      }
+      for (const method of ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
+        for (const [origin, readable] of [
+          [allowedOrigin, allowedOrigin],
+          ["https://evil.example", undefined]
+        ] as const) {
+          const answer = yield* ask({ method, token, headers: { origin } })
+          assert.strictEqual(answer.status, 405)
+          assertReadable(answer, readable)
         }
-        for (const method of ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
-          for (const [origin, readable] of [
-            [allowedOrigin, allowedOrigin],
-            ["https://evil.example", undefined]
-          ] as const) {
-            const answer = yield* ask({ method, token, headers: { origin } })
-            assert.strictEqual(answer.status, 405)
-            assertReadable(answer, readable)
-          }
-        // What is looked up for each request is out of reach.
-        yield* sql`ALTER TABLE oauth_grant RENAME TO elsewhere`
-        const broken = yield* ask({ ...list, token, headers: { ...list.headers, origin: allowedOrigin } }).pipe(
-          Effect.ensuring(Effect.orDie(sql`ALTER TABLE elsewhere RENAME TO oauth_grant`))
-        )
-        assertEnvelope(broken, 500, "internal_error")
-        assertReadable(broken, allowedOrigin)
-      })
+      // Without this table, authentication fails with an internal error.
+      yield* sql`ALTER TABLE oauth_grant RENAME TO elsewhere`
+      const broken = yield* ask({ ...list, token, headers: { ...list.headers, origin: allowedOrigin } }).pipe(
+        Effect.ensuring(Effect.orDie(sql`ALTER TABLE elsewhere RENAME TO oauth_grant`))
+      )
+      assertEnvelope(broken, 500, "internal_error")
+      assertReadable(broken, allowedOrigin)
+    })
   )
 
-  it.effect("the authority of an absolute target stands for Host", () =>
+  it.effect("the host of an absolute target replaces the Host header", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const host = `127.0.0.1:${yield* portOf}`
@@ -149,7 +147,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("an error says the code and the request after an id of any length and look", () =>
+  it.effect("an error has its code and request id after a JSON-RPC id of any length and form", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras)
@@ -163,7 +161,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("a subscription begins and ends at once: no tool ever changes while the service runs", () =>
+  it.effect("a subscription starts and ends at once, because the tools never change while the service runs", () =>
     Effect.gen(function* () {
       const { body, headers } = message("modern", "subscriptions/listen", { notifications: { toolsListChanged: true } })
       const answer = yield* ask({ body, headers, token: yield* aToken })
@@ -178,7 +176,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("OPTIONS: 204 with what a browser may send", () =>
+  it.effect("OPTIONS: 204 with the methods and headers that a browser may send", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       for (const origin of [undefined, base, allowedOrigin]) {
@@ -204,7 +202,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
   )
 
   it.effect(
-    "a foreign origin, or none that has a name: 403 even with a good token; ours and allowed ones are served",
+    "an unknown origin, or the origin `null`: 403 even with a valid token; the service's own and allowed origins are served",
     () =>
       Effect.gen(function* () {
         const token = yield* aToken
@@ -241,7 +239,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       })
   )
 
-  it.effect("a foreign host: 403; by each of the machine's own names it is served", () =>
+  it.effect("an unknown host: 403; every name of this machine is served", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const port = yield* portOf
@@ -259,7 +257,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("over 4 MiB, declared or as it comes in: 413 before it is parsed", () =>
+  it.effect("over 4 MiB, declared or counted while reading: 413 before the body is parsed", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const limit = 4 * 1_048_576
@@ -284,13 +282,13 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
         413,
         "payload_too_large"
       )
-      // Without a token nothing of it is looked at.
+      // Without a token the body is not read.
       assertEnvelope(yield* ask({ ...list, body: pieces }), 401, "unauthorized")
       assert.strictEqual((yield* ask({ headers, token, body: padded(limit) })).status, 200)
     })
   )
 
-  it.effect("what is no JSON: 400 and -32700", () =>
+  it.effect("invalid JSON: 400 and -32700", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const body of ["", "{", "nonsense", '{"jsonrpc":"2.0",}', Buffer.from([0x22, 0xff, 0x22])])
@@ -307,7 +305,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("a batch, an empty one too, of any revision: 400 and -32600", () =>
+  it.effect("a batch, even an empty one, of any revision: 400 and -32600", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -341,7 +339,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("who does not accept both types: 406", () =>
+  it.effect("an Accept header without both types: 406", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -360,7 +358,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("an unknown protocol version: 400; none on a legacy message: served", () =>
+  it.effect("an unknown protocol version: 400; a legacy message without a version is served", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const { body } = message("legacy", "tools/list")
@@ -378,7 +376,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("initialize: the version asked for where we know it, else our newest one of its kind", () =>
+  it.effect("initialize: the requested version if it is supported, else the newest one of its era", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const [asked, given] of [
@@ -404,7 +402,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("a stale session's id is ignored; a notification: 202, empty", () =>
+  it.effect("the id of an old session is ignored; a notification gets 202 and no body", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -424,7 +422,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("a modern tools/list: one body of JSON that says how long it keeps, and for whom", () =>
+  it.effect("a modern tools/list: one JSON body that says how long, and by whom, it may be cached", () =>
     Effect.gen(function* () {
       const answer = yield* ask({ ...list, token: yield* aToken })
       assert.strictEqual(answer.status, 200)
@@ -438,7 +436,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("the same 28 tools in the same order for every tier and protocol, each time, within 64 KB", () =>
+  it.effect("the same 28 tools in the same order for every tier and protocol, in every answer, within 64 KB", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
       const lists: Array<unknown> = []
@@ -461,7 +459,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("header and body disagree, no _meta, an unknown modern version: 400 with the protocol's code", () =>
+  it.effect("header and body disagree, _meta is missing, an unknown modern version: 400 with the protocol's code", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const { body, headers } = list
@@ -483,7 +481,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("an unknown method: 404 in the modern protocol, 200 in the legacy ones; server/discover answers", () =>
+  it.effect("an unknown method: 404 in the modern protocol, 200 in the legacy ones; server/discover is served", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const [era, status] of [
@@ -513,7 +511,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("any other query than a tier: 400 before the token, whoever asks", () =>
+  it.effect("any query parameter other than tier: 400 before the token is checked", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const base = yield* baseUrlOf
@@ -538,7 +536,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("nothing that went wrong shows a stack, a statement or a token", () =>
+  it.effect("errors show no stack, statement or token", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const call = (name: unknown, args: unknown) => message("modern", "tools/call", { name, arguments: args })
@@ -560,7 +558,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
         assert.isBelow(status, 500)
         for (const leak of [/\n\s+at /, /node_modules/, /\.ts:\d/, /SELECT|INSERT|entity_/, /[A-Z]:\\/])
           assert.notMatch(text, leak)
-        // Who sends a token as an argument gets it back at most in what the protocol echoes.
+        // A token sent as an argument is repeated only where the protocol repeats the argument.
         if (status >= 400 || !text.includes("Unknown tool")) assert.notInclude(JSON.stringify(headers), token)
       }
     })
@@ -594,7 +592,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("REST keys do not open the connector, and its tokens do not open REST", () =>
+  it.effect("API keys are refused by the connector, and its tokens by REST", () =>
     Effect.gen(function* () {
       const { accountId, token: key } = yield* anAccount()
       const { token } = yield* aConnection(accountId)
@@ -610,7 +608,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("a 200 carries the hash of its body as ETag, and If-None-Match changes nothing", () =>
+  it.effect("a 200 has the hash of its body as ETag, and If-None-Match changes nothing", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -632,7 +630,7 @@ layer(connectorWith({ RATE_LIMIT_PER_KEY: "3", RATE_LIMIT_PER_ACCOUNT: "5" }), {
 })("budgets of the connector", (it) => {
   const call = message("modern", "tools/call", { name: "list_products_v1", arguments: {} }, "an id")
 
-  it.effect("only tools/call spends: from the connection's own window and the account's; over it 429", () =>
+  it.effect("only tools/call counts: against the connection's own window and the account's; beyond them 429", () =>
     Effect.gen(function* () {
       const { accountId, token: key } = yield* anAccount()
       const { token } = yield* aConnection(accountId)

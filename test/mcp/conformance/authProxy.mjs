@@ -1,6 +1,6 @@
 /**
- * Sends every request to a port on to another one with a token, which the conformance suite cannot send; Host and Origin
- * stay as they were sent. Says on stdout when it listens.
+ * Forwards every request from one port to another and adds a token, which the conformance suite cannot send; Host and
+ * Origin are not changed. Prints a line on stdout when it listens.
  */
 import { createServer, request } from "node:http"
 
