@@ -22,7 +22,7 @@ const labels: Readonly<Record<string, string>> = {
   events: "tells open pages what changed",
   feed: "the changes of an account, in order",
   jobs: "work in the background, in steps",
-  platform: "what a store is asked; Shopify",
+  platform: "calls to stores; Shopify",
   stores: "linked stores, their tokens",
   health: "scans, issues, fills, reconciles",
   publishing: "publish requests, the queue",
