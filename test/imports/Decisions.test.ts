@@ -17,7 +17,7 @@ for (const engine of featureEngines)
       Layer.orDie
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("save all choices of a form or none", () =>
+      it.effect("save all decisions of a form or none", () =>
         Effect.gen(function* () {
           const { actor, id } = yield* aConflictReview(4)
           yield* Effect.gen(function* () {
@@ -35,7 +35,7 @@ for (const engine of featureEngines)
             assert.deepInclude(refused, { _tag: "DecidedMeanwhile", conflicts: [2] })
             assert.strictEqual(refused.message, "these conflicts were decided meanwhile: 2")
             assert.deepStrictEqual(yield* decided, [null, "take_store", null])
-            // Who chose the same has nothing to be told.
+            // The same choice by two people is not a conflict between them.
             assert.strictEqual(
               yield* imports.decideEach(id, { decisions: new Map([[2, "take_store"]]), seen: new Map([[2, null]]) }),
               1
@@ -73,16 +73,16 @@ for (const engine of featureEngines)
             assert.deepInclude(yield* imports.tally(id), { undecided: 0, first: [], keep_draft: 3, take_store: 1 })
             assert.isFalse(yield* imports.decideAll(id, bulk))
 
-            // The page that the person saw is older than the decisions.
+            // The page that the person saw does not show the newest decisions.
             const stale = yield* Effect.flip(imports.decideAll(id, { ...bulk, replaces: before }))
             assert.deepInclude(stale, refusal)
             const replacing = { ...bulk, replaces: yield* digestOf }
             assert.isTrue(yield* imports.decideAll(id, replacing))
             assert.deepStrictEqual(yield* decided, Array(4).fill("keep_draft"))
-            // A second click replaces nothing.
+            // A second click changes nothing.
             assert.isFalse(yield* imports.decideAll(id, replacing))
 
-            // The choices of the form come first.
+            // The choices of the form are saved before the decision for all.
             const choices = {
               decisions: new Map([[3, "keep_draft"]] as const),
               seen: new Map([[3, "keep_draft"]] as const)

@@ -15,7 +15,7 @@ const quiet = () => Effect.void
 
 const realExports = fileURLToPath(new URL("../../../shared/data/shopify-csv/", import.meta.url))
 
-/** Exports of one shop as two stores hold it: the first of the pair is imported first. */
+/** Two exports of the same shop, one for each store; the first of a pair is imported first. */
 const pairs: Readonly<Record<string, readonly [string, string]>> = {
   bakery: [join("docs/examples", "bakery.csv"), join("docs/examples", "bakery-eu.csv")],
   apparel: [join(realExports, "apparel.csv"), join(realExports, "apparel-eu.csv")]
@@ -26,7 +26,7 @@ const readOnly = new Set([
   ...["url", "mime_type", "width", "height", "file_size", "file_name"].map((key) => `media ${key}`)
 ])
 
-/** All values of all entities, as the REST API would show them: canonical, and of every store. */
+/** The canonical values and the values on every store of all entities, as in the REST API. */
 const valuesOf = Effect.gen(function* () {
   const catalog = yield* Catalog
   const all: Array<{
@@ -54,7 +54,7 @@ const valuesOf = Effect.gen(function* () {
   return all
 })
 
-/** What differs, by comparing what each store shows: nothing of how scans work is in it. */
+/** Finds differing fields by comparing the values of the stores, without code of the scans. */
 const differing = (all: Effect.Effect.Success<typeof valuesOf>) =>
   all.flatMap(({ canonical, id, kind, stores }) => {
     const keys = new Set([...stores.values()].flatMap((values) => Object.keys(values)))
@@ -105,7 +105,7 @@ for (const [name, [first, second]] of Object.entries(pairs)) {
               assert.isAtLeast(expected.length, 2)
               assert.sameMembers([...shown(rows)], [...expected])
 
-              // Reconcile one field of the first row: it goes, and nothing else does.
+              // Reconciles one field of the first row; only this field is no longer listed.
               const [row] = rows
               assert(row !== undefined)
               const [field = ""] = row.fields
@@ -122,7 +122,7 @@ for (const [name, [first, second]] of Object.entries(pairs)) {
               assert.deepStrictEqual([...gone], [`${row.entity_id} ${field}`])
               assert.sameMembers([...shown(after)], differing(yield* valuesOf))
 
-              // Fill what is required where it is empty, by a value that fits.
+              // Fills the empty required fields with valid values.
               yield* health.scan("completeness")
               const gaps = yield* issuesOf("completeness-required")
               const fills = gaps

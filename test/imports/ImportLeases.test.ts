@@ -27,7 +27,7 @@ writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\nc
 
 const quiet = () => Effect.void
 
-/** Where the next import stops until it may go on. */
+/** The step at which the next import waits. */
 interface Hold {
   readonly step: FaultStep
   readonly reached: Deferred.Deferred<void>
@@ -45,7 +45,7 @@ const Holding = Layer.succeed(FaultInjector, {
     })
 })
 
-/** Runs until the step is reached; it then waits for `goOn`. */
+/** Starts the work and returns when it waits at the step. `goOn` continues it. */
 const heldAt = <A, E, R>(step: FaultStep, work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const reached = yield* Deferred.make<void>()
@@ -64,7 +64,7 @@ const anImport = Effect.gen(function* () {
     imports,
     actor,
     csv: imports.csv(file, "us.example", quiet).pipe(actingAs(actor)),
-    /** Lets the lease of the account's import run out. */
+    /** Makes the lease of the account's import expire. */
     expire: Effect.zipRight(
       sql`UPDATE import_run SET lease_until = app_now() WHERE account_id = ${actor.accountId}`,
       hintImport(actor.accountId)
@@ -101,7 +101,7 @@ for (const engine of featureEngines)
             yield* TestClock.adjust("14 seconds")
             assert.isTrue(yield* isExpired)
             yield* TestClock.adjust("1 seconds")
-            // The statement is on its way.
+            // The renewal runs concurrently: wait for its result.
             yield* Effect.repeat(isExpired, { while: (expired) => expired === true, schedule: Schedule.forever })
           }
           yield* goOn
@@ -143,7 +143,7 @@ for (const engine of featureEngines)
           yield* Effect.promise(() => once(child, "spawn"))
           const childName = yield* holderNameOf(child.pid ?? 0)
           const heldBy = (name: string) => leaveImport(actor.accountId, 3_600, { leasedBy: name, runId: id })
-          // A process of another container with the same pid, one of another boot, and this one.
+          // The process in another container with the same pid, the one of another boot, and the one that was killed.
           const [place = "", pid, start] = childName.split(" ")
           const others = [
             `pid:[1]:x ${pid} ${start}`,
@@ -162,7 +162,7 @@ for (const engine of featureEngines)
           assert.strictEqual(yield* imports.resume(Option.none()), 1)
           const [run] = yield* sql`SELECT phase FROM import_run WHERE id = ${id}`
           assert.strictEqual(run?.phase, "applied")
-          // Of a publication likewise.
+          // The lease of a publication ends in the same way.
           const claimed = yield* sql`
               INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, attempts,
                                        claim, lease_until, claimed_by, sequence)
@@ -224,7 +224,7 @@ for (const engine of featureEngines)
       )
 
       it.effect(
-        "that were taken over during a store's answer stay with the successor when the first process continues",
+        "that were taken over while a store is read stay with the successor when the first process continues",
         () =>
           Effect.gen(function* () {
             const { actor, expire, imports, isWritable, newest } = yield* anImport
@@ -266,7 +266,7 @@ for (const engine of featureEngines)
             sql`SELECT lease_until::text AS until, takeovers FROM import_run WHERE id = ${id}`,
             ([row]) => row
           )
-          // Interrupted, the first process would end its lease.
+          // If it were interrupted, the first process would release its lease.
           const first = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
           yield* expire
           const repo = yield* ImportsRepo
@@ -311,7 +311,7 @@ for (const engine of featureEngines)
           const path = join(folder, "refused.csv")
           const products = Array.from({ length: 600 }, (_, index) => `p-${index},Product,R-${index},5.00`)
           writeFileSync(path, `Handle,Title,Variant SKU,Variant Price\n${products.join("\n")}\n`)
-          /** The database refuses the last product, with this SQLSTATE. */
+          /** Makes the database refuse the last product with this SQLSTATE. */
           const refusing = (code: string) => sql`
             CREATE OR REPLACE FUNCTION refuse_last() RETURNS trigger LANGUAGE plpgsql AS ${sql.literal(
               `$$ BEGIN RAISE EXCEPTION 'of a secret' USING ERRCODE = '${code}'; END $$`

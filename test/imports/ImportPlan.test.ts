@@ -43,7 +43,7 @@ const product = (variants: ReadonlyArray<Row>, images: ReadonlyArray<string>, na
   }))
 })
 
-/** A catalog that files are imported into, one after another. */
+/** A catalog into which files are imported, one after another. */
 const makeCatalog = () => {
   let minted = 100
   let locked: LockedCatalog = {
@@ -121,10 +121,10 @@ describe("the order of images", () => {
     }
   })
 
-  it("puts new images where the file has them, and keeps images that it does not name", () => {
+  it("puts new images at their positions in the file, and keeps images that the file does not name", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["a", "b", "c"]))
-    // "d" has the place of "c", which is named: it is no new address of it.
+    // "d" has the position of "c". The file also names "c", so "d" is a new image, not a new address of "c".
     const file = product([s], ["c", "a", "d"])
     catalog.bring(us, file)
     assert.deepStrictEqual(catalog.images(), ["c", "b", "a", "d"])
@@ -132,7 +132,7 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.bring(us, file), unchanged)
   })
 
-  it("is kept if several stores show the images, and the store is pending", () => {
+  it("is not changed if several stores show the images, and the store is pending", () => {
     const catalog = makeCatalog()
     const file = product([s], ["c", "b", "a"])
     catalog.bring(us, product([s], ["a", "b", "c"]))
@@ -153,12 +153,12 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.bring(eu, file), unchanged)
   })
 
-  it("includes images with an address of the store", () => {
+  it("treats an address of the store as the same image", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["a", "b", "c"]))
     const [, b] = catalog.product().gallery
     assert.isDefined(b)
-    // The file of "b" is shown elsewhere too: what takes its place here is an override.
+    // "b" is shown on another store too, so the image that replaces it here is an override.
     catalog.apply([CatalogChange.AddToStore({ entityId: b?.mediaId as EntityId, storeId: eu })])
     const [replaced, plain] = [product([s], ["c", "x"]), product([s], ["a", "b", "c"])]
     for (const [file, order] of [
@@ -173,7 +173,7 @@ describe("the order of images", () => {
     }
   })
 
-  it("of a draft stays while the store's is the accepted one, else it is a conflict that the store wins", () => {
+  it("of a draft is kept if the store still has the accepted order; otherwise it is a conflict, and the store's order is proposed", () => {
     const catalog = makeCatalog()
     const abc = product([s], ["a", "b", "c"])
     catalog.bring(us, abc)
@@ -208,7 +208,7 @@ describe("the order of variants", () => {
     }
   })
 
-  it("puts a new variant where the file has it", () => {
+  it("puts a new variant at its position in the file", () => {
     const catalog = makeCatalog()
     const file = product([l, s, m], [])
     catalog.bring(us, product([s, m], []))
@@ -219,7 +219,7 @@ describe("the order of variants", () => {
     assert.deepStrictEqual(catalog.bring(us, file), unchanged)
   })
 
-  it("is kept on several stores; options in another order are not an override", () => {
+  it("is kept on several stores; options that differ only in order are not an override", () => {
     const catalog = makeCatalog()
     const [sml, lms] = [product([s, m, l], []), product([l, m, s], [])]
     catalog.bring(us, sml)
@@ -240,7 +240,7 @@ describe("the order of variants", () => {
     }
   })
 
-  it("of a draft stays while the store's is the accepted one, else it is a conflict that the store wins", () => {
+  it("of a draft is kept if the store still has the accepted order; otherwise it is a conflict, and the store's order is proposed", () => {
     const catalog = makeCatalog()
     const sml = product([s, m, l], [])
     catalog.bring(us, sml)
@@ -264,7 +264,7 @@ describe("the order of variants", () => {
   })
 })
 
-describe("the options of a product with only some variants in the file", () => {
+describe("the options of a product if the file has only some of its variants", () => {
   it("keep the values of variants that stay on the store", () => {
     const catalog = makeCatalog()
     const [both, one] = [product([s, m], []), product([m], [])]
@@ -327,7 +327,7 @@ describe("the options of a product with only some variants in the file", () => {
     assert.strictEqual(catalog.options(us), whole.values.options)
   })
 
-  it("are those of the file if it names its second option and not its first", () => {
+  it("are those of the file if it names the second option but not the first", () => {
     const catalog = makeCatalog()
     const plain = product([s, m], [])
     const second: ImportedProduct = {

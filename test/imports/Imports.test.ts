@@ -67,7 +67,10 @@ for (const engine of engines) {
                  (SELECT json_agg(to_jsonb(a) - 'version' - 'feed_seq' ORDER BY a.account_id) FROM account_state a) AS accounts,
                  (SELECT json_agg(to_jsonb(s) - 'last_imported_at' ORDER BY s.id) FROM store s) AS stores`
         })
-        /** What the record of an import moves: when its store was imported last, and so the version of the answers. */
+        /**
+         * The values that recording an import changes: the store's last import, and the account's version and feed
+         * position.
+         */
         const recorded = (accountId: AccountId) =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -184,7 +187,7 @@ for (const engine of engines) {
         )
 
         it.effect(
-          "a definition's type stays: lists are split, references by handle are ignored, other misfits are refused",
+          "the type of a definition does not change: lists are split, references by handle are ignored, other invalid values are refused",
           () =>
             Effect.gen(function* () {
               const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example"] })
@@ -272,7 +275,7 @@ for (const engine of engines) {
               yield* bring(file("lower.csv", [head, "blue-mug,Mug,5.00"]), "us.example")
               const upper = file("upper.csv", [head, "BLUE-Mug,Mug,5.00"])
               assert.deepInclude((yield* bring(upper, "us.example")).summary, { created: 0, updated: 0, unchanged: 1 })
-              // As an import of an earlier version left it.
+              // Restores the handle that an earlier version imported.
               const sql = yield* SqlClient.SqlClient
               const { data } = JSON.parse((yield* (yield* Catalog).list("product", { limit: 2 })).text)
               const changes = yield* CatalogChanges
@@ -426,7 +429,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("problems of a file are reported with their places, and nothing is written", () =>
+        it.effect("problems of a file are reported with line and column, and nothing is written", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {

@@ -24,7 +24,7 @@ const ids = {
   media: EntityId.make(uuid(13))
 }
 
-/** Three values of a type that mean three things: what the store accepted, the draft's, the store's. */
+/** Three different values of a type: the accepted one, the draft's, and the store's. */
 const valuesOf = (key: string, type: string): readonly [string, string, string] => {
   if (key === "options")
     return ["S", "M", "L"].map((value) => JSON.stringify([{ name: "Size", values: [value] }])) as [
@@ -40,7 +40,7 @@ const valuesOf = (key: string, type: string): readonly [string, string, string] 
   return ["accepted", "drafted", "sold"]
 }
 
-/** Another way to write a value that means the same; the same where there is none. */
+/** Another spelling of an equal value; the same text if there is none. */
 const rewritten = (type: string, value: string) =>
   value === ""
     ? ""
@@ -52,7 +52,7 @@ const rewritten = (type: string, value: string) =>
           ? value
           : ` ${value}\r\n`
 
-/** A catalog of one entity a kind, on these stores, all of which accepted it. */
+/** A catalog with one entity of each kind on these stores, accepted by all of them. */
 const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<EntityKind, Values>> = {}) => {
   let locked: LockedCatalog = {
     now: Timestamp.make("2026-01-01T00:00:00.000000Z"),
@@ -140,7 +140,7 @@ for (const stores of [[us], [us, eu]])
   describe(`a field of an entity on ${stores.length} ${stores.length === 1 ? "store" : "stores"}`, () => {
     it.each(fields)("$kind $key: store edit, local draft, both, neither", ({ key, kind, type }) => {
       const [before, drafted, sold] = valuesOf(key, type)
-      // Titles say nothing of their own where they follow the options; every entity has others to tell them apart.
+      // Titles that follow the options are not values of their own. Every entity has other keys that distinguish it.
       const all: Values = { [key]: before }
       const draft = (storeId: StoreId | null) => (catalog: ReturnType<typeof makeCatalog>) =>
         catalog.apply([
@@ -149,7 +149,7 @@ for (const stores of [[us], [us, eu]])
             : CatalogChange.SetOverrides({ entityId: ids[kind], storeId, values: { [key]: drafted } })
         ])
 
-      // Neither: nothing is written but what the platform calls it, and nothing at all the next time.
+      // Neither: only the platform's id is written, and nothing at the next refresh.
       const quiet = makeCatalog(stores, { [kind]: all })
       const first = quiet.bring(kind, { values: { [key]: rewritten(type, before) } }, false)
       assert.deepStrictEqual([first.stamped, first.drafted, first.plan.conflicts], [[], [], []])
@@ -164,7 +164,8 @@ for (const stores of [[us], [us, eu]])
         []
       )
 
-      // The store's edit: canonical on its only store, else the store's own; accepted, and not pending.
+      // The store's edit: becomes the canonical value if there is one store, else an override; it is accepted and not
+      // pending.
       const edited = makeCatalog(stores, { [kind]: all })
       const edit = edited.bring(kind, { values: { [key]: sold } }, false)
       assert.deepStrictEqual(edit.plan.conflicts, [])
@@ -178,7 +179,7 @@ for (const stores of [[us], [us, eu]])
       }
 
       for (const storeId of [null, us]) {
-        // A local draft alone: the store still has what it accepted.
+        // Only a local draft: the store still has the accepted value.
         const mine = makeCatalog(stores, { [kind]: all })
         draft(storeId)(mine)
         const kept = mine.bring(kind, { values: { [key]: rewritten(type, before) } }, false)
@@ -186,14 +187,14 @@ for (const stores of [[us], [us, eu]])
         assert.strictEqual(shown(mine.entity(kind), us, key), drafted)
         assert.isTrue(versionOn(mine.entity(kind), us).pendingPublish)
 
-        // Both to the same value: it is there already, and accepted.
+        // The same edit on both sides: the value is accepted.
         const agreed = makeCatalog(stores, { [kind]: all })
         draft(storeId)(agreed)
         const same = agreed.bring(kind, { values: { [key]: rewritten(type, drafted) } }, false)
         assert.deepStrictEqual([same.stamped, same.drafted, same.plan.conflicts], [[], [], []])
         assert.isFalse(versionOn(agreed.entity(kind), us).pendingPublish)
 
-        // Both to different ones: a conflict. Either way the store's value counts as accepted.
+        // Different edits on both sides: a conflict. With either decision the store's value counts as accepted.
         for (const keeps of [true, false]) {
           const both = makeCatalog(stores, { [kind]: all })
           draft(storeId)(both)
@@ -204,7 +205,7 @@ for (const stores of [[us], [us, eu]])
           assert.strictEqual(shown(both.entity(kind), us, key), keeps ? drafted : sold)
           assert.strictEqual(valueOf(versionOn(both.entity(kind), us).accepted?.attributes ?? {}, key), sold)
           assert.strictEqual(versionOn(both.entity(kind), us).pendingPublish, keeps)
-          // Decided once, it is none the next time.
+          // After the decision, the next refresh finds no conflict.
           const next = both.bring(kind, { values: { [key]: sold } }, false)
           assert.deepStrictEqual([next.stamped, next.drafted, next.plan.conflicts], [[], [], []])
           assert.strictEqual(versionOn(both.entity(kind), us).pendingPublish, keeps)
@@ -228,7 +229,7 @@ describe("published entities", () => {
     assert.isFalse(versionOn(catalog.entity("media"), us).pendingPublish)
   })
 
-  it("keep a variant's own title if the platform derives one from options, and follow it if ours was derived too", () => {
+  it("keep a variant's own title if the platform derives one from options, and follow it if the draft's title was derived too", () => {
     for (const [title, expected] of [
       ["The small one", "The small one"],
       ["S", "Small"]

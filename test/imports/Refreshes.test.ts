@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const quiet = () => Effect.void
 
-/** What happens in the catalog once the next refresh is at a step. */
+/** A change of the catalog that happens when the next refresh reaches a step. */
 let meanwhile: { readonly step: FaultStep; readonly effect: Effect.Effect<void> } | null = null
 const Disturbing = Layer.succeed(FaultInjector, {
   at: (step) =>
@@ -42,7 +42,7 @@ const ask = (entityId: EntityId, storeId: StoreId) =>
     return asked.outcome === "nothing_to_publish" ? assert.fail(asked.outcome) : asked.publicationId
   })
 
-/** Asks for a publish and carries it out. */
+/** Requests a publish and waits for its end. */
 const publish = (entityId: EntityId, storeId: StoreId) =>
   Effect.gen(function* () {
     const { settle } = yield* Publishing
@@ -50,7 +50,7 @@ const publish = (entityId: EntityId, storeId: StoreId) =>
     assert.strictEqual(record?.state, "published")
   })
 
-/** An account with stores on the demo platform, and one known by files alone. */
+/** An account with stores on the demo platform and one without a platform. */
 const aMerchant = (domains: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount({ domains: ["files.example"] })
@@ -77,7 +77,7 @@ const refreshed = (domain: string) =>
     return yield* imports.accept(id, quiet, { rest: "take_store" })
   })
 
-/** Every row that a refresh may write, with the transaction that wrote it; nothing of the import's own record. */
+/** Every row that a refresh may write, with the transaction that wrote it, except the import's own record. */
 const rows = (actor: Actor) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -192,7 +192,7 @@ for (const engine of featureEngines)
             )
             const sizes = yield* Effect.forEach(product.variant_ids, (id) => programs.getVariant({ path: { id } }))
             assert.deepStrictEqual(
-              // The shop has them in the order of its ids.
+              // The shop lists the variants by id.
               sizes.map(({ title }) => title),
               ["M", "S"]
             )
@@ -243,7 +243,8 @@ for (const engine of featureEngines)
             const draft = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
               changes.apply([CatalogChange.SetAttributes({ entityId, values })])
 
-            // Nobody but the store: title. Nobody but us: vendor. Both, to the same: type. Both: fit and price.
+            // The title is edited in the store only, the vendor here only, the type on both sides to the same value,
+            // fit and price on both sides to different values.
             yield* draft(tent, { vendor: "Tarn", product_type: "Shelter", "my.fit": "wide" })
             yield* draft(small, { price: "12.00" })
             yield* put("one.example", [
@@ -331,7 +332,7 @@ for (const engine of featureEngines)
             assert.strictEqual(variant.attributes.find(({ key }) => key === "price")?.value, "11.0")
             assert.isFalse((yield* version(small, one))?.pending_publish)
 
-            // Decided once, and nothing more to say.
+            // After the decision there is no conflict.
             const before = yield* rows(actor)
             assert.deepInclude((yield* refreshed("one.example")).summary, { updated: 0, unchanged: 1, conflicts: 0 })
             assert.deepStrictEqual(yield* rows(actor), before)
@@ -345,7 +346,7 @@ for (const engine of featureEngines)
           yield* Effect.gen(function* () {
             yield* put("a.example", aProductOf("lamp", ["One"]))
             yield* refreshed("a.example")
-            // The other store's lamp is this one by its SKU, then by what that store calls it.
+            // The other store's lamp matches this one: first by its SKU, at the next refresh by the platform id.
             const other = aProductOf("lamp", ["One"], { handle: "lampe", title: "Lampe", "my.fit": "" })
             yield* put("b.example", other)
             const first = yield* refreshed("b.example")
@@ -392,11 +393,11 @@ for (const engine of featureEngines)
             )
             yield* put("match.example", [
               from(said, held("product", "p/1", { title: "Said", handle: "by-sku" })),
-              // The same SKU's product, whose handle says otherwise.
+              // The product with the same SKU as an entity here, although its handle is another entity's.
               held("product", "p/2", { title: "By SKU", handle: "by-handle" }),
               held("variant", "v/2", { sku: "match-1" }, { parentId: "p/2" }),
               held("product", "p/3", { title: "By handle", handle: "by-handle" }),
-              // A copy of the first: its id is taken.
+              // A copy of the first record, whose entity is already matched.
               from(said, held("product", "p/4", { title: "Copy", handle: "copy" })),
               from(foreign, held("product", "p/5", { title: "New", handle: "new" })),
               from(collection, held("product", "p/6", { title: "Of another kind", handle: "kind" })),
@@ -426,7 +427,7 @@ for (const engine of featureEngines)
                 WHERE v.store_id = ${idOf("match.example")} GROUP BY 1 HAVING count(*) > 1`,
               []
             )
-            // By platform id now, whatever else it says.
+            // Now it matches by platform id, although its other values differ.
             yield* put("match.example", [held("product", "p/3", { title: "Renamed", handle: "renamed" })])
             assert.deepInclude((yield* refreshed("match.example")).summary, { created: 0, updated: 1 })
             assert.strictEqual(yield* entityOf("product", "handle", "renamed"), byHandle)
@@ -470,7 +471,8 @@ for (const engine of featureEngines)
               { ...all, members: ["product/stays"] }
             ])
             const run = yield* imports.refresh("gone.example", quiet)
-            // The product, its published variant and its draft one, its file; one variant and the file of the other.
+            // Unlinked: the product, its published variant, its draft variant and its file; of the other product one
+            // variant and the file.
             assert.deepInclude(run.summary, { created: 0, updated: 1, unlinked: 6, conflicts: 0 })
             assert.strictEqual((yield* imports.accept(run.id, quiet)).applied, 8)
             const storesOf = (id: EntityId) =>
@@ -497,7 +499,7 @@ for (const engine of featureEngines)
         })
       )
 
-      it.effect("compare again if the catalog changes meanwhile, without reading the store twice", () =>
+      it.effect("compare again if the catalog changes during the comparison, without reading the store twice", () =>
         Effect.gen(function* () {
           const { actor, put } = yield* aMerchant(["busy.example"])
           yield* Effect.gen(function* () {
@@ -520,7 +522,7 @@ for (const engine of featureEngines)
               [[1, "Ours"]]
             )
             yield* imports.discard(run.id)
-            // What was in question is still told, and can no longer be decided.
+            // The conflicts of a discarded import are still listed, but cannot be decided.
             assert.lengthOf(yield* imports.conflicts(run.id, 0, 10), 1)
             assert.strictEqual(
               (yield* Effect.flip(imports.decide(run.id, "all", "keep_draft"))).message,
@@ -576,7 +578,7 @@ for (const engine of featureEngines)
             }
             assert.isDefined(yield* version(fresh, storeId))
             assert.isDefined(yield* version(freshVariant, storeId))
-            // The next one has read what was published.
+            // The next refresh reads the published values.
             yield* put("read.example", [from(product, held("product", "product/read", { title: "Edited there" }))])
             yield* refreshed("read.example")
             const taken = yield* version(product, storeId)
@@ -602,7 +604,7 @@ for (const engine of featureEngines)
             yield* apply(
               [kept, gone].map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "Ours" } }))
             )
-            // Both are under way, and arrive when the store was read.
+            // Both publishes are under way and reach the store after it was read.
             yield* shops.fail(shop, { kind: "delay", percent: 100, delayMillis: 3_000 })
             const publications = yield* Effect.forEach([kept, gone], (id) => ask(id, storeId))
             const settling = yield* Effect.fork(Effect.flatMap(Publishing, ({ settle }) => settle(publications, quiet)))
@@ -848,7 +850,7 @@ for (const engine of featureEngines)
                 ["media_ids", JSON.stringify([a, b, c]), JSON.stringify([c, b, a]), JSON.stringify([b, a, c])]
               ]
             )
-            // The draft's price and its order of images stay, and are pending; its title gives way.
+            // The draft's price and image order are kept and pending; its title is replaced by the store's.
             yield* imports.decide(run.id, [2, 3], "keep_draft")
             yield* imports.accept(run.id, quiet, { rest: "take_store" })
             const product = yield* programs.getProduct({ path: { id: bag } })
@@ -894,7 +896,7 @@ for (const engine of featureEngines)
             yield* age("6 days 23 hours")
             yield* imports.forgetStaged
             assert.deepStrictEqual(yield* left, [{ items: 2, conflicts: 1, records: 0 }])
-            // What a process wrote that had lost its import.
+            // A record that a process wrote after it had lost the import.
             yield* sql`
               INSERT INTO import_record (account_id, run_id, root, ordinal, kind, platform_id, attributes, related)
               VALUES (${accountId}, ${id}, 1, 1, 'product', 'late', '{}', '{}')`
@@ -964,7 +966,7 @@ for (const engine of featureEngines)
                 productIds: [third, first, second].flatMap((id) => (id === undefined ? [] : [EntityId.make(id)]))
               })
             ])
-            // The store is as it was: drafts stay, and are no conflicts.
+            // The store is unchanged: drafts are kept, and there are no conflicts.
             assert.deepInclude((yield* refreshed("order.example")).summary, { updated: 0, conflicts: 0 })
             assert.deepStrictEqual(yield* gallery, [y, x, z])
 
@@ -988,7 +990,8 @@ for (const engine of featureEngines)
             assert.isTrue((yield* version(one, idOf("order.example")))?.pending_publish)
             assert.isFalse((yield* version(collection, idOf("order.example")))?.pending_publish)
 
-            // A file that the draft took out stays out while the store shows it as before; one that leaves the store leaves.
+            // A file that the draft removed stays removed if the store still shows it; a file that the store removed
+            // is removed.
             yield* changes.apply([CatalogChange.SetGallery({ entityId: one, entries: drafted.slice(0, 2) })])
             yield* refreshed("order.example")
             assert.deepStrictEqual(yield* gallery, [y, x])

@@ -29,7 +29,7 @@ const second = file("second.csv", "Cap")
 
 const quiet = () => Effect.void
 
-/** The states of the account's scans, in the order in which they were begun. Lists leave out those that wait or are done. */
+/** The states of the account's scans, in order of creation. Lists of jobs leave out scans that wait or are done. */
 const scansOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -74,7 +74,7 @@ for (const engine of engines)
               assert.deepStrictEqual(yield* scansOf(accountId), afterImports ? [waiting] : [])
               assert.deepStrictEqual(yield* (yield* Jobs).list, [])
 
-              // The review of another store's import locks the account: the scan changes nothing, so it does not wait.
+              // The review of another store's import locks the account. A scan changes no draft, so it does not wait.
               const review = yield* imports.csv(second, "eu.example", quiet)
               assert.strictEqual(review.phase, "reviewing")
               yield* runDue

@@ -40,7 +40,7 @@ const aShop = Effect.gen(function* () {
     actor,
     store,
     put,
-    /** Takes all records out of the shop. */
+    /** Deletes all records of the shop. */
     empty: sql`DELETE FROM demo_shop_record WHERE account_id = ${accountId}`,
     bring: (path: string) =>
       Effect.flatMap(Imports, (imports) =>
@@ -81,14 +81,14 @@ for (const engine of featureEngines)
             assert.deepInclude(run, { phase: "applied", applied: 2 })
             assert.deepInclude(run.summary, { created: 2 })
             assert.deepInclude(run.summary.answer, { entities: 2 })
-            // The shop has the tent, of another vendor; it does not have the hat.
+            // The shop has the tent with another vendor; it does not have the hat.
             assert.deepStrictEqual(yield* states, [
               "product hat: never_published, pending, null, null",
               "product tent: published, pending, product/tent, Fell",
               "variant H-1: never_published, pending, null, null",
               "variant tent-S: published, same, variant/tent/S, null"
             ])
-            // A publish has something to do, and ends with what the platform says.
+            // A publish is not empty, and its values are then accepted.
             yield* Effect.gen(function* () {
               const publishing = yield* Publishing
               const asked = yield* publishing.request(yield* idOf("hat"), store.id)
@@ -96,7 +96,7 @@ for (const engine of featureEngines)
               if (asked.outcome !== "requested") return
               const [record] = yield* publishing.settle([asked.publicationId], quiet)
               assert.strictEqual(record?.state, "published")
-              // Nothing leaves the store that was never there.
+              // An entity that was never on the store is not unlinked.
               const review = yield* (yield* Imports).refresh(store.domain, quiet)
               assert.strictEqual(review.summary.unlinked, 0)
               yield* (yield* Imports).discard(review.id)
@@ -104,25 +104,27 @@ for (const engine of featureEngines)
           })
         )
 
-        it.effect("update only changed values of earlier acceptances: other edits in the store are still found", () =>
-          Effect.gen(function* () {
-            const { actor, bring, put, states, store } = yield* aShop
-            yield* put(aProductOf("tent", ["S"]))
-            const imports = yield* Imports
-            yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
-              actingAs(actor)
-            )
-            yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
-            const run = yield* bring(fileOf("vendor.csv", tent))
-            assert.strictEqual(run.summary.conflicts, 0)
-            assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
-            const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
-            assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
-            yield* imports.discard(review.id).pipe(actingAs(actor))
-          })
+        it.effect(
+          "update only changed values of earlier acceptances: a refresh still finds other edits in the store",
+          () =>
+            Effect.gen(function* () {
+              const { actor, bring, put, states, store } = yield* aShop
+              yield* put(aProductOf("tent", ["S"]))
+              const imports = yield* Imports
+              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+                actingAs(actor)
+              )
+              yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
+              const run = yield* bring(fileOf("vendor.csv", tent))
+              assert.strictEqual(run.summary.conflicts, 0)
+              assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
+              const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
+              assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
+              yield* imports.discard(review.id).pipe(actingAs(actor))
+            })
         )
 
-        it.effect("count as accepted nowhere while the store cannot be read, and report it", () =>
+        it.effect("do not count as accepted if the store cannot be read, and report the reason", () =>
           Effect.gen(function* () {
             const { actor, bring, put, states, store } = yield* aShop
             yield* put(aProductOf("tent", ["S"]))
@@ -139,7 +141,7 @@ for (const engine of featureEngines)
           })
         )
 
-        it.effect("publish again values that the store accepted but does not have", () =>
+        it.effect("publish accepted values again if the store does not have them", () =>
           Effect.gen(function* () {
             const { actor, empty, idOf, put, store } = yield* aShop
             yield* put(aProductOf("tent", ["S"]))

@@ -45,14 +45,14 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       assert.isUndefined(parameters.code)
     })
 
-  it.effect("a valid request asks for sign-in first and then continues", () =>
+  it.effect("a valid request needs sign-in first and then continues", () =>
     Effect.gen(function* () {
       const page = yield* asked({ scope: "pim:write" })
       assert.strictEqual(page.status, 200)
       assert.include(page.text, "<title>Sign in - Catalog</title>")
       const { hidden } = sectionsOf(page.text, "/sign-in")
       assert.match(String(hidden.return_to), /^\/oauth\/authorize\?response_type=code&client_id=/)
-      // What is wrong is said before anybody signs in.
+      // An invalid request is refused before sign-in.
       yield* assertSentBack(yield* asked({ response_type: "token" }), "unsupported_response_type", "of the client's")
     })
   )
@@ -73,7 +73,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       })
     )
 
-  it.effect("the redirect is compared as text", () =>
+  it.effect("the redirect URI is compared as text", () =>
     Effect.gen(function* () {
       const clientId = yield* aClient({ redirect_uris: ["https://agent.example/cb", "cursor://agent/cb"] })
       const to = (redirect_uri: string) =>
@@ -92,7 +92,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
         "cursor://agent/cb2"
       ])
         assert.strictEqual(yield* to(other), 400, other)
-      // With several registered, one must be named.
+      // If a client has registered several, the request must name one.
       const none = authorizePath({ clientId, verifier, with: { redirect_uri: undefined } })
       assertErrorPage(yield* ask(none), 400, /has not registered/)
     })
@@ -147,7 +147,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       )
     )
 
-  it.effect("refuses another resource, and accepts the spellings of this one that clients use", () =>
+  it.effect("refuses another resource, and accepts the usual spellings of this one", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const { port } = new URL(base)
@@ -179,47 +179,43 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const path = authorizePath({ clientId, verifier })
       yield* assertSentBack(yield* ask(`${path}&scope=pim:read&scope=pim:write`), "invalid_request", "of the client's")
       yield* assertSentBack(yield* ask(`${path}&resource=a&resource=b`), "invalid_request", "of the client's")
-      // Which of two states is the client's, nobody knows.
+      // Of two states, the service cannot know the client's, so it returns none.
       yield* assertSentBack(yield* ask(`${path}&state=other`), "invalid_request", undefined)
       assertErrorPage(yield* ask(`${path}&client_id=${clientId}`), 400, /twice/)
       assertErrorPage(yield* ask(`${path}&redirect_uri=https://evil.example`), 400, /twice/)
     })
   )
 
-  it.effect(
-    "the page offers tiers up to the requested one and preselects the requested one; the scope is the chosen tier",
-    () =>
-      Effect.gen(function* () {
-        const { cookie } = yield* aUser()
-        const clientId = yield* aClient()
-        const offer = (highest: number, preselected: number) =>
-          ["pim:read", "pim:write", "pim:publish"]
-            .slice(0, highest)
-            .map((tier, rank) => [tier, rank === preselected - 1])
-        for (const [scope, offered, words] of [
-          [undefined, offer(3, 1), "None: choose one below."],
-          ["openid offline_access", offer(3, 1), "None: choose one below."],
-          ["pim:read", offer(1, 1), "Read"],
-          ["pim:write unknown", offer(2, 2), "Read and edit drafts"],
-          ["pim:publish", offer(3, 3), "Read, edit and publish"],
-          ["pim:read pim:write", offer(2, 2), "Read and edit drafts"]
-        ] as const) {
-          const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
-          assert.deepStrictEqual<unknown>(tiers, offered, scope)
-          assert.include(page.text, `<dt>Requested permission</dt><dd>${words}</dd>`)
-        }
-        for (const [tier, scope] of [
-          ["pim:read", "pim:read"],
-          ["pim:write", "pim:read pim:write"],
-          ["pim:publish", "pim:read pim:write pim:publish"]
-        ] as const) {
-          const code = yield* aCode(cookie, { clientId, verifier }, tier)
-          assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
-        }
-      })
+  it.effect("the page offers tiers up to the requested one, which is preselected; the scope is the chosen tier", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const clientId = yield* aClient()
+      const offer = (highest: number, preselected: number) =>
+        ["pim:read", "pim:write", "pim:publish"].slice(0, highest).map((tier, rank) => [tier, rank === preselected - 1])
+      for (const [scope, offered, words] of [
+        [undefined, offer(3, 1), "None: choose one below."],
+        ["openid offline_access", offer(3, 1), "None: choose one below."],
+        ["pim:read", offer(1, 1), "Read"],
+        ["pim:write unknown", offer(2, 2), "Read and edit drafts"],
+        ["pim:publish", offer(3, 3), "Read, edit and publish"],
+        ["pim:read pim:write", offer(2, 2), "Read and edit drafts"]
+      ] as const) {
+        const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
+        assert.deepStrictEqual<unknown>(tiers, offered, scope)
+        assert.include(page.text, `<dt>Requested permission</dt><dd>${words}</dd>`)
+      }
+      for (const [tier, scope] of [
+        ["pim:read", "pim:read"],
+        ["pim:write", "pim:read pim:write"],
+        ["pim:publish", "pim:read pim:write pim:publish"]
+      ] as const) {
+        const code = yield* aCode(cookie, { clientId, verifier }, tier)
+        assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
+      }
+    })
   )
 
-  it.effect("state comes back unchanged with iss; the redirect is not cached and sends no referrer", () =>
+  it.effect("state is returned unchanged with iss; the redirect is not cached and sends no referrer", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -240,27 +236,29 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("the page shows the unverified name, destination, account, tiers and Deny at every request", () =>
-    Effect.gen(function* () {
-      const { cookie, email } = yield* aUser("Tarn & Tern")
-      const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [redirectUri] })
-      for (let time = 0; time < 2; time++) {
-        const { hidden, page } = yield* consentForm(cookie, { clientId, verifier })
-        for (const text of [
-          "<h1>Connect Desk Agent?</h1>",
-          "This name is not verified.",
-          "<strong>agent.example</strong>",
-          `<code>${redirectUri}</code>`,
-          "<dt>Account</dt><dd>Tarn &amp; Tern</dd>",
-          email,
-          "Read and edit drafts",
-          "They reach a store only when somebody publishes them.",
-          ">Deny</button>"
-        ])
-          assert.include(page.text, text)
-        yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" })
-      }
-    })
+  it.effect(
+    "the page shows the unverified name, the destination, the account, the tiers and Deny for every request",
+    () =>
+      Effect.gen(function* () {
+        const { cookie, email } = yield* aUser("Tarn & Tern")
+        const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [redirectUri] })
+        for (let time = 0; time < 2; time++) {
+          const { hidden, page } = yield* consentForm(cookie, { clientId, verifier })
+          for (const text of [
+            "<h1>Connect Desk Agent?</h1>",
+            "This name is not verified.",
+            "<strong>agent.example</strong>",
+            `<code>${redirectUri}</code>`,
+            "<dt>Account</dt><dd>Tarn &amp; Tern</dd>",
+            email,
+            "Read and edit drafts",
+            "They reach a store only when somebody publishes them.",
+            ">Deny</button>"
+          ])
+            assert.include(page.text, text)
+          yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" })
+        }
+      })
   )
 
   it.effect("refuses a decision with a missing or wrong form token, or from another site", () =>
@@ -292,13 +290,13 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       forbidden(yield* from({ origin: "http://127.0.0.1:1" }))
       forbidden(yield* from({ "sec-fetch-site": "cross-site" }))
       forbidden(yield* from({ "sec-fetch-site": "same-site" }))
-      // None of them used the page up.
+      // The consent can still be decided.
       const answer = yield* from({ origin: base, "sec-fetch-site": "same-origin" })
       assert.isString(sentBack(answer).parameters.code)
     })
   )
 
-  it.effect("pages cannot be framed, run scripts of others or be cached, and do not restrict form targets", () =>
+  it.effect("pages cannot be framed, run foreign scripts or be cached, and do not restrict form targets", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -325,7 +323,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("the stored request decides, whatever else the form posts", () =>
+  it.effect("the decision applies to the stored request; other values of the form are ignored", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -349,7 +347,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("Deny sends access_denied to the client and uses up the consent", () =>
+  it.effect("Deny sends access_denied to the client and ends the consent", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -367,7 +365,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("refuses a consent page that was used or is older than ten minutes", () =>
+  it.effect("refuses a consent that was decided or is older than ten minutes", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -379,7 +377,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const late = { ...stale.hidden, tier: "pim:read", decision: "allow" }
       assertErrorPage(yield* later(601, decide(cookie, late)), 400, /was used already, or is older/)
       assert.strictEqual((yield* later(500, decide(cookie, late))).status, 303)
-      // Swept, it cannot be told from a page that was never shown.
+      // After its row was deleted, the answer is that for an unknown consent.
       const swept = yield* consentForm(cookie, { clientId, verifier })
       yield* later(601, (yield* Authorization).forget)
       const gone = decide(cookie, { ...swept.hidden, tier: "pim:read", decision: "allow" })
@@ -387,7 +385,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("a too long target and an unknown method are answered with a page", () =>
+  it.effect("a target that is too long and an unknown method are answered with a page", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/oauth/authorize", { method: "POST", form: {} })
       assertErrorPage(answer, 405, /supports only GET and HEAD/)

@@ -42,7 +42,7 @@ class DocumentHost extends Context.Tag("test/DocumentHost")<
 
 const request = (clientId: string) => authorizePath({ clientId, verifier: newVerifier() })
 
-/** The page of a refusal says this, and nothing of the network of the service. */
+/** Checks that the page of a refusal has this reason and reveals nothing about the service's network. */
 const assertRefusedPage = (clientId: string, reason: string) =>
   Effect.gen(function* () {
     const answer = yield* ask(request(clientId))
@@ -61,33 +61,35 @@ const withDocuments = pagesServer({ clientMetadataHosts: hosts }).pipe(
 layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
   "clients that a document describes",
   (it) => {
-    it.effect("are announced, consented to, and get, refresh and revoke tokens under their address", () =>
-      Effect.gen(function* () {
-        const { answers, dialled } = yield* DocumentHost
-        const metadata = bodyOf(yield* ask("/.well-known/oauth-authorization-server"))
-        assert.isTrue(metadata.client_id_metadata_document_supported)
-        assert.isString(metadata.registration_endpoint)
-        answers.set("/good.json", documentAt("/good.json"))
-        const clientId = addressAt("/good.json")
-        const { cookie } = yield* aUser()
-        const verifier = newVerifier()
-        const { page } = yield* consentForm(cookie, { clientId, verifier })
-        assert.include(page.text, "Described Agent")
-        assert.include(
-          page.text,
-          `<dt>Described at</dt><dd><strong>agent.example</strong><br/><code>${clientId}</code></dd>`
-        )
-        const code = yield* aCode(cookie, { clientId, verifier })
-        const tokens = tokensOf(yield* redeem({ clientId, verifier }, code))
-        const next = tokensOf(yield* refresh(clientId, tokens.refresh))
-        // A client of the same address alone can revoke.
-        yield* ask("/oauth/revoke", { form: { token: next.refresh, client_id: addressAt("/other.json") } })
-        const again = tokensOf(yield* refresh(clientId, next.refresh))
-        yield* ask("/oauth/revoke", { form: { token: again.refresh, client_id: clientId } })
-        assertRefused(yield* refresh(clientId, again.refresh), 400, "invalid_grant")
-        assert.deepStrictEqual([...new Set(dialled)], [publicAddress])
-        assertRefused(yield* refresh(addressAt("/never-seen.json"), again.refresh), 401, "invalid_client")
-      })
+    it.effect(
+      "are announced in the metadata, get consent, and get, refresh and revoke tokens under their address",
+      () =>
+        Effect.gen(function* () {
+          const { answers, dialled } = yield* DocumentHost
+          const metadata = bodyOf(yield* ask("/.well-known/oauth-authorization-server"))
+          assert.isTrue(metadata.client_id_metadata_document_supported)
+          assert.isString(metadata.registration_endpoint)
+          answers.set("/good.json", documentAt("/good.json"))
+          const clientId = addressAt("/good.json")
+          const { cookie } = yield* aUser()
+          const verifier = newVerifier()
+          const { page } = yield* consentForm(cookie, { clientId, verifier })
+          assert.include(page.text, "Described Agent")
+          assert.include(
+            page.text,
+            `<dt>Described at</dt><dd><strong>agent.example</strong><br/><code>${clientId}</code></dd>`
+          )
+          const code = yield* aCode(cookie, { clientId, verifier })
+          const tokens = tokensOf(yield* redeem({ clientId, verifier }, code))
+          const next = tokensOf(yield* refresh(clientId, tokens.refresh))
+          // Only the client with the same address can revoke.
+          yield* ask("/oauth/revoke", { form: { token: next.refresh, client_id: addressAt("/other.json") } })
+          const again = tokensOf(yield* refresh(clientId, next.refresh))
+          yield* ask("/oauth/revoke", { form: { token: again.refresh, client_id: clientId } })
+          assertRefused(yield* refresh(clientId, again.refresh), 400, "invalid_grant")
+          assert.deepStrictEqual([...new Set(dialled)], [publicAddress])
+          assertRefused(yield* refresh(addressAt("/never-seen.json"), again.refresh), 401, "invalid_client")
+        })
     )
 
     for (const [version, authorize] of Object.entries({
@@ -103,7 +105,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
         options: { readonly serverUrl: string; readonly authorizationCode?: string; readonly iss?: string }
       ) => auth2(provider, options)
     }))
-      it.effect(`the SDK's auth() of ${version} uses its document and registers nothing`, () =>
+      it.effect(`the SDK's auth() of ${version} uses its document and does not register`, () =>
         Effect.gen(function* () {
           const { answers } = yield* DocumentHost
           const path = `/sdk-${version}.json`
@@ -169,7 +171,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       ]
     }
 
-    it.effect("a document that cannot be used: a page with status 400 that says why, and no redirect", () =>
+    it.effect("a document that cannot be used: a page with status 400 and the reason, and no redirect", () =>
       Effect.gen(function* () {
         const { answers, requested } = yield* DocumentHost
         for (const [path, [answer, reason]] of Object.entries(documents)) {
@@ -194,7 +196,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       })
     )
 
-    it.effect("a host with any address that is not public is not connected to", () =>
+    it.effect("no connection is made to a host if any of its addresses is not public", () =>
       Effect.gen(function* () {
         const { addresses, counts } = yield* DocumentHost
         const before = counts()
@@ -219,7 +221,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       })
     )
 
-    it.effect("a certificate of another host: its host did not answer", () =>
+    it.effect("a certificate for another host: the page says that the host did not answer", () =>
       Effect.gen(function* () {
         const { addresses } = yield* DocumentHost
         addresses.set("absent.example", [publicAddress])
@@ -227,7 +229,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       })
     )
 
-    it.effect("an address of another form or host is not fetched", () =>
+    it.effect("an invalid address, or one with another host, is not fetched", () =>
       Effect.gen(function* () {
         const { counts } = yield* DocumentHost
         const before = counts()
@@ -257,7 +259,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
   }
 )
 
-layer(PagesServer, { excludeTestServices: true })("without hosts of documents", (it) => {
+layer(PagesServer, { excludeTestServices: true })("without OAUTH_CLIENT_METADATA_HOSTS", (it) => {
   it.effect("they are neither announced nor accepted", () =>
     Effect.gen(function* () {
       assert.notProperty(

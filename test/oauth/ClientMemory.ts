@@ -8,7 +8,7 @@ import { ask, decide, sentBack } from "./PagesServer.ts"
 
 export const loopbackRedirect = "http://127.0.0.1:33418/callback"
 
-/** What a client on the user's machine registers. */
+/** The registration of a client on the user's machine. */
 export const clientMetadata = {
   client_name: "Outside",
   redirect_uris: [loopbackRedirect],
@@ -21,12 +21,12 @@ interface Kept {
   client?: OAuthClientInformationMixed
   tokens?: OAuthTokens
   verifier?: string
-  /** Where the user is sent. */
+  /** The authorization URL to which the user is sent. */
   url?: URL
   discovery?: OAuthDiscoveryState
 }
 
-/** A client's own memory, as the SDK asks for it. */
+/** A client's storage, as the SDK's interface requires it. */
 export const clientMemory = () => {
   const kept: Kept = {}
   const provider = {
@@ -52,7 +52,7 @@ export const clientMemory = () => {
       kept.discovery = discovery
     },
     discoveryState: () => kept.discovery,
-    // Called when the server knows them no longer.
+    // The SDK calls this when the server refuses the credentials.
     invalidateCredentials: () => {
       delete kept.tokens
     }
@@ -61,7 +61,7 @@ export const clientMemory = () => {
 }
 export type ClientMemory = ReturnType<typeof clientMemory>
 
-/** What a person does in the browser that a client opened: consents; the address that the client's redirect gets. */
+/** Consents in the browser that a client opened. Returns the URL to which the client is redirected. */
 export const consentIn = (cookie: string, url: URL, tier: Tier = "pim:write") =>
   Effect.gen(function* () {
     const page = yield* ask(`${url.pathname}${url.search}`, { cookie })

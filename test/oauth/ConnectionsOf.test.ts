@@ -32,10 +32,10 @@ const authenticate = (token: string) =>
   })
 const opens = (token: string) => Effect.map(authenticate(token), Option.isSome)
 
-/** The connections page, and what its forms send. */
+/** The connections page. */
 const page = (cookie: string) => ask("/settings/connections", { cookie })
 
-/** The question before a connection is ended. */
+/** The page that asks for confirmation before a connection is ended. */
 const questionOf = (cookie: string, id: string) => ask(`/settings/connections/disconnect?id=${id}`, { cookie })
 
 /** The form that ends the first connection of the page. */
@@ -102,14 +102,14 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
           .list(accountId)
           .pipe(Effect.repeat({ until: ([connection]) => connection?.lastUsedAt !== null }))
         assert.isString(used[0]?.lastUsedAt)
-        // By the minute: the next use of the same minute is no write.
+        // Uses are recorded by the minute: a second use in the same minute is not written.
         assert.isFalse(Option.getOrThrow(yield* authenticate(access)).useUnrecorded)
       }).pipe(withinAMinute)
       assert.isTrue(Option.getOrThrow(yield* later(190, authenticate(access))).useUnrecorded)
     })
   )
 
-  it.effect("disconnecting takes effect on the next call in every process; the record stays", () =>
+  it.effect("disconnecting takes effect on the next call in every process; the record is kept", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { access, clientId, ...tokens } = yield* aConnection(cookie)
@@ -143,7 +143,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.include(after.text, "The connection is ended. Its next call is refused.")
       assert.include(after.text, "It was disconnected here.")
       assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
-      // Twice is fine, and keeps the first end.
+      // A second request succeeds and does not change the time of the end.
       assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
       const ends = (connections: typeof listed) => connections.map(({ endedAt, id }) => [id, endedAt])
       assert.deepStrictEqual(ends(yield* (yield* Connections).list(accountId)), ends(listed))
@@ -184,7 +184,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual(yield* (yield* Connections).disconnectAll(accountId), 0)
       assertRefused(yield* redeem(ours.client, ours.code), 400, "invalid_grant")
       assert.strictEqual((yield* redeem(theirs.client, theirs.code)).status, 200)
-      // Whoever consents again afterwards connects.
+      // A consent that is given afterwards creates a connection.
       assert.strictEqual((yield* aConnection(cookie)).scope, "pim:read pim:write pim:publish")
     })
   )
@@ -206,7 +206,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual((yield* later(31 * day, refresh(clientId, tokens.refresh))).status, 400)
       yield* Effect.gen(function* () {
         assert.deepStrictEqual(yield* ends, { Idle: "expired", Used: "expired" })
-        // It ended when it lapsed, whatever is swept or ended afterwards.
+        // Its end is the time at which it lapsed, even if its tokens are deleted or all connections are ended later.
         const before = yield* connections.list(accountId)
         yield* (yield* Authorization).forget
         yield* connections.disconnectAll(accountId)
@@ -250,7 +250,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("another account's connection cannot be ended and is answered like a missing one", () =>
+  it.effect("another account's connection cannot be ended, and its id is treated as unknown", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const stranger = yield* aUser()

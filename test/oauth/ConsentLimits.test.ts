@@ -22,14 +22,14 @@ import {
 
 let browsers = 0
 
-/** An account of two stores, and a browser of a user of it. */
+/** An account with two stores, and the browser of one of its users. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
   const { cookie } = yield* aBrowser(accountId, `limits-${++browsers}@example.com`)
   return { accountId, cookie, stores }
 })
 
-/** Consents with these fields of the form; the tokens. */
+/** Consents with these form fields. Returns the tokens. */
 const connectWith = (cookie: string, fields: Readonly<Record<string, string>>, scope?: string) =>
   Effect.gen(function* () {
     const request = { clientId: yield* aClient(), verifier: newVerifier(), with: { scope } }
@@ -47,29 +47,31 @@ const boundsOf = (token: string) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("limits that the merchant sets at consent", (it) => {
-  it.effect("the page offers each store and the question before publishes; unticked, all stores and no question", () =>
-    Effect.gen(function* () {
-      const { accountId, cookie, stores } = yield* aMerchant
-      const clientId = yield* aClient()
-      const { page } = yield* consentForm(cookie, { clientId, verifier: newVerifier() })
-      const boxes = [...page.text.matchAll(/<input type="checkbox" name="([^"]*)" value="on"\/?>/g)].map(
-        ([, name]) => name
-      )
-      assert.deepStrictEqual(boxes, [...stores.map(({ id }) => `store_${id}`), "confirm_publish"])
-      for (const text of ["a.example", "b.example", "Ask me before each publish"]) assert.include(page.text, text)
-      const reading = yield* consentForm(cookie, { clientId, verifier: newVerifier(), with: { scope: "pim:write" } })
-      assert.notInclude(reading.page.text, "Ask me before each publish")
-      const { access } = yield* connectWith(cookie, {})
-      assert.deepStrictEqual(yield* boundsOf(access), { confirmPublish: false, stores: null })
-      const [connection] = yield* (yield* Connections).list(accountId)
-      assert.deepInclude(connection, { confirmPublish: false, storeDomains: null })
-      const shown = yield* ask("/settings/connections", { cookie })
-      assert.include(shown.text, "<dt>Stores</dt><dd>all</dd>")
-      assert.notInclude(shown.text, "before each publish")
-    })
+  it.effect(
+    "the page offers each store and the confirmation of publishes; without a choice: all stores, no confirmation",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, cookie, stores } = yield* aMerchant
+        const clientId = yield* aClient()
+        const { page } = yield* consentForm(cookie, { clientId, verifier: newVerifier() })
+        const boxes = [...page.text.matchAll(/<input type="checkbox" name="([^"]*)" value="on"\/?>/g)].map(
+          ([, name]) => name
+        )
+        assert.deepStrictEqual(boxes, [...stores.map(({ id }) => `store_${id}`), "confirm_publish"])
+        for (const text of ["a.example", "b.example", "Ask me before each publish"]) assert.include(page.text, text)
+        const reading = yield* consentForm(cookie, { clientId, verifier: newVerifier(), with: { scope: "pim:write" } })
+        assert.notInclude(reading.page.text, "Ask me before each publish")
+        const { access } = yield* connectWith(cookie, {})
+        assert.deepStrictEqual(yield* boundsOf(access), { confirmPublish: false, stores: null })
+        const [connection] = yield* (yield* Connections).list(accountId)
+        assert.deepInclude(connection, { confirmPublish: false, storeDomains: null })
+        const shown = yield* ask("/settings/connections", { cookie })
+        assert.include(shown.text, "<dt>Stores</dt><dd>all</dd>")
+        assert.notInclude(shown.text, "before each publish")
+      })
   )
 
-  it.effect("ticked, they are part of the connection, of its refreshed tokens and of the list", () =>
+  it.effect("the chosen limits apply to the connection and its refreshed tokens, and are listed", () =>
     Effect.gen(function* () {
       const { accountId, cookie, stores } = yield* aMerchant
       const [, second] = stores

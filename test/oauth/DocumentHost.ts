@@ -5,7 +5,7 @@ import type { Network } from "../../src/connections/OutsideRequest.ts"
 import { loopbackRedirect } from "./ClientMemory.ts"
 import { redirectUri } from "./PagesServer.ts"
 
-/** A certificate for the hosts of the tests, that nothing else trusts; made by `openssl req -x509`. */
+/** A certificate for the hosts of the tests, trusted only by the tests; created with `openssl req -x509`. */
 const cert = `-----BEGIN CERTIFICATE-----
 MIIB2jCCAX+gAwIBAgIUM+ZYKGRwJqJliff1lQsQuggk8M8wCgYIKoZIzj0EAwIw
 IzEhMB8GA1UEAwwYVGVzdCBvZiBjbGllbnQgZG9jdW1lbnRzMCAXDTI2MTEyMTE2
@@ -25,21 +25,21 @@ l3fMtTAsN9Mf4aLgmog7zK8vAjfpzyXLLIxxp9tg6dduriBCJe+c4esp
 -----END PRIVATE KEY-----`
 
 export const documentHost = "agent.example"
-/** An address of the public internet. It is never dialled: the network below leads to this machine. */
+/** A public address. The tests' network connects it to this machine. */
 export const publicAddress = "93.184.216.34"
 
-/** What the host answers on a path. */
+/** The response of the host for a path. */
 export interface HostAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Sends the head, and then nothing. */
+  /** Sends the response head, and no body. */
   readonly stalls?: boolean
 }
 
 export const addressAt = (path: string, host = documentHost) => `https://${host}${path}`
 
-/** What a client says of itself at a path of the host. */
+/** The response with a client's document for a path. */
 export const documentAt = (path: string, others: Readonly<Record<string, unknown>> = {}): HostAnswer => ({
   body: JSON.stringify({
     client_id: addressAt(path),
@@ -52,7 +52,7 @@ export const documentAt = (path: string, others: Readonly<Record<string, unknown
   })
 })
 
-/** A host of documents on this machine, and the network on which it is at a public address. */
+/** A host of documents on this machine, and a network in which it has a public address. */
 export const makeDocumentHost = Effect.gen(function* () {
   const answers = new Map<string, HostAnswer>()
   const requested: Array<string> = []
@@ -104,7 +104,7 @@ export const makeDocumentHost = Effect.gen(function* () {
     addresses,
     /** Paths that were requested, in order. */
     requested,
-    /** Addresses that were chosen to be dialled. */
+    /** Addresses to which a connection was started. */
     dialled,
     counts: () => ({ resolved, connections })
   }

@@ -8,7 +8,7 @@ import { aConnection, aUser, pagesServer } from "./PagesServer.ts"
 
 describe.skipIf(!serverAnswers)("expired rows", () => {
   layer(pagesServer({}, layerServer), { excludeTestServices: true })((it) => {
-    it.effect("are deleted in any number; rows that another process has locked are skipped", () =>
+    it.effect("are deleted, however many they are, except rows that another process has locked", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { accountId, cookie } = yield* aUser()

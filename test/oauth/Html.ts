@@ -8,7 +8,7 @@ const attribute = (tag: string, name: string) => {
     .replaceAll("&amp;", "&")
 }
 
-/** What a form of a page sends by itself, and what may be chosen: [value, whether it is chosen]. */
+/** The hidden fields of a form, and its choices as [value, whether it is selected]. */
 export const sectionsOf = (html: string, action: string) => {
   const form = [...html.matchAll(/<form[\s\S]*?<\/form>/g)]
     .map(([text]) => text)

@@ -15,7 +15,7 @@ const opens = (token: string) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("third-party clients", (it) => {
-  it.effect("openid-client registers, sends its user through consent, gets tokens, refreshes and revokes them", () =>
+  it.effect("openid-client registers, gets the user's consent and tokens, and refreshes and revokes them", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const { cookie } = yield* aUser()
@@ -37,7 +37,7 @@ layer(PagesServer, { excludeTestServices: true })("third-party clients", (it) =>
         resource: `${base}/mcp`
       })
       const back = yield* consentIn(cookie, url)
-      // Compares state and iss with what they should be.
+      // Checks state and iss.
       const tokens = yield* Effect.promise(() =>
         openid.authorizationCodeGrant(config, back, { pkceCodeVerifier: verifier, expectedState: state })
       )
@@ -91,7 +91,7 @@ layer(PagesServer, { excludeTestServices: true })("third-party clients", (it) =>
           )
           const first = accessToken()
           assert.isTrue(yield* opens(first))
-          // With tokens in hand it refreshes them.
+          // With tokens, it refreshes them.
           assert.strictEqual(yield* Effect.promise(() => authorize(provider, { serverUrl })), "AUTHORIZED")
           assert.notStrictEqual(accessToken(), first)
           assert.isTrue(yield* opens(accessToken()))

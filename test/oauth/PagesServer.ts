@@ -21,7 +21,7 @@ import { anAccount } from "../../src/testing/index.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 
-/** What a test may set of the service. */
+/** Settings of the service that a test can change. */
 export interface Settings {
   readonly registrationsPerHour?: number
   readonly clientMetadataHosts?: ReadonlyArray<string>
@@ -34,7 +34,7 @@ export interface Settings {
   readonly mail?: MailSettings
 }
 
-/** A node of the service as it is run, on a free port, without its database and services. */
+/** A complete node of the service, on a free port; the test provides its database and services. */
 export const nodeOf = ({
   baseUrl,
   clientMetadataHosts = [],
@@ -66,7 +66,7 @@ export const nodeOf = ({
     Layer.provide(RateBudget.layerProcess({ perKey: 100_000, perAccount: 100_000 }))
   )
 
-/** What a node calls itself. */
+/** The node's own base URL. */
 export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
 
 /** A node with its services, on a database of its own. */
@@ -94,16 +94,16 @@ export interface Asked {
   readonly json?: unknown
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Of the browser that asks. */
+  /** The cookie of the browser that sends the request. */
   readonly cookie?: string
 }
 
-/** Where requests go: a node other than the suite's own. */
+/** The base URL of another node than the suite's own. */
 export class Node extends Context.Reference<Node>()("test/Node", {
   defaultValue: (): string | undefined => undefined
 }) {}
 
-/** Sends a request to the node, and follows no redirect. */
+/** Sends a request to the node and does not follow redirects. */
 export const ask = (path: string, { body, cookie, form, headers = {}, json, method }: Asked = {}) =>
   Effect.gen(function* () {
     const base = (yield* Node) ?? listeningOn((yield* HttpServer.HttpServer).address)
@@ -133,16 +133,16 @@ export const ask = (path: string, { body, cookie, form, headers = {}, json, meth
     })
   })
 
-/** The cookies of a browser that a form has just sent to this address, whose note it may see once. */
+/** The browser's cookies after a form has redirected to this address, which shows its note once. */
 export const withNote = (cookie: string, address: string) =>
   `${cookie}; catalog_note=${encodeURIComponent(address.split("#")[0] ?? "")}`
 
-/** The body of an answer that is JSON. */
+/** The JSON body of an answer. */
 export const bodyOf = ({ text }: Answer) => JSON.parse(text) as Readonly<Record<string, unknown>>
 
 let users = 0
 
-/** A user of a new account, and a browser that is signed in as them. */
+/** A user of a new account, and a browser in which this user is signed in. */
 export const aUser = (name = "Tarn & Tern") =>
   Effect.gen(function* () {
     const { accountId, token } = yield* anAccount({ name })
@@ -150,7 +150,7 @@ export const aUser = (name = "Tarn & Tern") =>
     return { accountId, apiKey: token, email, ...(yield* aBrowser(accountId, email)) }
   })
 
-/** A browser of a user of the account, who is added if need be. */
+/** A browser of a user of the account. The user is created if necessary. */
 export const aBrowser = (
   accountId: Parameters<Users["Type"]["invite"]>[0],
   email: string,
@@ -180,11 +180,11 @@ export const challengeOf = (verifier: string) => hash("sha256", verifier, "base6
 export interface Request {
   readonly clientId: string
   readonly verifier: string
-  /** In place of, or beside, what is usual; undefined: left out. */
+  /** Parameters that replace or complete the usual ones; undefined removes one. */
   readonly with?: Readonly<Record<string, string | undefined>>
 }
 
-/** The path of a request to authorize. */
+/** The path of an authorization request. */
 export const authorizePath = ({ clientId, verifier, with: others = {} }: Request) => {
   const usual = {
     response_type: "code",
@@ -200,7 +200,7 @@ export const authorizePath = ({ clientId, verifier, with: others = {} }: Request
   return `/oauth/authorize?${new URLSearchParams(given)}`
 }
 
-/** The consent form that a browser is shown: its hidden fields, and the tiers that it offers. */
+/** The consent form for a browser: its hidden fields, and the tiers that it offers. */
 export const consentForm = (cookie: string, request: Request) =>
   Effect.map(ask(authorizePath(request), { cookie }), (page) => {
     assert.strictEqual(page.status, 200, page.text)
@@ -208,11 +208,11 @@ export const consentForm = (cookie: string, request: Request) =>
     return { page, hidden, tiers: choices }
   })
 
-/** Posts a decision; where it leads. */
+/** Posts a decision. Returns the redirect. */
 export const decide = (cookie: string, form: Readonly<Record<string, string>>) =>
   ask("/oauth/authorize/decision", { cookie, form })
 
-/** The parameters that an answer sends to the client. */
+/** The parameters that a redirect sends to the client. */
 export const sentBack = (answer: Answer) => {
   const location = answer.headers.get("location") ?? assert.fail(`no redirect: ${answer.status} ${answer.text}`)
   assert.strictEqual(answer.status, 303)
@@ -228,7 +228,7 @@ export const aCode = (cookie: string, request: Request, tier: Tier = "pim:publis
     return parameters.code ?? assert.fail(JSON.stringify(parameters))
   })
 
-/** The token endpoint, as a client asks it for a code. */
+/** Exchanges a code for tokens at the token endpoint. */
 export const redeem = (
   { clientId, verifier }: Pick<Request, "clientId" | "verifier">,
   code: string,
@@ -256,14 +256,14 @@ export interface Tokens {
   readonly scope: string
 }
 
-/** Tokens of an answer that must be one. */
+/** The tokens in an answer; the answer must be a success. */
 export const tokensOf = (answer: Answer): Tokens => {
   assert.strictEqual(answer.status, 200, answer.text)
   const { access_token, refresh_token, scope } = bodyOf(answer)
   return { access: String(access_token), refresh: String(refresh_token), scope: String(scope) }
 }
 
-/** A connection from beginning to end: a registered client, the user's consent, its tokens. */
+/** Creates a connection: registers a client, consents as the user and redeems the code. */
 export const aConnection = (cookie: string, tier: Tier = "pim:publish", clientName = "Agent") =>
   Effect.gen(function* () {
     const clientId = yield* aClient({ client_name: clientName, redirect_uris: [redirectUri] })
@@ -272,7 +272,7 @@ export const aConnection = (cookie: string, tier: Tier = "pim:publish", clientNa
     return { clientId, verifier, code, ...tokensOf(yield* redeem({ clientId, verifier }, code)) }
   })
 
-/** A refusal of the token or registration endpoint: its status, error, and that it says why. */
+/** Checks a refusal of the token or registration endpoint: its status, its error, and that it has a description. */
 export const assertRefused = (answer: Answer, status: number, error: string) => {
   assert.strictEqual(answer.status, status, answer.text)
   const body = bodyOf(answer)
@@ -282,7 +282,7 @@ export const assertRefused = (answer: Answer, status: number, error: string) => 
   assert.strictEqual(answer.headers.get("cache-control"), "no-store")
 }
 
-/** A page that says why it does not go on: never a redirect. */
+/** Checks an error page: it has the reason and is not a redirect. */
 export const assertErrorPage = (answer: Answer, status: number, message: RegExp) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.isNull(answer.headers.get("location"))
@@ -290,7 +290,7 @@ export const assertErrorPage = (answer: Answer, status: number, message: RegExp)
   assert.match(answer.text, message)
 }
 
-/** Moves the time of the database; by nothing at the end of the effect. */
+/** Moves the database's clock by this time while the effect runs. */
 export const later = <A, E, R>(seconds: number, effect: Effect.Effect<A, E, R>) =>
   Effect.acquireUseRelease(
     setClock(seconds),
@@ -298,7 +298,7 @@ export const later = <A, E, R>(seconds: number, effect: Effect.Effect<A, E, R>) 
     () => setClock(0)
   )
 
-/** At the tenth second of a minute: what takes less than 50 s is in it. */
+/** Runs the effect from the tenth second of a minute on, so that up to 50 s of it are in the same minute. */
 export const withinAMinute = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -42,7 +42,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
         assert.isFalse(yield* later(days * day + 3_601, opens(next.access)))
         token = next.refresh
       }
-      // 30 days after its last use it would be good; 180 after the consent nothing is.
+      // The token would be valid for 30 days after its last use, but nothing is valid 180 days after the consent.
       assertRefused(yield* later(180 * day + 1, refresh(clientId, token)), 400, "invalid_grant")
       const last = tokensOf(yield* later(180 * day - 600, refresh(clientId, token)))
       assert.isFalse(yield* later(180 * day + 1, opens(last.access)))
@@ -74,7 +74,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("an old refresh token ends the connection at once if its successor was used", () =>
+  it.effect("an old refresh token ends the connection at once if its successor was already used", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -86,17 +86,17 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("a token used a moment ago, whose successors are unused, issues tokens three more times", () =>
+  it.effect("a refresh token used a moment ago, whose successors are unused, issues tokens three more times", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
       const answers = []
       for (let time = 0; time < 4; time++) answers.push(tokensOf(yield* refresh(clientId, first.refresh)))
-      // A fifth is refused, which ends nothing.
+      // A fifth use is refused, but does not end the connection.
       assertRefused(yield* refresh(clientId, first.refresh), 400, "invalid_grant")
       assert.lengthOf([...new Set(answers.map(({ access }) => access))], 4)
       for (const { access } of answers) assert.isTrue(yield* opens(access))
-      // Each of the clients that asked goes on.
+      // Each of the issued refresh tokens works.
       for (const { refresh: token } of answers) assert.strictEqual((yield* refresh(clientId, token)).status, 200)
     })
   )
@@ -127,7 +127,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
       assertRefused(yield* refresh(clientId, first.refresh, { resource }), 400, "invalid_target")
       assertRefused(yield* refresh(clientId, first.access), 400, "invalid_grant")
       assertRefused(yield* refresh(clientId, `pim_rt_${"x".repeat(43)}`), 400, "invalid_grant")
-      // None of it used the token up.
+      // None of these requests used up the token.
       const second = tokensOf(yield* refresh(clientId, first.refresh))
       tokensOf(yield* refresh(clientId, second.refresh))
     })
@@ -151,12 +151,12 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
         assert.deepStrictEqual([answer.status, answer.text], [200, ""])
       }
       assert.isTrue(yield* opens(tokens.access))
-      // An access token: itself alone.
+      // Revoking an access token ends only this token.
       assert.strictEqual((yield* revoke({ token: tokens.access, client_id: clientId })).status, 200)
       assert.isFalse(yield* opens(tokens.access))
       const next = tokensOf(yield* refresh(clientId, tokens.refresh))
       assert.isTrue(yield* opens(next.access))
-      // A refresh token: its connection.
+      // Revoking a refresh token ends its connection.
       const hint = { token_type_hint: "access_token" }
       assert.strictEqual((yield* revoke({ token: next.refresh, client_id: clientId, ...hint })).status, 200)
       assert.isFalse(yield* opens(next.access))

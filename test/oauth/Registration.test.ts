@@ -9,20 +9,22 @@ const register = (metadata: unknown, headers: Readonly<Record<string, string>> =
 
 layer(PagesServer, { excludeTestServices: true })("metadata and registration", (it) => {
   for (const path of ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"])
-    it.effect(`${path} names the resource, its server, the scopes, and the header as the only place of a token`, () =>
-      Effect.gen(function* () {
-        const base = yield* BaseUrl
-        const answer = yield* ask(path)
-        assert.strictEqual(answer.status, 200)
-        assert.include(bodyOf(answer), { resource: `${base}/mcp` })
-        assert.deepStrictEqual(bodyOf(answer).authorization_servers, [base])
-        assert.deepStrictEqual(bodyOf(answer).scopes_supported, ["pim:read", "pim:write", "pim:publish"])
-        assert.deepStrictEqual(bodyOf(answer).bearer_methods_supported, ["header"])
-        assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
-        assert.strictEqual(answer.headers.get("content-type"), "application/json")
-        assert.match(String(answer.headers.get("x-request-id")), /^req_/)
-        assert.isNull(answer.headers.get("x-ratelimit-limit"))
-      })
+    it.effect(
+      `${path} has the resource, its authorization server, the scopes, and the header as the only place for a token`,
+      () =>
+        Effect.gen(function* () {
+          const base = yield* BaseUrl
+          const answer = yield* ask(path)
+          assert.strictEqual(answer.status, 200)
+          assert.include(bodyOf(answer), { resource: `${base}/mcp` })
+          assert.deepStrictEqual(bodyOf(answer).authorization_servers, [base])
+          assert.deepStrictEqual(bodyOf(answer).scopes_supported, ["pim:read", "pim:write", "pim:publish"])
+          assert.deepStrictEqual(bodyOf(answer).bearer_methods_supported, ["header"])
+          assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
+          assert.strictEqual(answer.headers.get("content-type"), "application/json")
+          assert.match(String(answer.headers.get("x-request-id")), /^req_/)
+          assert.isNull(answer.headers.get("x-ratelimit-limit"))
+        })
     )
 
   it.effect("the server metadata has the exact issuer, only S256, no client authentication, and iss", () =>
@@ -50,7 +52,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("browser programs of any origin can request metadata, registrations and tokens", () =>
+  it.effect("browser clients of any origin can request metadata, registrations and tokens", () =>
     Effect.gen(function* () {
       for (const path of [
         "/.well-known/oauth-protected-resource/mcp",
@@ -87,7 +89,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("a private scheme beside a loopback address needs no application_type", () =>
+  it.effect("a private URI scheme in addition to a loopback address needs no application_type", () =>
     Effect.gen(function* () {
       const redirects = ["cursor://anysphere.cursor-retrieval/oauth/callback", "http://127.0.0.1:33418/callback"]
       const answer = yield* register({ redirect_uris: redirects })
@@ -166,7 +168,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
       )
     )
 
-  it.effect("a client's name is trimmed, made one visible line, and escaped where it is shown", () =>
+  it.effect("a client's name is trimmed, reduced to one visible line, and escaped on pages", () =>
     Effect.gen(function* () {
       const given = "  <script>alert('1')</script>\n \u202Eevil\u0007 &amp; \"sons\"  "
       const answer = yield* register({ client_name: given, redirect_uris: [uri] })
@@ -180,7 +182,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
 
       const long = yield* register({ client_name: "é".repeat(5_000), redirect_uris: [uri] })
       assert.strictEqual([...String(bodyOf(long).client_name)].length, 100)
-      // Format characters, and letters that show nothing: fillers of Hangul, the blank of Braille.
+      // Invisible characters: format characters, the fillers of Hangul, the blank of Braille.
       for (const blank of [" \u200B ", "\u3164", "\u115F\u1160", "\uFFA0 \u2800"]) {
         const nameless = yield* register({ client_name: blank, redirect_uris: [uri] })
         assert.strictEqual(bodyOf(nameless).client_name, "agent.example")
@@ -261,7 +263,7 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
       Effect.gen(function* () {
         const from = (forwarded: string) =>
           Effect.map(register({ redirect_uris: [uri] }, { "x-forwarded-for": forwarded }), ({ status }) => status)
-        // Before what the outer proxy added, the client may write what it likes.
+        // The client controls the entries before the one that the outer proxy added.
         assert.strictEqual(yield* from("203.0.113.1, 198.51.100.1, 10.0.0.1"), 201)
         assert.strictEqual(yield* from("203.0.113.2, 198.51.100.1, 10.0.0.1"), 201)
         assert.strictEqual(yield* from("203.0.113.3, 198.51.100.1, 10.0.0.1"), 429)
@@ -270,7 +272,7 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
         assert.strictEqual(yield* from("2001:db8:1:2:3:4:5:6, 10.0.0.1"), 201)
         assert.strictEqual(yield* from("2001:0db8:0001:0002::9, 10.0.0.1"), 429)
         assert.strictEqual(yield* from("2001:db8:1:3::1, 10.0.0.1"), 201)
-        // With the port, as some proxies write it.
+        // Some proxies add the port.
         assert.strictEqual(yield* from("198.51.100.3:1024, 10.0.0.1:8080"), 201)
         assert.strictEqual(yield* from("198.51.100.3:1025, 10.0.0.1:8081"), 201)
         assert.strictEqual(yield* from("198.51.100.3, 10.0.0.1:8082"), 429)
@@ -281,7 +283,7 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
 )
 
 layer(pagesServer({ baseUrl: "https://pim.example" }), { excludeTestServices: true })("a configured address", (it) => {
-  it.effect("is the issuer and the base of every address, whatever the request headers are", () =>
+  it.effect("is the issuer and the base of every address, whatever the request headers say", () =>
     Effect.gen(function* () {
       const headers = { "x-forwarded-host": "evil.example", "x-forwarded-proto": "http" }
       const server = bodyOf(yield* ask("/.well-known/oauth-authorization-server", { headers }))

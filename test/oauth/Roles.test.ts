@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("roles and connections", (it) 
   )
 
   it.effect(
-    "a lower role bounds connections at their next call, codes and refreshes too; a higher role lifts that",
+    "a lower role limits connections at their next call, also codes and refreshes; a higher role lifts the limit",
     () =>
       Effect.gen(function* () {
         const { accountId, cookie, email } = yield* aColleague("publish")
@@ -109,7 +109,7 @@ layer(PagesServer, { excludeTestServices: true })("roles and connections", (it) 
     })
   )
 
-  it.effect("a tool above the role says so in the result, because asking for consent again would not help", () =>
+  it.effect("a tool above the role reports this in its result, because a new consent would not help", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aColleague("publish")
       const { access } = yield* aConnection(cookie, "pim:publish")

@@ -24,7 +24,7 @@ import {
 
 const logged: Array<string> = []
 
-/** Every line that would be logged, causes and annotations included. */
+/** Every line that would be logged, with causes and annotations. */
 const Recording = Logger.replace(
   Logger.defaultLogger,
   Logger.map(Logger.logfmtLogger, (line) => void logged.push(line))
@@ -84,7 +84,7 @@ layer(Server, { excludeTestServices: true })("secrets", (it) => {
       const key = /pk_live_[A-Za-z0-9]+/.exec(created.text)?.[0]
       const { authenticate } = yield* Connections
       assert.isTrue(Option.isSome(yield* authenticate(next.access, `${yield* BaseUrl}/mcp`)))
-      // What goes wrong is logged with its cause.
+      // Failures are logged with their causes.
       yield* sql.unsafe(
         "ALTER TABLE oauth_token RENAME TO oauth_token_away; ALTER TABLE session RENAME TO session_away"
       )
@@ -117,7 +117,7 @@ layer(Server, { excludeTestServices: true })("secrets", (it) => {
       assert.isAtLeast(logged.filter((line) => line.includes("A request ended in a defect")).length, 2)
       const found = Object.entries(secrets).flatMap(([name, secret]) => {
         assert.isAtLeast(String(secret).length, 20, name)
-        // Half of one would do to find the rest by trying.
+        // Half of a secret would be enough to find the rest by trial.
         const bare = String(secret).slice(8, 24)
         return [
           ...(text.includes(bare) ? [`${name} in the database`] : []),
@@ -125,7 +125,7 @@ layer(Server, { excludeTestServices: true })("secrets", (it) => {
         ]
       })
       assert.deepStrictEqual(found, [])
-      // The search finds what is there.
+      // The search works: it finds text that is there.
       assert.include(text, email)
       assert.isTrue(logged.some((line) => line.includes("oauth_token")))
     })

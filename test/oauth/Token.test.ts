@@ -19,14 +19,14 @@ import {
   tokensOf
 } from "./PagesServer.ts"
 
-/** Whether an access token opens something. */
+/** Whether an access token is valid. */
 const opens = (token: string) =>
   Effect.gen(function* () {
     const resource = `${yield* BaseUrl}/mcp`
     return Option.isSome(yield* (yield* Connections).authenticate(token, resource))
   })
 
-/** A code on its way to a client. */
+/** A client, and a code that was issued to it. */
 const issued = Effect.gen(function* () {
   const user = yield* aUser()
   const clientId = yield* aClient()
@@ -38,7 +38,7 @@ for (const { absent, empty, name } of engines)
   describe.skipIf(absent)(`the token endpoint (${name})`, () => {
     layer(pagesServer({}, empty), { excludeTestServices: true })((it) => {
       it.effect(
-        "exchanges a code for a bearer token for an hour, a refresh token and the scope; the answer is not cached",
+        "exchanges a code for a bearer token valid for an hour, a refresh token and the scope; the answer is not cached",
         () =>
           Effect.gen(function* () {
             const { code, ...client } = yield* issued
@@ -80,7 +80,7 @@ for (const { absent, empty, name } of engines)
           assert.isFalse(yield* opens(tokens.access))
           const [connection] = yield* (yield* Connections).list(accountId)
           assert.strictEqual(connection?.endReason, "code_replayed")
-          // Minutes later too.
+          // The same minutes later.
           const late = yield* issued
           const lateTokens = tokensOf(yield* redeem(late, late.code))
           assertRefused(yield* later(600, redeem(late, late.code)), 400, "invalid_grant")
@@ -138,7 +138,7 @@ for (const { absent, empty, name } of engines)
           })
         )
 
-      it.effect("refuses JSON, a repeated or missing parameter, and a body that is no form", () =>
+      it.effect("refuses JSON, a repeated or missing parameter, and a body that is not a form", () =>
         Effect.gen(function* () {
           const { clientId, code, verifier } = yield* issued
           const whole = {
@@ -185,7 +185,7 @@ for (const { absent, empty, name } of engines)
           const unknown = { ...form, client_id: "agent" }
           assertRefused(yield* ask("/oauth/token", { form: unknown, headers }), 401, "invalid_client")
           assert.strictEqual(nameless.headers.get("www-authenticate"), 'Basic realm="Catalog"')
-          // Without the header, browsers would ask for a password.
+          // With this header, browsers would ask for a password.
           const plain = yield* ask("/oauth/token", { form: unknown })
           assert.isNull(plain.headers.get("www-authenticate"))
           const named = yield* ask("/oauth/token", { form: { ...form, client_id: clientId }, headers })
@@ -231,7 +231,7 @@ for (const { absent, empty, name } of engines)
             Effect.map(ask("/api/v1/ping", { headers: { authorization: `Bearer ${token}` } }), ({ status }) => status)
           assert.strictEqual(yield* ping(access), 401)
           assert.strictEqual(yield* ping(apiKey), 200)
-          // And a key is no access token.
+          // The connector refuses API keys as access tokens.
           assert.isFalse(yield* opens(apiKey))
         })
       )

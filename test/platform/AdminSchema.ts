@@ -6,7 +6,9 @@ import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { buildClientSchema, type GraphQLSchema } from "graphql"
 
-/** Shopify publishes the introspection of its Admin API in this package only. As a dependency it would add 366 MB. */
+/**
+ * The only package in which Shopify publishes the introspection of its Admin API. As a dependency it would add 366 MB.
+ */
 const packageName = "@shopify/dev-mcp"
 const packageVersion = "1.16.0"
 const packageSha512 = "tqgRnK7sQhjew+htxtleTH23nXB5fZcsrhWgEkomsorGXvLOB2mh2upwZm8uzuTDNTZnqtLMe64yIwh6s2awtw=="
@@ -28,7 +30,7 @@ const fetchSchema = () => {
       throw new Error(`${packageName}@${packageVersion} is not the package it was: sha512-${checksum}`)
     execFileSync("tar", ["-xzf", archive, "-C", place, member])
     mkdirSync(folder, { recursive: true })
-    // Suites start together: each sees the whole file, or none.
+    // Test files run at the same time: each must see the complete file, or none.
     writeFileSync(`${file}.${process.pid}`, readFileSync(join(place, member)))
     renameSync(`${file}.${process.pid}`, file)
   } finally {
@@ -51,5 +53,5 @@ const attempt = (): GraphQLSchema | undefined => {
   }
 }
 
-/** Shopify's own Admin API 2026-07; undefined when it is not here and the registry does not answer. */
+/** Shopify's Admin API 2026-07; undefined if it is not installed and the registry cannot be reached. */
 export const adminSchema: GraphQLSchema | undefined = attempt()

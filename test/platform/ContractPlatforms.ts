@@ -89,7 +89,7 @@ const sections = {
   ]
 } as unknown as ShopSections // Ids and timestamps are branded texts.
 
-/** The sections as the resolvers of Shopify's schema read them. */
+/** The sections in the form that the resolvers of Shopify's schema read. */
 const shopifySections = {
   markets: sections.markets.map(({ handle, name, platform_id }) => ({
     id: platform_id,
@@ -151,7 +151,7 @@ const shopifySections = {
   ]
 }
 
-/** Failures that shops of the demo cannot have: they have no rate limit and no credentials. */
+/** Failures that do not exist in demo shops, which have no rate limit and no credentials. */
 export const impossibleForDemo: ReadonlyArray<ShopFailure> = ["throttled", "throttledOnce", "revoked"]
 
 export const demoUnderTest: Effect.Effect<PlatformUnderTest, never, PlatformClient | PlatformShops | DemoShops> =
@@ -239,7 +239,7 @@ export const shopifyUnderTest: Effect.Effect<
   }
 })
 
-/** The adapter of the guide, on a server of its own. */
+/** The example adapter of docs/platforms.md, with a server of its own. */
 export const plainshopUnderTest: Effect.Effect<PlatformUnderTest, never, PlainshopClient> = Effect.gen(function* () {
   const { client, server } = yield* PlainshopClient
   const openStore = Effect.sync((): PlatformStore => {

@@ -46,7 +46,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
           )
           for (const result of results) assert.deepStrictEqual(result, results[0])
           assert.strictEqual(yield* shops.effects(store), 1)
-          // The planted wrong variant: a key for every attempt.
+          // A deliberate fault: a new key for every attempt.
           yield* Effect.all(
             Array.from({ length: 3 }, () => client.publish(store, { ...publication, key: crypto.randomUUID() })),
             { concurrency: "unbounded" }
@@ -94,7 +94,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("refuses on command with a reason, and accepts publications again after repair", () =>
+      it.effect("refuses with a reason while told to, and accepts publications again after the repair", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -142,7 +142,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("reads sections, and fails with `nonsense` on items of another shape", () =>
+      it.effect("reads sections, and fails with `nonsense` on items of a wrong shape", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -182,7 +182,7 @@ layer(demoMemory)("a demo shop that answers late", (it) => {
 })
 
 layer(Layer.empty)("a store of platform none", (it) => {
-  it.effect("has no channels and nothing to mirror, and refuses publications", () =>
+  it.effect("has no channels and no store data, and refuses publications", () =>
     Effect.gen(function* () {
       const store = aStore("none")
       const refusal = {

@@ -22,7 +22,7 @@ describe("pacing by the throttle status", () => {
   })
 })
 
-/** A store that answers as it is told, and when it was asked. */
+/** A store with scripted answers, and the times of the calls. */
 const scripted = (answer: (call: number) => Response | "never") =>
   Effect.gen(function* () {
     const askedAt: Array<number> = []
@@ -37,7 +37,7 @@ const scripted = (answer: (call: number) => Response | "never") =>
     return { client, askedAt }
   })
 
-/** Lets others go on until it is so: only then may the clock move. */
+/** Lets other fibers run until the condition is true; only then may the test move the clock. */
 const until = (condition: () => boolean) => Effect.repeat(Effect.yieldNow(), { until: condition })
 
 const json = (value: unknown) => new Response(JSON.stringify(value))

@@ -36,7 +36,7 @@ describe("the contract of platforms: the adapter of the guide", () => {
   })
 })
 
-it("the guide quotes this file", () => {
+it("the guide quotes this test file", () => {
   const blocks = readFileSync("docs/platforms.md", "utf8").split("```ts\n").slice(1)
   assert.isAbove(blocks.length, 0)
   const source = readFileSync("test/platform/PlatformContract.test.ts", "utf8")
@@ -51,7 +51,7 @@ const renamed = <P extends Publication>(publication: P): P => ({
   entityId: newId()
 })
 
-/** Wrong adapters, and the rule that must find each. */
+/** Wrong adapters, and the rule that must fail for each. */
 const planted: Readonly<
   Record<string, { readonly rule: string; readonly wrong: (client: Client) => Partial<Client> }>
 > = {
@@ -135,9 +135,9 @@ const planted: Readonly<
   }
 }
 
-describe("the contract of platforms finds wrong adapters", () => {
+describe("the contract of platforms fails for wrong adapters", () => {
   for (const [name, { rule, wrong }] of Object.entries(planted))
-    it.live(`one that ${name}`, () =>
+    it.live(`an adapter that ${name}`, () =>
       Effect.gen(function* () {
         const make = Effect.map(
           plainshopUnderTest,
@@ -150,7 +150,7 @@ describe("the contract of platforms finds wrong adapters", () => {
       }).pipe(Effect.provide(PlainshopClient.Default))
     )
 
-  it("leaves out only the rules of failures that are impossible", () => {
+  it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
     assert.lengthOf(names([]), 17)

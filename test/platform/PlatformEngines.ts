@@ -29,7 +29,7 @@ const demo = <R>(open: Effect.Effect<PlatformStore, never, R>) =>
     Layer.merge(Layer.effect(PlatformClient, makeDemoPlatform))
   )
 
-/** A store with its rows: a shop's tables refer to them. */
+/** Creates a store with its rows, because the tables of a shop refer to them. */
 const openRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const store = aStore("demo")
@@ -41,10 +41,10 @@ const openRows = Effect.gen(function* () {
   return store
 }).pipe(Effect.orDie)
 
-/** The demo, on memory. */
+/** The demo platform in memory. */
 export const demoMemory = demo(Effect.sync(() => aStore("demo"))).pipe(Layer.provideMerge(layerDemoShopsMemory))
 
-/** The demo, on each kind of database. */
+/** The demo platform on each kind of database. */
 export const demoEngines = engines.map(({ absent, layer, name }) => ({
   name,
   absent,
@@ -56,7 +56,7 @@ export const demoEngines = engines.map(({ absent, layer, name }) => ({
   )
 }))
 
-/** Every implementation of the platform client: a suite that runs on all is their contract. */
+/** Every implementation of the platform client. The contract's suite runs on all of them. */
 export const platformEngines: ReadonlyArray<{
   readonly name: string
   readonly absent: boolean

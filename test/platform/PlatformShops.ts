@@ -7,23 +7,26 @@ import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyPlatform.
 import { adminSchema } from "./AdminSchema.ts"
 import { openShopifyServer, type ShopifyServer } from "./ShopifyServer.ts"
 
-/** What a contract test needs of a platform beside the client: shops of its own, and a way to spoil them. */
+/** Shops for the tests of platform clients, and ways to make them fail. */
 export class PlatformShops extends Context.Tag("test/PlatformShops")<
   PlatformShops,
   {
-    /** A shop that nobody else uses, empty. */
+    /** Opens an empty shop that no other test uses. */
     readonly open: Effect.Effect<PlatformStore>
-    /** The next publishes fail: `error`, the platform fails and nothing is applied; `lost`, applied, and the answer lost. */
+    /**
+     * Makes the next publishes fail. `error`: nothing is applied; `lost`: the publish is applied, but its answer is
+     * lost.
+     */
     readonly fail: (store: PlatformStore, failure: "error" | "lost") => Effect.Effect<void>
     readonly repair: (store: PlatformStore) => Effect.Effect<void>
-    /** Products that were ever made in the shop. */
+    /** The number of products that were ever created in the shop. */
     readonly productsMade: (store: PlatformStore) => Effect.Effect<number>
   }
 >() {}
 
 const uuid = () => crypto.randomUUID()
 
-/** A store as the services would give it, of an account that is not in any table. */
+/** A store as the services pass it to a client. Its account is in no table. */
 export const aStore = (platform: PlatformStore["platform"], token: string | null = null): PlatformStore => ({
   accountId: AccountId.make(uuid()),
   storeId: StoreId.make(uuid()),
@@ -36,7 +39,7 @@ export const tokenOf = ({ credentials: { token } }: PlatformStore) => (token ===
 
 export class ShopifyTestServer extends Context.Tag("test/ShopifyTestServer")<ShopifyTestServer, ShopifyServer>() {}
 
-/** Shopify's own schema, served; only where the schema could be fetched. */
+/** A server of Shopify's own schema; fails if the schema could not be fetched. */
 export const layerServer = Layer.scoped(
   ShopifyTestServer,
   Effect.suspend(() => (adminSchema === undefined ? Effect.dieMessage("no schema") : openShopifyServer(adminSchema)))
@@ -49,7 +52,7 @@ export const testOptions: Omit<ShopifyOptions, "originOf"> = {
   pollEvery: Duration.millis(1)
 }
 
-/** The adapter as it is run, against the server. */
+/** The real adapter, connected to this server. */
 export const layerShopify = (options: Partial<ShopifyOptions> = {}) =>
   Layer.scoped(
     PlatformClient,

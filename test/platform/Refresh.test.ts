@@ -21,7 +21,7 @@ const products = amount(300, 3_000)
 const token = "shpat_refresh"
 const domain = "tern.myshopify.com"
 const quiet = () => Effect.void
-/** The tables by which records are matched. */
+/** The tables that are searched for matching records. */
 const matched = ["import_record", "store_version"]
 
 const Access = Layer.succeed(StoreAccess, {
@@ -35,10 +35,10 @@ const Access = Layer.succeed(StoreAccess, {
     })
 })
 
-/** The pipeline as it is run, on the server's database, with the adapter that speaks to Shopify's schema. */
+/** The complete import on the server's database, with the adapter connected to Shopify's schema. */
 const TestLayer = Imports.layer.pipe(
   Layer.provide(Layer.merge(FaultInjector.layer, Access)),
-  // What is read beside the catalog comes from this server too: the services have a mirror of other platforms.
+  // Store data is read from this server too; the services contain a mirror of other platforms.
   Layer.provide(Layer.fresh(Mirror.layer)),
   Layer.provide(layerShopify()),
   Layer.provideMerge(Services),
@@ -69,7 +69,7 @@ const rows = (accountId: AccountId) =>
 const aMerchant = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { accountId, actor } = yield* anAccount({ domains: [domain] })
-  // A Shopify store is one account's: that of the test before gives it up.
+  // A Shopify store belongs to one account, so the previous test's account gives it up.
   yield* sql`UPDATE store SET platform = 'none' WHERE domain = ${domain}`
   yield* sql`UPDATE store SET platform = 'shopify' WHERE account_id = ${accountId}`
   return { accountId, actor }
@@ -128,13 +128,14 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
           const before = yield* rows(accountId)
           const readBefore = yield* rowsRead(matched)
           const again = yield* refreshed
-          // A few look-ups a record, however many there are: not one of them reads the whole store.
+          // A few look-ups for each record: none of them reads the whole store.
           assert.isBelow((yield* rowsRead(matched)) - readBefore, 100 * (4 * products + 1))
           assert.deepInclude(again.summary, { created: 0, updated: 0, unchanged: products, conflicts: 0, unlinked: 0 })
           assert.strictEqual(again.applied, 0)
           assert.deepStrictEqual(yield* rows(accountId), before)
 
-          // Shopify's own doing is no edit: an order that is not given by hand, another form of a number, more of an address.
+          // Changes that Shopify makes itself are not edits: the order of tags, another form of a number, a query in
+          // an address.
           const first = firstProduct(shop)
           const [variant] = first.variantList
           if (variant !== undefined) variant.price = "10.000"
@@ -170,7 +171,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
           for (const collection of shop.collections.values())
             collection.memberIds = collection.memberIds.filter((id) => id !== last)
           const run = yield* imports.refresh(domain, quiet)
-          // The product with its two variants; its picture is still among the files.
+          // Unlinked: the product with its two variants. Its picture is still among the files.
           assert.deepInclude(run.summary, { created: 0, updated: 1, conflicts: 1, unlinked: 3 })
           const [conflict] = yield* imports.conflicts(run.id, 0, 10)
           assert.deepInclude(conflict, { field: "title", draft_value: "Ours", store_value: "Theirs" })
@@ -191,7 +192,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
       ["html", "BulkState", "The store's platform cannot be reached: its answer is not valid."],
       ["half", "BulkState", "The store's platform cannot be reached: the connection failed."],
       ["half", "BulkFile", "The store's platform cannot be reached: its answer is not valid."],
-      // What it leaves out is not taken for gone.
+      // A record that is missing in an incomplete file does not count as deleted.
       ["short", "BulkFile", "The store's platform cannot be reached: its answer is not valid."]
     ] as const)
       it.effect(

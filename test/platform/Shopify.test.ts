@@ -7,7 +7,7 @@ import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 import type { Fault } from "./ShopifyServer.ts"
 
-/** A store with a shop behind it. */
+/** A store and its shop. */
 const open = Effect.map(ShopifyTestServer, (server) => {
   const store = aStore("shopify", crypto.randomUUID())
   const token = tokenOf(store)
@@ -95,23 +95,25 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["refused", refusal("ACCESS_DENIED", "Access denied for field."), 0]
     ]
     for (const [fault, outcome, made] of writes)
-      it.effect(`a write with the fault ${fault} is sent once and fails typed; sent again, it has one effect`, () =>
-        Effect.gen(function* () {
-          const { publish, readBack } = yield* PlatformClient
-          const shop = yield* open
-          const publication = aProduct()
-          const products = () => shop.shop.made.filter((kind) => kind === "Product").length
-          shop.script("SetProduct", fault)
-          assert.deepEqual(told(yield* Effect.flip(publish(shop.store, publication))), outcome as never)
-          assert.lengthOf(
-            shop.asked().filter((name) => name === "SetProduct"),
-            1
-          )
-          assert.strictEqual(products(), made)
-          const { platformIds } = yield* publish(shop.store, publication)
-          assert.strictEqual(products(), 1)
-          assert.deepStrictEqual(yield* readBack(shop.store, publication), Option.some({ platformIds }))
-        })
+      it.effect(
+        `a write with the fault ${fault} is sent once and fails with a typed error; if sent again, it has one effect`,
+        () =>
+          Effect.gen(function* () {
+            const { publish, readBack } = yield* PlatformClient
+            const shop = yield* open
+            const publication = aProduct()
+            const products = () => shop.shop.made.filter((kind) => kind === "Product").length
+            shop.script("SetProduct", fault)
+            assert.deepEqual(told(yield* Effect.flip(publish(shop.store, publication))), outcome as never)
+            assert.lengthOf(
+              shop.asked().filter((name) => name === "SetProduct"),
+              1
+            )
+            assert.strictEqual(products(), made)
+            const { platformIds } = yield* publish(shop.store, publication)
+            assert.strictEqual(products(), 1)
+            assert.deepStrictEqual(yield* readBack(shop.store, publication), Option.some({ platformIds }))
+          })
       )
 
     it.effect("a throttled write had no effect and is sent again", () =>
@@ -131,7 +133,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const shop = yield* open
-        // The first look at the variants follows productSet: the product is new.
+        // The product is new, so the first read of its variants comes after productSet.
         shop.script("ProductVariants", "html")
         assert.deepEqual(
           told(yield* Effect.flip(publish(shop.store, aProduct()))),
@@ -421,7 +423,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("reads the channels of the store, and whether an entity is on them", () =>
+    it.effect("reads the channels of the store, and whether an entity is published on them", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
         const { shop, store } = yield* open

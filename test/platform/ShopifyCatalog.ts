@@ -1,6 +1,6 @@
 import type { ShopifyShop } from "./ShopifyShop.ts"
 
-/** Fills a shop with products of two variants, a picture and a metafield each, and a collection of all of them. */
+/** Fills a shop with products (two variants, a picture and a metafield each) and a collection of all of them. */
 export const fillShop = (shop: ShopifyShop, products: number): void => {
   const members: Array<string> = []
   for (let index = 0; index < products; index++) {

@@ -6,7 +6,7 @@ import { adminSchema } from "./AdminSchema.ts"
 const { apiVersion, ...documents } = Documents
 
 describe.skipIf(adminSchema === undefined)("every document of the Shopify adapter", () => {
-  it("is written for the version whose introspection is pinned", () => assert.strictEqual(apiVersion, "2026-07"))
+  it("is written for the API version whose introspection is pinned", () => assert.strictEqual(apiVersion, "2026-07"))
 
   for (const [name, text] of Object.entries(documents)) {
     it(`${name} is valid and complete, and uses nothing deprecated`, () => {
@@ -49,7 +49,7 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
     ])
   })
 
-  it("the check finds invalid documents", () => {
+  it("the check fails for invalid documents", () => {
     if (adminSchema === undefined) return assert.fail("no schema")
     assert.deepStrictEqual(
       validate(adminSchema, parse("query Bad($id: Int!) { product(id: $id) { titel } }")).map(({ message }) => message),

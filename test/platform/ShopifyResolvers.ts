@@ -10,7 +10,7 @@ import {
   type Variant
 } from "./ShopifyShop.ts"
 
-/** What a search term such as `sku:"A 1"` looks for. */
+/** The value of a search term such as `sku:"A 1"`. */
 const sought = (query: string | null | undefined) => {
   const [, field, text] = /^(\w+):"(.*)"$/.exec(query ?? "") ?? []
   return { field, text: text?.replaceAll(/\\(.)/g, "$1") }
@@ -41,7 +41,7 @@ const fileNode = (file: ShopFile) => {
   }
 }
 
-/** The root that graphql-js resolves Shopify's schema on. */
+/** The root value with which graphql-js executes Shopify's schema. */
 export const rootOf = (shop: ShopifyShop) => {
   const variantNode = (product: Product, variant: Variant) => ({
     ...variant,

@@ -6,8 +6,8 @@ import { rootOf } from "./ShopifyResolvers.ts"
 import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 
 /**
- * What becomes of a request instead of an answer. `lost`: carried out, and the connection cut before the answer; `half`:
- * carried out, and half of the answer; `short`: a file without its last record, which ends as if it were whole.
+ * How a request fails. `lost`: it is executed, and the connection is closed before the answer; `half`: it is executed,
+ * and half of the answer is sent; `short`: a file lacks its last record but ends correctly.
  */
 export type Fault =
   | "throttled"
@@ -30,7 +30,7 @@ interface Scripted {
   left: number
 }
 
-/** JSONL as a bulk operation writes it: every root followed by what hangs on it, each connection flattened. */
+/** The JSONL of a bulk operation: every root, followed by the items of its connections. */
 const bulkLines = (node: Input, parent?: string): ReadonlyArray<string> => {
   const connections = Object.entries<Input>(node).filter(([, value]) => Array.isArray(value?.edges))
   const own = Object.fromEntries(Object.entries(node).filter(([key]) => !connections.some(([name]) => name === key)))
@@ -50,7 +50,7 @@ const operationOf = (document: DocumentNode) => {
   return { name: definition.name?.value ?? "", isWrite: definition.operation === OperationTypeNode.MUTATION }
 }
 
-/** Shopify's Admin API over HTTP, on its own schema, with a shop a token. Answers go wrong as a test scripts it. */
+/** Shopify's Admin API over HTTP, on its own schema, with one shop for each token. A test can script failures. */
 export const openShopifyServer = (schema: GraphQLSchema) =>
   Effect.acquireRelease(
     Effect.async<ShopifyServer>((resume) => {
@@ -65,9 +65,9 @@ export class ShopifyServer {
   readonly #shops = new Map<string, ShopifyShop>()
   readonly #scripts = new Map<string, Array<Scripted>>()
   readonly #bulk = new Map<string, { readonly lines: ReadonlyArray<string>; looks: number }>()
-  /** Operations in the order in which they came, by token. */
+  /** Received operations in order, by token. */
   readonly asked = new Map<string, Array<string>>()
-  /** Tokens under which a request holds the answer back. */
+  /** Tokens with a request whose answer is held back. */
   readonly hanging = new Map<string, number>()
   readonly #server = createServer((request, response) => {
     const chunks: Array<Buffer> = []
@@ -102,12 +102,15 @@ export class ShopifyServer {
     return shop
   }
 
-  /** From now on the token opens nothing. */
+  /** Revokes a token. */
   revoke(token: string) {
     this.#shops.delete(token)
   }
 
-  /** The next `times` requests of an operation ("*": of any; `BulkFile`, of no token: of files) go wrong. */
+  /**
+   * Makes the next `times` requests of an operation fail ("*": any operation; `BulkFile`: a download, which has no
+   * token).
+   */
   script(token: string, operation: string, fault: Fault, times = 1) {
     this.#scripts.set(token, [...(this.#scripts.get(token) ?? []), { operation, fault, left: times }])
   }
@@ -127,7 +130,7 @@ export class ShopifyServer {
 
   #sendBulk(url: string, token: string, response: ServerResponse) {
     const lines = this.#bulk.get(url)?.lines
-    // Whoever may download needs no token, and must not send it: the file lies with another company.
+    // Downloads need no token and must not send it, because another company hosts the files.
     if (token !== "" || lines === undefined) response.writeHead(403).end()
     else {
       const file = `${lines.join("\n")}\n`

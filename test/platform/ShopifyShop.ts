@@ -1,4 +1,7 @@
-/** A shop in memory, as the resolvers of Shopify's own schema see it. Fields are Shopify's; methods take the arguments. */
+/**
+ * A shop in memory, in the form that the resolvers of Shopify's schema read. Fields have Shopify's names; methods take
+ * the arguments of the schema.
+ */
 
 export interface Metafield {
   readonly namespace: string
@@ -15,7 +18,7 @@ interface PageArguments {
   readonly after?: string | null
 }
 
-/** A connection; without `first`, as bulk operations ask, all of it. */
+/** A page of a connection; without `first`, as in bulk operations, all of it. */
 export const connection = (items: ReadonlyArray<unknown>, { after, first }: PageArguments = {}) => {
   const start = after == null ? 0 : Number(after)
   const end = first == null ? items.length : Math.min(items.length, start + first)
@@ -90,9 +93,9 @@ export class ShopifyShop {
   readonly collections = new Map<string, Collection>()
   readonly files = new Map<string, ShopFile>()
   readonly definitions = new Set<string>()
-  /** What was made, by kind: a duplicate shows here. */
+  /** The created records, by kind: a duplicate is visible here. */
   readonly made: Array<string> = []
-  /** What a section that the catalog only reads is answered with. */
+  /** The answers for sections that the catalog only reads. */
   readonly sections: Record<string, ReadonlyArray<unknown>> = {}
   #lastId = 0
 
@@ -164,7 +167,7 @@ export class ShopifyShop {
     }
     if (optionValues !== undefined)
       variant.options = optionValues.map(({ name, optionName }: Input) => ({ name: optionName, value: name }))
-    // As the documentation of productSet says of list fields: what is not in the input goes.
+    // As productSet is documented: items of a list field that are not in the input are removed.
     if (input.metafields !== undefined) variant.metafieldValues = merged([], input.metafields)
   }
 

@@ -17,17 +17,17 @@ import { Effect, Schedule } from "effect"
 const lines = (...records: ReadonlyArray<string>) => `${records.join("\n")}\n`
 const head = "Handle,Title,Variant SKU,Variant Price"
 
-/** What the account must hold before: `mug` with the SKU M-1 and `cup` with C-1, from the store us.example. */
+/** A valid export, imported beforehand into the store us.example: `mug` with the SKU M-1 and `cup` with C-1. */
 export const goodExport = lines(head, "mug,Mug,M-1,5.00", "cup,Cup,C-1,4.00")
 
 interface BadExport {
   readonly what: string
   readonly content: string | Uint8Array
-  /** The whole refusal. */
+  /** The complete error message. */
   readonly message: string
 }
 
-/** Files that are refused after they were opened, each with the one thing that is said about it. */
+/** Files that can be opened but are refused, each with a single problem. */
 export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "other columns",
@@ -105,7 +105,7 @@ export const badExports: ReadonlyArray<BadExport> = [
   }
 ]
 
-/** Paths that lead to no file that can be read: what to make of a free path, and what is said. */
+/** Paths of files that cannot be read: how to create each, and the message. */
 export const badPaths: ReadonlyArray<{
   readonly what: string
   readonly make: (path: string) => void
@@ -123,7 +123,7 @@ export const badPaths: ReadonlyArray<{
   }
 ]
 
-/** Nobody keeps the superuser out: such a suite goes on as somebody else meanwhile. */
+/** File permissions do not apply to the superuser, so such a test runs as another user. */
 export const asNobody = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   process.geteuid?.() !== 0
     ? work
@@ -133,7 +133,7 @@ export const asNobody = <A, E, R>(work: Effect.Effect<A, E, R>) =>
         () => Effect.sync(() => process.seteuid?.(0))
       )
 
-/** An export that takes hundreds of reads. */
+/** An export so large that it takes hundreds of reads. */
 export const writeLongExport = (path: string) =>
   writeFileSync(
     path,
@@ -142,7 +142,7 @@ export const writeLongExport = (path: string) =>
 
 export const changedMessage = "The file was changed while it was read."
 
-/** What can happen to a file while it is read. */
+/** Changes of a file while it is read. */
 export const disturbances: ReadonlyArray<readonly [what: string, disturb: (path: string) => void]> = [
   ["shrinks", (path) => truncateSync(path, 4_000_000)],
   ["grows", (path) => appendFileSync(path, "mug,Mug,M-1,9.00\n")],
@@ -155,7 +155,7 @@ export const disturbances: ReadonlyArray<readonly [what: string, disturb: (path:
   ]
 ]
 
-/** Whether this machine tells what a process reads. */
+/** Whether this machine reports how many bytes a process reads. */
 export const tellsReads = existsSync("/proc/self/io")
 
 const readBytes = () => Number(/rchar: (\d+)/.exec(readFileSync("/proc/self/io", "utf8"))?.[1])
@@ -179,7 +179,7 @@ export const untilRead = (path: string) =>
     yield* Effect.repeat(some, { until: (bytes) => bytes > 500_000, schedule: Schedule.spaced("2 millis") })
   })
 
-/** Every row of the database, and apart from those the records of imports: file, phase and error, oldest first. */
+/** Every row of the database except import runs; and of those the file, phase and error, oldest first. */
 export const databaseContent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql`

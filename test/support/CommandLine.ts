@@ -8,7 +8,7 @@ import { runCli } from "../../src/cli/Cli.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
-/** Settings of the service: those of the machine that runs the tests must not leak into what they test. */
+/** The names of the service's settings. Settings of the machine that runs the tests must not affect them. */
 const settings = [
   "HOST",
   "PORT",
@@ -51,16 +51,16 @@ const settings = [
   "NO_COLOR"
 ]
 
-/** The environment of this process with these settings and no others. */
+/** The environment of this process with these settings of the service and no others. */
 export const environment = (given: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.includes(name))),
   ...given
 })
 
-/** `catalog` as it is built before the tests. */
+/** The command `catalog`, which is built before the tests. */
 export const program = `${root}dist/main.js`
 
-/** `catalog` with these arguments as a process of its own. */
+/** Starts `catalog` with these arguments as a process of its own. */
 export const startCatalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, [program, ...args], {
     cwd: root,
@@ -79,7 +79,7 @@ const collect = (child: ChildProcess) => {
   return output
 }
 
-/** Runs `catalog` to its end as a process of its own: what a shell sees. */
+/** Runs `catalog` as a process of its own until it exits. Returns its exit code and output. */
 export const catalogProcess = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
   const child = startCatalog(args, env)
   const output = collect(child)
@@ -87,7 +87,7 @@ export const catalogProcess = async (args: ReadonlyArray<string>, env: Readonly<
   return { code, ...output }
 }
 
-/** What `catalog` prints on a terminal. `script` gives it one. */
+/** The output of `catalog` on a terminal, which `script` simulates. */
 export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
   const command = [process.execPath, program, ...args].join(" ")
   const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
@@ -100,7 +100,7 @@ export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Re
   return output.stdout
 }
 
-/** Runs `catalog` to its end in this process, which saves the second that a new one takes to start. */
+/** Runs `catalog` in this process, which saves the second that a new process takes to start. */
 export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const output = { stdout: "", stderr: "" }
@@ -122,7 +122,7 @@ export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string
     return { code, ...output }
   })
 
-/** A running `catalog serve`, once it has said where it listens. */
+/** A running `catalog serve` that has printed its address. */
 export const serveCatalog = async (
   env: Readonly<Record<string, string>>,
   observe: (output: ReturnType<typeof collect>, child: ChildProcess) => void = () => {}
@@ -144,7 +144,7 @@ export const serveCatalog = async (
     })
   ])
   const baseUrl = /served at (\S+)/.exec(output.stdout)?.[1] ?? ""
-  // Without a terminal, the secrets of a first start are in a file.
+  // Because stdout is not a terminal, the secrets of a first start are in a file.
   const [path] = /\S+first-start\.txt/.exec(output.stdout) ?? []
   const secrets = path === undefined ? "" : readFileSync(path, "utf8")
   return {

@@ -4,7 +4,7 @@ import { catalog } from "./CommandLine.ts"
 
 type Words = ReadonlyArray<string>
 
-/** Commands under these settings, each judged by how it ends. */
+/** Runs commands with these settings, and checks their exit codes and silent streams. */
 export const commandsWith = (env: Readonly<Record<string, string>>) => {
   const run = (...args: Words) => catalog(args, env)
 
@@ -19,14 +19,14 @@ export const commandsWith = (env: Readonly<Record<string, string>>) => {
 
   return {
     run,
-    /** What a command prints that is done. */
+    /** The output of a command that succeeds. */
     said,
-    /** What it prints with --json. */
+    /** The JSON output of a command that succeeds. */
     json: (...args: Words) => Effect.map(said(...args, "--json"), (text) => JSON.parse(text)),
-    /** Why one is refused: a line. */
+    /** The error line of a command that is refused. */
     refusal: (...args: Words) =>
       Effect.tap(ended(1, "stdout")(...args), (reason) => assert.notInclude(reason, "\n", args.join(" "))),
-    /** What is said of one that was used wrongly. */
+    /** The error of a command with wrong usage. */
     misuse: ended(2, "stdout")
   }
 }

@@ -10,12 +10,12 @@ import { emptyImage, schemaImage } from "./SchemaImages.ts"
 const write = async (lite: PGlite, file: string) => {
   const dump = await lite.dumpDataDir("none")
   await lite.close()
-  // Another run may look for the file meanwhile: it sees the whole file, or none.
+  // Another run may read the file at the same time: it must see the complete file, or none.
   writeFileSync(`${file}.${process.pid}`, Buffer.from(await dump.arrayBuffer()))
   renameSync(`${file}.${process.pid}`, file)
 }
 
-/** Writes the images of PGlite's data directory, without the schema and with it, in place of all older ones. */
+/** Writes the images of PGlite's data directory, without and with the schema. Deletes older images. */
 export const createImages = async () => {
   const cache = dirname(schemaImage)
   mkdirSync(cache, { recursive: true })

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from "node:fs"
 import { effect, flakyTest, it, layer, live, prop, scoped, scopedLive } from "@effect/vitest"
 import { afterAll, expect } from "vitest"
 
-// `layer` overwrites the methods of vitest's one `it`, and the files of a worker share it.
+// `layer` replaces methods of vitest's `it`, which all test files of a worker share.
 Object.assign(it, { effect, flakyTest, layer, live, prop, scoped, scopedLive })
 
 const settings = () => ({ ...process.env, cwd: process.cwd(), umask: String(process.umask()) })
@@ -10,7 +10,7 @@ const settings = () => ({ ...process.env, cwd: process.cwd(), umask: String(proc
 const before = settings()
 const { cwd, umask, ...environment } = before
 
-/** What the process and those of its children that have ended took of the processor, in milliseconds. */
+/** Processor time of this process and its children that have ended, in milliseconds. */
 const processorTime = () => {
   const [, fields = ""] = readFileSync("/proc/self/stat", "utf8").split(") ")
   return fields
@@ -22,7 +22,8 @@ const processorTime = () => {
 const times = process.env.CATALOG_TEST_TIMES
 const began = times === undefined ? 0 : processorTime()
 
-// Runs after all other hooks of the file. The next file of the worker begins with the same settings, and the file that changed them fails.
+// Runs after all other hooks of the file. Restores the settings for the next file of the worker, and fails a file that
+// changed them.
 afterAll(({ name }) => {
   if (times !== undefined) appendFileSync(times, `${processorTime() - began} ${name}\n`)
   const after = settings()

@@ -1,6 +1,6 @@
 import { Cause, HashMap, Logger, LogLevel } from "effect"
 
-/** Keeps what is logged as an error, by the request that it names. */
+/** Records logged errors with the request id of each. */
 export const errorLog = () => {
   const entries: Array<{ readonly requestId: unknown; readonly text: string }> = []
   return {
@@ -12,7 +12,7 @@ export const errorLog = () => {
         entries.push({ requestId, text: `${String(message)}\n${Cause.pretty(cause)}` })
       })
     ),
-    /** The texts that were logged under the id of a request. */
+    /** The texts that were logged under a request id. */
     of: (requestId: unknown): ReadonlyArray<string> =>
       entries.filter((entry) => entry.requestId === requestId).map(({ text }) => text)
   }

@@ -19,7 +19,10 @@ export interface Page {
   readonly remaining_ids?: ReadonlyArray<EntityId>
 }
 
-/** A copy of an account: entities and their store versions by id, stores, definitions. As plain data, so that it can be saved. */
+/**
+ * A copy of an account: entities and their store versions by id, stores, definitions. Plain data, so that it can be
+ * saved.
+ */
 export interface Copy {
   entities: Record<string, { readonly row: Row; readonly versions: unknown }>
   stores: unknown
@@ -64,7 +67,7 @@ export const feedPage = (cursor: string | undefined, limit: number) =>
     ({ text }): { readonly data: ReadonlyArray<FeedChange>; readonly next_cursor: string } => JSON.parse(text)
   )
 
-/** Reads the whole account. The cursor is taken first, so that the feed has whatever changes meanwhile. */
+/** Reads the whole account. The cursor is read first, so that the feed has all changes from then on. */
 export const copyAll = Effect.gen(function* () {
   const { next_cursor: cursor } = yield* feedPage("latest", 1)
   const copy: Copy = { entities: {}, stores: yield* readStores, definitions: yield* readDefinitions, cursor }
@@ -77,7 +80,7 @@ export const copyAll = Effect.gen(function* () {
   return copy
 })
 
-/** Reads what a page of changes names. */
+/** Reads the records that a page of changes names. */
 export const readChanged = (copy: Copy, changes: ReadonlyArray<FeedChange>) =>
   Effect.gen(function* () {
     if (changes.some(({ entity }) => entity.type === "store")) copy.stores = yield* readStores
@@ -108,7 +111,7 @@ export const follow = (copy: Copy, limit: number, saved: (copy: Copy) => Effect.
     }
   })
 
-/** What two copies hold, without their cursors, in one order. */
+/** The contents of a copy without its cursor, in a fixed order, for comparison. */
 export const contents = ({ definitions, entities, stores }: Copy) => ({
   definitions,
   stores,

@@ -7,7 +7,7 @@ import { mintId } from "../../src/runtime/Identifiers.ts"
 import { CatalogChange, CatalogChanges, OwnDefinitions, Stores } from "../../src/testing/index.ts"
 import type { Dice } from "../faults/Dice.ts"
 
-/** The entities that random writes know, and the stores that they link and unlink. */
+/** The entities that random writes can use, and the stores that they link and unlink. */
 export interface Known {
   readonly ids: Record<EntityKind, Array<EntityId>>
   readonly stores: ReadonlyArray<{ readonly id: StoreId; readonly domain: string }>
@@ -59,7 +59,10 @@ const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
     return [CatalogChange.SetMembers({ collectionId, productIds: dice.some(ids.product, 4) })]
   })
 
-/** One random write of any kind that the feed covers. What the state does not allow is refused, and changes nothing. */
+/**
+ * One random write of any kind that the feed covers. A write that is not possible in the current state changes
+ * nothing.
+ */
 export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
   Effect.gen(function* () {
     const changes = yield* CatalogChanges
@@ -83,7 +86,7 @@ export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
             Effect.flatMap(Transaction, ({ run }) => run(changes.applyImported(id, many)))
           )
         : changes.apply(many)
-    // One change that is not possible refuses all of them, also entities that others would have to know.
+    // One impossible change refuses all of them, so entities that they should create do not exist.
     yield* Effect.catchAll(write, () =>
       Effect.sync(() => {
         for (const change of many)

@@ -22,7 +22,9 @@ interface StagedRun {
   readonly reading?: Omit<ReadingProgress, "seconds"> & { readonly began: Timestamp }
 }
 
-/** Imports beside the memory twins, for the comparison with SQL. It knows no leases: nobody else works on an import. */
+/**
+ * An in-memory ImportsRepo for the comparison with SQL. It has no leases, because no other process works on an import.
+ */
 export const layerMemoryImports = Layer.effect(
   ImportsRepo,
   Effect.gen(function* () {
@@ -206,7 +208,7 @@ export const layerMemoryImports = Layer.effect(
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
           }))
         })),
-      // Only a store with a platform is asked, or has entities taken off it.
+      // Only imports of stores with a platform use these.
       changedKeys: () => Effect.succeed(new Map()),
       listed: (accountId, id, list, after, limit) =>
         Effect.map(one(accountId, id), (found) =>

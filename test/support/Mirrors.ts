@@ -14,19 +14,19 @@ import type { PlatformTranslations } from "../../src/platform/Translation.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 
-/** What a store's platform says beside its catalog. */
+/** The data of a store's platform in addition to its catalog. */
 export interface Sections {
   readonly markets?: ReadonlyArray<PlatformMarket>
   readonly metafields?: ReadonlyArray<PlatformMetafieldDefinition>
   readonly metaobjects?: ReadonlyArray<PlatformMetaobjectDefinition>
-  /** By type. */
+  /** Entries by the type of their definition. */
   readonly entries?: Readonly<Record<string, ReadonlyArray<PlatformMetaobjectEntry>>>
   readonly translations?: ReadonlyArray<PlatformTranslations>
 }
 
 const ownerTypes = ["product", "variant", "collection", "media", "market", "shop"] as const
 
-/** Puts this into the store's shop, of the demo platform whatever the store is of. */
+/** Puts these sections into the store's demo shop, whatever the store's platform is. */
 export const putSections = (
   accountId: AccountId,
   { domain, id: storeId }: Store,
@@ -53,7 +53,7 @@ export const putSections = (
     return { accountId, storeId, domain, platform: "demo", credentials: {} } as const
   })
 
-/** A refresh of what a store has beside its catalog; the summary, and whether anything was written. */
+/** Refreshes a store's data. Returns the summary, and whether anything was written. */
 export const refresh = (accountId: AccountId, store: Store, sections: Sections) =>
   Effect.gen(function* () {
     const mirror = yield* Mirror
@@ -126,7 +126,7 @@ export const anEntry = (handle: string, more: Partial<PlatformMetaobjectEntry> =
   ...more
 })
 
-/** Of an entity whose title is `source`; `said`: the translation, and the digest of what it was made from. */
+/** Translations of an entity with the title `source`. `said`: the translation, and the digest of its source text. */
 export const aTranslation = (
   kind: PlatformTranslations["kind"],
   platform_id: string,

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { moveClock, replaceClock } from "./TestClock.ts"
 
-/** The clocks that a suite goes by, the database's and that of the in-memory repositories, are ahead of ours by so much. */
+/** Milliseconds by which the suite's clocks, in the database and in memory, are ahead of the real time. */
 export const ahead = Ref.unsafeMake(0)
 
 const own = Clock.make()
@@ -18,7 +18,7 @@ const movable = Effect.flatMap(Effect.serviceOption(SqlClient.SqlClient), (sql) 
   Option.isNone(sql) ? Effect.void : Effect.provideService(replaceClock(aheadBy), SqlClient.SqlClient, sql.value)
 ).pipe(Effect.orDie)
 
-/** Moves the time of the suite. */
+/** Moves the suite's clocks. */
 export const advance = (millis: number) =>
   Effect.gen(function* () {
     const total = yield* Ref.updateAndGet(ahead, (before) => before + millis)
@@ -27,7 +27,7 @@ export const advance = (millis: number) =>
       yield* Effect.orDie(Effect.provideService(moveClock(aheadBy, total), SqlClient.SqlClient, sql.value))
   })
 
-/** Begins without a difference between the clocks. */
+/** Sets the difference of the clocks to zero. */
 export const layerStarted = Layer.effectDiscard(Effect.zipRight(Ref.set(ahead, 0), movable))
 
 export const layerMovableClock = Layer.setClock(movableClock)

@@ -3,8 +3,8 @@ import { allAccounts } from "../../src/database/PlannerHints.ts"
 import { unnamedTables } from "../database/NamedAccounts.ts"
 
 /**
- * Statements that named the account for each of their tables and yet asked several shards of a cluster, by database. Statements of
- * tests that look at all accounts name none.
+ * Statements, by database, that query several shards of a cluster although they name the account for each table.
+ * Statements of tests that read all accounts do not name it.
  */
 const found = new Map<string, Set<string>>()
 
@@ -29,10 +29,13 @@ export const recordMultiTask = (): void => {
   }
 }
 
-/** Settings of a database that make its sessions report. A generic plan, which Citus tries and discards, would be reported too. */
+/**
+ * Database settings that make sessions report such statements. A generic plan, which Citus tries and discards, would
+ * be reported too.
+ */
 export const reportMultiTask = ["citus.multi_task_query_log_level = 'notice'", "plan_cache_mode = 'force_custom_plan'"]
 
-/** Throws if a statement of this database asked several shards. */
+/** Throws if a statement of this database queried several shards. */
 export const refuseMultiTask = (database: string): void => {
   const texts = [...(found.get(database) ?? [])]
   if (texts.length > 0) throw new Error(`Statements of one account that asked several shards:\n${texts.join("\n")}`)

@@ -4,8 +4,8 @@ import { makeWorkHints } from "../../src/database/WorkHintsRepo.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 
 /**
- * Makes an account's import, by default all, look as if a process had left it while it was applied.
- * `seconds`: until its lease ends; negative: it has ended.
+ * Changes an account's import (by default all) as if a process had died while it applied the import. `seconds`: time
+ * until its lease ends; negative: it has ended.
  */
 export const leaveImport = (
   accountId: AccountId,
@@ -22,6 +22,6 @@ export const leaveImport = (
     yield* hintImport(accountId)
   })
 
-/** Tells the workers of a cluster that an import changed past the service. */
+/** Notifies the workers of a cluster of an import that a test changed directly in the database. */
 export const hintImport = (accountId: AccountId) =>
   Effect.flatMap(makeWorkHints("import"), (hints) => (hints === undefined ? Effect.void : hints.add(accountId)))

@@ -6,7 +6,7 @@ import type { FeedChange } from "../../src/feed/FeedChange.ts"
 import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { PrivateReceivers } from "../../src/webhooks/Addresses.ts"
 
-/** A message that arrived. */
+/** A received message. */
 export interface Arrival {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -16,11 +16,11 @@ export interface Arrival {
     readonly timestamp: string
     readonly data: Pick<FeedChange, "entity" | "seq" | "store_id" | "what">
   }
-  /** The status that was answered. Undefined: the answer is not sent yet. */
+  /** The status of the answer. Undefined: the answer is not sent yet. */
   status: number | undefined
 }
 
-/** The answer to a message: a status, or headers with it. */
+/** The answer to a message: a status, optionally with headers. */
 type Answer = number | { readonly status: number; readonly headers: Readonly<Record<string, string>> }
 
 interface Behaviour {
@@ -82,7 +82,7 @@ export const layerReceiver = Layer.unwrapScoped(
   )
 )
 
-/** Whether a secret verifies the signature of a message, by the library. */
+/** Whether the message's signature is valid for a secret, according to the library. */
 export const isVerified = (secret: Redacted.Redacted, { body, headers }: Pick<Arrival, "body" | "headers">) => {
   try {
     new Webhook(Redacted.value(secret)).verify(body, headers as Record<string, string>)
@@ -92,7 +92,7 @@ export const isVerified = (secret: Redacted.Redacted, { body, headers }: Pick<Ar
   }
 }
 
-/** The first accepted arrival of each change, in the order of their arrival. */
+/** The first accepted message of each change, in the order of arrival. */
 export const firstAccepted = (arrivals: ReadonlyArray<Arrival>) => {
   const seen = new Set<number>()
   return arrivals.filter(({ message: { data }, status }) => {

@@ -1,11 +1,13 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** How many rows of these tables all statements of the database have read until now, by an index or without. */
+/**
+ * The number of rows of these tables that all statements of the database have read so far, with or without an index.
+ */
 export const rowsRead = (tables: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    // A session tells what it did once it was idle for a second.
+    // A session reports its statistics after it has been idle for a second.
     yield* Effect.sleep("1500 millis")
     yield* sql`SELECT pg_stat_force_next_flush()`
     const [counted] = yield* sql`

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
-/** Identifies the schema that the migrations make: databases and images that have it carry it in their names. */
+/** A hash of the migrations, which is in the names of databases and images with this schema. */
 export const schemaHash: string = readdirSync(`${root}migrations`)
   .sort()
   .reduce((hash, name) => hash.update(name).update(readFileSync(`${root}migrations/${name}`)), createHash("sha256"))
@@ -15,6 +15,6 @@ const { version } = JSON.parse(readFileSync(`${root}node_modules/@electric-sql/p
 
 const cache = `${root}node_modules/.cache`
 
-/** Images of PGlite's data directory: loading one takes a fraction of the time of initdb and migrations. */
+/** Images of PGlite's data directory. Loading one is much faster than initdb and the migrations. */
 export const emptyImage = `${cache}/embedded-${version}.tar`
 export const schemaImage = `${cache}/embedded-${version}-${schemaHash}.tar`

@@ -11,13 +11,13 @@ type Provided<L extends Layer.Layer.Any> = Layer.Layer.Success<L>
 interface Engine {
   readonly name: string
   readonly absent: boolean
-  /** The services, and the repositories that every implementation has. */
+  /** The services, and the repositories that all implementations have. */
   readonly layer: Layer.Layer<
     Extract<Provided<typeof TestServices>, Provided<typeof onRepositories> | Provided<typeof RepositoriesOnDatabase>>
   >
 }
 
-/** All services on each of the three implementations of the repositories: a suite that runs on all is their contract. */
+/** All services on each of the three implementations of the repositories. Contract suites run on all of them. */
 export const serviceEngines: ReadonlyArray<Engine> = [
   { name: "memory", absent: false, layer: TestServices },
   ...engines.map(({ absent, layer, name }) => ({

@@ -4,7 +4,7 @@ import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
 
 type Texts = Readonly<Record<string, string>>
 
-/** A record as a platform holds it; keys with a dot are single lines of text. */
+/** A record in the form of a platform's shop. Keys with a dot are metafields with a single line of text. */
 export const held = (
   kind: EntityKind,
   platformId: string,
@@ -29,7 +29,7 @@ export const held = (
 /** A record that was published from an entity. */
 export const from = (entityId: EntityId, record: PlatformRecord): PlatformRecord => ({ ...record, entityId })
 
-/** A product with a picture and a variant a size, as a platform holds it. */
+/** A product with a picture and one variant for each size, in the form of a platform's shop. */
 export const aProductOf = (
   handle: string,
   sizes: ReadonlyArray<string>,

@@ -2,12 +2,15 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { isDistributed } from "../../src/database/Distribution.ts"
 
-/** An SQL expression for the time, with the moment of `replaceClock` and the number of the last `moveClock`. */
+/**
+ * An SQL expression for the current time, made from the time of `replaceClock` and the seconds of the last
+ * `moveClock`.
+ */
 type Time = (start: string, moved: string) => string
 
 /**
- * Replaces the clock of the schema. The number is a row of a table, so that processes can move the clock at once. On a cluster, where
- * a function that runs on a worker cannot read a table, it is part of the function.
+ * Replaces the clock of the schema. The seconds are in a table, so that processes can move the clock at once. On a
+ * cluster they are part of the function, because a function that runs on a worker cannot read a table.
  */
 export const replaceClock = (time: Time) =>
   Effect.gen(function* () {
@@ -32,7 +35,7 @@ const define = (body: string) =>
 
 const stopped: Time = (start, moved) => `${start} + ${moved} * interval '1 second'`
 
-/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
+/** Stops the clock until the test moves it, so that the machine's load does not change intervals. */
 export const stopClock = replaceClock(stopped)
 
 export const setClock = (secondsAfterStart: number) => moveClock(stopped, secondsAfterStart)

@@ -8,18 +8,18 @@ import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.t
 import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
 import { isLong } from "./Volume.ts"
 
-/** A database of a Citus cluster's coordinator, with its nodes. Without it no suite runs on a cluster. */
+/** The URL of a database of a Citus cluster's coordinator. Without it no suite runs on a cluster. */
 const clusterUrl = process.env.TEST_CITUS_URL
 
-/** With TEST_SERVER=citus, the suites that run on a server alone run on the cluster. */
+/** With TEST_SERVER=citus, suites that otherwise run on a single server run on the cluster. */
 export const isClusterThere = clusterUrl !== undefined
 
 const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
 
-/** Any database of the server that tests may use; each suite makes its own beside it. */
+/** Any database of the server. Each suite creates its own database on this server. */
 const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
 
-/** The url of the suite's own database, for a second pool or process on it. */
+/** The URL of the suite's own database, for a second pool or process. */
 export class TestDatabaseUrl extends Context.Tag("test/TestDatabaseUrl")<TestDatabaseUrl, Redacted.Redacted>() {}
 
 const administer = async (statement: string, url = serverUrl): Promise<ReadonlyArray<Record<string, unknown>>> => {
@@ -29,7 +29,7 @@ const administer = async (statement: string, url = serverUrl): Promise<ReadonlyA
   return rows
 }
 
-/** The rows of one statement, over a connection of its own. */
+/** Runs one statement over a connection of its own. Returns the rows. */
 export const query = async (
   connectionString: string,
   text: string
@@ -57,7 +57,7 @@ const migrated = (url: Redacted.Redacted) =>
 
 const template = `catalog_template_${schemaHash}`
 
-/** Any number that nothing else in the database of `serverUrl` locks. */
+/** A lock number that nothing else in the database of `serverUrl` uses. */
 const templateLock = 7_102_026
 
 /**
@@ -69,7 +69,7 @@ const createWithSchema = async (name: string) => {
   await client.connect()
   const copy = async () => {
     const { rows } = await client.query("SELECT FROM pg_database WHERE datname = $1", [template])
-    // The strategy writes the copy to the log; the other one, FILE_COPY, forces two checkpoints, and takes 0.7 s instead of 0.1 s.
+    // WAL_LOG writes the copy to the log and takes 0.1 s; FILE_COPY forces two checkpoints and takes 0.7 s.
     if (rows.length > 0) await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY WAL_LOG`)
     return rows.length > 0
   }
@@ -94,7 +94,7 @@ const createWithSchema = async (name: string) => {
   }
 }
 
-/** The urls of the database of this name on all nodes of the cluster, the coordinator's first. */
+/** The URLs of the database with this name on all nodes of the cluster, the coordinator's first. */
 const urlsOnCluster = async (name: string) => {
   const nodes = await administer("SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid", clusterUrl)
   return nodes.map(({ nodename, nodeport }) => {
@@ -105,7 +105,7 @@ const urlsOnCluster = async (name: string) => {
   })
 }
 
-/** Runs a statement on the maintenance database of each node, because a database is created on each by itself. */
+/** Runs a statement on the maintenance database of each node, because databases are created on each node separately. */
 const onEachNode = async (statement: string) => {
   for (const url of await urlsOnCluster("postgres")) await administer(statement, url)
 }
@@ -124,7 +124,7 @@ const addNode = async (statement: string, coordinator: string, attempts = 5) => 
   }
 }
 
-/** Installs the extension in a database of all nodes, and makes the coordinator's one know them. */
+/** Installs the extension in the database on all nodes, and registers the nodes with the coordinator's. */
 export const joinNodes = async (name: string) => {
   const urls = await urlsOnCluster(name)
   for (const url of urls) await administer("CREATE EXTENSION citus", url)
@@ -137,7 +137,7 @@ export const joinNodes = async (name: string) => {
 /** Creates a database on all nodes. Its tables are local until they are distributed. */
 const createOnCluster = async (name: string) => {
   await onEachNode(`CREATE DATABASE ${name}`)
-  // The tests' app_now() reads a table of the offset. Where a statement runs whole on a worker, that is a query in a query.
+  // In the tests, app_now() reads a table. If a statement runs completely on a worker, that is a nested query.
   await onEachNode(`ALTER DATABASE ${name} SET citus.allow_nested_distributed_execution = on`)
   await joinNodes(name)
 }
@@ -151,7 +151,7 @@ const createDistributed = async (name: string) => {
       Effect.provide(Database.layerServer({ url, maxConnections: 1 }))
     )
   )
-  // Suites passed on tables that were not distributed once.
+  // Checks the number of distributed tables: once, suites passed although no table was distributed.
   const rows = await administer(
     "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
     Redacted.value(url)
@@ -163,7 +163,7 @@ const createDistributed = async (name: string) => {
     throw new Error(`The distributed tables of ${name} are ${names.join(", ")}`)
 }
 
-/** A database on the server, or on the cluster, that `create` creates under the name it is given; dropped with the scope. */
+/** A database on the server or the cluster, created by `create` with the given name; dropped with the scope. */
 const layerCreated = (
   create: (name: string) => Promise<unknown>,
   isCluster = isServerCluster
@@ -195,8 +195,8 @@ export const layerServerUrlEmpty = layerCreated((name) =>
 export const layerServerUrl = layerCreated(isServerCluster ? createDistributed : createWithSchema)
 
 /**
- * Commits of the database do not wait for the disk: one takes 0.2 ms instead of 4 ms. Suites of races and crashes keep
- * the wait, so `layerServerUrl` does without this.
+ * Commits do not wait for the disk: one takes 0.2 ms instead of 4 ms. Suites of races and crashes need the wait, so
+ * `layerServerUrl` does not use this.
  */
 const WithoutSync = Layer.effectDiscard(
   Effect.flatMap(TestDatabaseUrl, (url) => {
@@ -223,13 +223,16 @@ export const layerEmbeddedEmpty = embeddedFrom(emptyImage)
 /** The embedded engine in memory, with the schema. */
 export const layerEmbedded = embeddedFrom(schemaImage)
 
-/** For suites of one engine, with the schema: the server, which takes a third of the processor time, or else the embedded engine. */
+/**
+ * The database for suites of one engine, with the schema: the server, which takes a third of the processor time,
+ * otherwise the embedded engine.
+ */
 export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServer : layerEmbedded
 
 /** A fresh database on the cluster, with distributed tables. */
 const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
 
-/** A database on each node, without the extension: each is a server of its own. */
+/** A database on each node without the extension: each node is a separate server. */
 export const layerSeparateNodes = Layer.provideMerge(
   onServer,
   layerCreated((name) => onEachNode(`CREATE DATABASE ${name}`), true)
@@ -244,11 +247,14 @@ const servers = [
   ...(clusterUrl === undefined ? [] : [{ name: "citus", absent: false, layer: layerCluster, empty: layerClusterEmpty }])
 ]
 
-/** For suites that run on all engines: `layer` has the schema, `empty` has not. The cluster is left out without TEST_CITUS_URL. */
+/**
+ * Engines for suites that run on all of them: `layer` has the schema, `empty` does not. The cluster is left out
+ * without TEST_CITUS_URL.
+ */
 export const engines = [embedded, ...servers]
 
 /**
- * For suites of a feature whose statements other suites run on the embedded engine, which takes two to three times the processor
- * time of a server: it is left out where a server answers, but for the long run.
+ * Engines for suites of a feature whose statements other suites run on the embedded engine. It takes two to three
+ * times the processor time of a server, so it is left out if a server answers, except in the long run.
  */
 export const featureEngines = serverAnswers && !isLong ? servers : engines

@@ -1,5 +1,5 @@
-/** Whether the long run was asked for (`npm run test:long`): it asserts the same of more. */
+/** Whether this is the long run (`npm run test:long`), with the same assertions on larger volumes. */
 export const isLong: boolean = process.env.CATALOG_TEST_LONG === "1"
 
-/** How much a test does: as a rule, and in the long run. */
+/** The amount of work of a test, usually and in the long run. */
 export const amount = (usual: number, long: number): number => (isLong ? long : usual)

@@ -324,7 +324,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads UTF-16 of any length, and names the place of a problem in it", () =>
+  it.effect("reads UTF-16 of any length, and reports line and column of a problem in it", () =>
     Effect.gen(function* () {
       const records = Array.from({ length: 9000 }, (_, index) => `mug-${index}\tGrün 😀 ${index}\t9,90`)
       const utf16 = (...all: ReadonlyArray<string>) => Buffer.from(`\uFEFF${lines(...all)}`, "utf16le")
@@ -398,7 +398,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("infers the type of each metafield column from all of its values", () =>
+  it.effect("infers the type of each metafield column from all its values", () =>
     Effect.gen(function* () {
       const { metafields } = yield* inspect(
         lines(
@@ -418,7 +418,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads the same wherever its bytes are split", () =>
+  it.effect("gives the same result wherever the bytes are split", () =>
     Effect.gen(function* () {
       const head = '\uFEFFHandle,Title,Body (HTML)\r\nmug,Mug,"'
       const tail = '😀""é""\r\n\r\n𝕏","\r\ncup,Cup,"x'
@@ -510,7 +510,7 @@ const someProduct = fc.record({
   tags: fc.uniqueArray(fc.constantFrom("new", "bags", "sale", "夏", "a b"), { maxLength: 4 }),
   status: fc.constantFrom("active", "draft", "archived"),
   optionName: oneLine.map((name) => name.trim()).filter((name) => name !== "Title"),
-  /** Each with an option value of its own. */
+  /** Each variant has an option value of its own. */
   variants: fc.array(someVariant, { minLength: 1, maxLength: 4 }),
   alts: fc.array(maybe(manyLines), { maxLength: 4 })
 })
@@ -529,7 +529,7 @@ const headerCells = [
   ...["Care (variant.metafields.care.text)", "Image Src", "Image Alt Text"]
 ]
 
-/** Writes the file, and what reading it must give. */
+/** Writes a file, and returns the products that reading it must give. */
 const asCsv = ({ endsLine, lineEnd, mark, products, quotesAll }: SomeFile) => {
   let content = mark
   const lineNow = () => content.split(/\r\n|\n|\r/).length
@@ -601,7 +601,7 @@ const asCsv = ({ endsLine, lineEnd, mark, products, quotesAll }: SomeFile) => {
 }
 
 describe("any export", () => {
-  it.effect("reads back as it was written", () =>
+  it.effect("is read as it was written", () =>
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime<never>()
       let variants = 0
@@ -1152,7 +1152,7 @@ describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/dat
       )
       assert.deepInclude(product("boho-earrings")?.variants[0]?.values, { weight: "1", weight_unit: "oz" })
       assert.include(product("choker-with-gold-pendant")?.values.description_html, '<li>Length, 12" with 2.5" extender')
-      // Multi-line descriptions stand before it.
+      // Multi-line descriptions come before it in the file.
       assert.strictEqual(product("choker-with-triangle")?.line, 23)
       assert.strictEqual(product("gemstone")?.values.options, '[{"name":"Colour","values":["Blue","Purple"]}]')
       const [lamp] = productsIn(yield* partsOf(`${realExports}liquid-course.csv`))
