@@ -9,7 +9,7 @@ import { amount } from "../support/Volume.ts"
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const mint = () => fromRandomBytes((count) => randomBytes(count))
 
-/** Gives these bytes again and again, as many as asked for. */
+/** Returns these bytes, repeated to the requested length. */
 const repeating = (bytes: ReadonlyArray<number>) => {
   let at = 0
   return (count: number) => Uint8Array.from({ length: count }, () => bytes[at++ % bytes.length] ?? 0)
@@ -36,7 +36,7 @@ describe("fromRandomBytes", () => {
   })
 
   it("pads the checksum with zeros", () => {
-    // 62^5 / 2^32: one checksum in five has a zero in front.
+    // 62^5 / 2^32: one checksum in five begins with a zero.
     const padded = Array.from({ length: 248 }, (_, byte) => fromRandomBytes(repeating([byte, 7]))).filter(
       (token) => token[40] === "0"
     )
@@ -44,7 +44,7 @@ describe("fromRandomBytes", () => {
     for (const token of padded) assert.isTrue(isWellFormed(token))
   })
 
-  it("skips bytes that would make some characters likelier, and reads more", () => {
+  it("skips bytes that would make some characters more frequent, and reads more", () => {
     const asked: Array<number> = []
     const source = repeating([248, 255, 61])
     const token = fromRandomBytes((count) => {
@@ -75,7 +75,7 @@ describe("isWellFormed", () => {
     for (let round = 0; round < 100; round++) assert.isTrue(isWellFormed(mint()))
   })
 
-  it("refuses a key with one character replaced, or two neighbours swapped", () => {
+  it("refuses a key with one character replaced, or two adjacent characters swapped", () => {
     fc.assert(
       fc.property(tokens, fc.nat(45), fc.constantFrom(...alphabet, "_", " ", "é", "\n"), (token, at, character) => {
         const replaced = token.slice(0, at) + character + token.slice(at + 1)

@@ -3,7 +3,7 @@ import { Effect, Exit, Option } from "effect"
 import { makeCoalesced } from "../../src/access/Coalesced.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
 
-/** Look-ups of which those in the list never come back, by the order in which they begin. */
+/** Look-ups in the order in which they begin; those in the list never end. */
 const lookUps = (stuck: ReadonlyArray<number>, begun: Array<ReadonlyArray<string>>) => (keys: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     begun.push(keys)
@@ -13,7 +13,7 @@ const lookUps = (stuck: ReadonlyArray<number>, begun: Array<ReadonlyArray<string
   })
 
 describe("look-ups that share a run", () => {
-  it.scopedLive("callers that come during a run share the next run", () =>
+  it.scopedLive("callers that arrive during a run share the next run", () =>
     Effect.gen(function* () {
       const begun: Array<ReadonlyArray<string>> = []
       const find = yield* makeCoalesced(lookUps([], begun))
@@ -23,7 +23,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("a run that never ends delays only its own callers, and only for a moment", () =>
+  it.scopedLive("a run that never ends delays only its own callers, and only briefly", () =>
     Effect.gen(function* () {
       const begun: Array<ReadonlyArray<string>> = []
       const find = yield* makeCoalesced(lookUps([0, 1], begun))
@@ -36,7 +36,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("planted: without repeated look-ups, such a run delays all callers", () =>
+  it.scopedLive("planted fault: without repeated look-ups, such a run delays all callers", () =>
     Effect.gen(function* () {
       const find = yield* makeCoalesced(lookUps([0], []), { patienceMillis: 99_999_999 })
       const found = yield* Effect.all([find("a"), find("b")], { concurrency: "unbounded" }).pipe(
@@ -59,7 +59,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("a key that fails does not fail the other keys of its run", () =>
+  it.scopedLive("a key that fails does not affect the other keys of its run", () =>
     Effect.gen(function* () {
       const begun: Array<ReadonlyArray<string>> = []
       const find = yield* makeCoalesced((keys: ReadonlyArray<string>) => {

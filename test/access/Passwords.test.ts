@@ -6,7 +6,7 @@ import { digestPassword, isPassword } from "../../src/access/Passwords.ts"
 const cost = 1_024
 
 describe("passwords", () => {
-  it.effect("of up to 200 characters are right in any normal form, and longer texts are wrong", () =>
+  it.effect("of up to 200 characters are accepted in any Unicode normal form, and longer texts are refused", () =>
     Effect.gen(function* () {
       const longest = "\u{1F426}".repeat(199)
       const digest = yield* digestPassword(`${longest}\u00e9`, cost)
@@ -19,7 +19,7 @@ describe("passwords", () => {
     })
   )
 
-  it.effect("are never normalized at a stranger's length: a megabyte of accents takes minutes", () =>
+  it.effect("are not normalized if they are too long: a megabyte of accents takes minutes", () =>
     Effect.gen(function* () {
       const lengths: Array<number> = []
       const normalize = String.prototype.normalize

@@ -40,7 +40,7 @@ for (const [name, client] of Object.entries(clients))
     const none = Option.none<string>()
     const key = { name: "Shop", scopes: ["pim:read"], expiresAt: null }
 
-    // One after the other, on the same data.
+    // The tests run in order, on the same data.
     layer(client, { excludeTestServices: true })((it) => {
       it.effect("identify the process and its migrations", () =>
         Effect.gen(function* () {
@@ -122,7 +122,7 @@ for (const [name, client] of Object.entries(clients))
         })
       )
 
-      it.effect("show an entity as its store has it", () =>
+      it.effect("show an entity with the values that its store has", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const demo = (yield* admin.listAccounts())[1] ?? assert.fail("no demo account")

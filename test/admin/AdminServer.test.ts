@@ -50,7 +50,7 @@ const temporary = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true }))
 )
 
-/** Holds the directory and takes commands there, until the scope closes. */
+/** Holds the directory's lock and accepts commands until the scope closes. */
 const serve = (directory: string, services: Layer.Layer<AdminServer.CommandServices> = AdminServices) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
@@ -157,7 +157,7 @@ describe("the socket of a server", () => {
         }),
         (client) => Effect.sync(() => client.destroy())
       )
-      // The client leaves only afterwards: a close that waited for it would never end.
+      // The client disconnects only afterwards: a close that waited for it would never end.
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(readdirSync(directory), [])
       idle.destroy()
@@ -263,7 +263,7 @@ describe("the socket of a server", () => {
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
-      // A folder is in its place.
+      // A folder has the socket's name.
       mkdirSync(join(directory, "admin.sock"))
       yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
       assert.notProperty(record(directory), "socket")
@@ -271,7 +271,7 @@ describe("the socket of a server", () => {
 })
 
 describe("AdminClient.layer", () => {
-  /** What opening the embedded database does first. */
+  /** The first step of opening the embedded database. */
   const inProcess = (directory: string) =>
     AdminInProcess.layer.pipe(
       Layer.provide(AdminServices),
@@ -281,7 +281,7 @@ describe("AdminClient.layer", () => {
 
   const patience = Duration.millis(800)
 
-  /** A wait that does not end before the test does, on however slow a machine. */
+  /** A wait that is longer than the test, even on a slow machine. */
   const long = Duration.minutes(10)
 
   const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>, wait = patience) =>

@@ -6,7 +6,9 @@ import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
-/** What the commands need, on memory: imports are staged, and users kept, in a database, and are not there. */
+/**
+ * The services that the commands need, in memory. Staging of imports and users need a database, so they are missing.
+ */
 export const AdminServices = Layer.mergeAll(
   TestServices,
   Layer.mock(Connections, {}),

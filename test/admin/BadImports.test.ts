@@ -24,7 +24,7 @@ import {
 import { catalog } from "../support/CommandLine.ts"
 import { layerServer, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
-// Anybody may look into it: only the file's own mode keeps a reader out.
+// Other users may enter the directory, so only the file's own mode prevents them from reading it.
 const folder = mkdtempSync(join(tmpdir(), "bad-imports-"))
 chmodSync(folder, 0o755)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -36,7 +36,7 @@ const TestLayer = AdminInProcess.layer.pipe(
   Layer.orDie
 )
 
-/** An account that has what the bad files speak of, and another one's store. */
+/** An account with the products that the bad files name, and another account's store. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount({ domains: ["us.example"], name: "Mine" })
   yield* anAccount({ domains: ["other.example"], name: "Another" })
@@ -56,7 +56,7 @@ const aMerchant = Effect.gen(function* () {
   return { accountId, actor }
 })
 
-/** Refused with these words, once; nothing is written but the record of the import, and the account stays free. */
+/** Refused with this message, once; only the record of the import is written, and the account is not locked. */
 const refuses = <E, R>(refusal: Effect.Effect<string, E, R>, message: string, recorded: boolean) =>
   Effect.gen(function* () {
     const before = yield* databaseContent

@@ -10,7 +10,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Generators of clients that are not ours, and what they print for a document without problems. */
+/** Third-party client generators, and their output for a document without problems. */
 const generators = [
   {
     program: "openapi-typescript",
@@ -34,11 +34,11 @@ const run = (program: string, args: ReadonlyArray<string>, cwd: string): Promise
     ({ code, stderr, stdout }) => ({ code, output: stdout + stderr })
   )
 
-/** What a generator prints for a document, its client, and what the compiler prints for that. */
+/** The output of a generator for a document, its client, and the compiler's output for this client. */
 const generated = (document: unknown, { args, program }: (typeof generators)[number]) =>
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
-      // Below node_modules, where the client finds its library.
+      // In a folder below node_modules, where the client finds its library.
       Effect.sync(() => {
         mkdirSync(join(root, "node_modules/.cache"), { recursive: true })
         return mkdtempSync(join(root, "node_modules/.cache/generated-"))
@@ -77,7 +77,7 @@ describe("the OpenAPI document", () => {
       })
     )
 
-    it.live(`planted: ${program} refuses a document with a reference to nothing`, () =>
+    it.live(`planted fault: ${program} refuses a document with a broken reference`, () =>
       Effect.gen(function* () {
         const planted = JSON.parse(
           JSON.stringify(OpenApi.fromApi(RestApi)).replaceAll(

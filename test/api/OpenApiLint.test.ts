@@ -10,7 +10,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** What spectral prints, whatever it thinks of the document. */
+/** Spectral's output, whether or not it finds problems. */
 const runSpectral = (args: ReadonlyArray<string>) =>
   Effect.async<string>((resume) => {
     execFile(
@@ -35,7 +35,10 @@ const written = (documents: ReadonlyArray<unknown>) =>
     )
   )
 
-/** The rules that each document breaks, of every severity, with the place. One start of the program takes seconds. */
+/**
+ * The rules that each document breaks, of every severity, with their positions. Starting the program once saves
+ * seconds.
+ */
 const spectral = (documents: ReadonlyArray<unknown>) =>
   Effect.gen(function* () {
     const files = yield* written(documents)
@@ -50,7 +53,7 @@ const spectral = (documents: ReadonlyArray<unknown>) =>
     )
   })
 
-/** The library of Redocly: its command line reports each run. These are the parts that are used. */
+/** The parts of Redocly's library that are used here. Its command line would report each run to its vendor. */
 const redoclyLibrary: string = "@redocly/openapi-core"
 interface Redocly {
   readonly loadConfig: (options: { readonly configPath: string }) => Promise<unknown>
@@ -70,7 +73,7 @@ const redocly = (document: unknown) =>
     return problems.map(({ location, ruleId }) => `${ruleId} ${location[0]?.pointer}`)
   })
 
-/** The document after something went wrong in it. */
+/** The document with an error. */
 const faulty = () => {
   const document = structuredClone(OpenApi.fromApi(RestApi)) as unknown as {
     readonly paths: Record<string, Record<string, { description?: string; responses: Record<string, unknown> }>>

@@ -9,7 +9,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 import { documentationPath, documentRoutes } from "../../src/http/Documents.ts"
 import { healthRoutes } from "../../src/http/Health.ts"
 
-/** Every status that an answer may have and the code that comes with it. Nothing else names one. */
+/** Every status that an answer may have, and its error code. No other pairs are allowed. */
 const closedTable = [
   "400 validation_failed",
   "401 unauthorized",
@@ -55,7 +55,7 @@ type Operation = Document["paths"][string][string]
 const documentOf = (api: HttpApi.HttpApi.Any): Document =>
   JSON.parse(JSON.stringify(OpenApi.fromApi(api as HttpApi.HttpApi<string, never, never, never>)))
 
-/** What a reference stands for; nothing, where it leads nowhere: that is for the linters to find. */
+/** The target of a reference; undefined if it is broken, which the linters report. */
 const resolve = (document: Document, part: object): Record<string, unknown> =>
   "$ref" in part
     ? String(part.$ref)
@@ -72,7 +72,7 @@ interface ErrorMember {
   readonly properties?: { readonly code?: { readonly enum?: ReadonlyArray<string> } }
 }
 
-/** A response's line of the table: its status and what its envelope says in `code`. */
+/** A row of the error table: the status and the `code` in the envelope. */
 const codesOf = (document: Document, status: string, response: object): ReadonlyArray<string> => {
   const { content } = resolve(document, response) as {
     readonly content?: Record<string, { readonly schema: { readonly anyOf?: ReadonlyArray<object> } }>
@@ -91,7 +91,7 @@ const operationsOf = (document: Document) =>
     Object.entries(item).map(([method, operation]) => ({ method, path, operation }))
   )
 
-/** What is wrong with an operation of the document, whatever it is of. */
+/** The problems of an operation in the document. */
 const faultsOfOperation = (document: Document, method: string, operation: Operation): ReadonlyArray<string> => {
   const faults: Array<string> = []
   const parameters = operation.parameters.map((parameter) => resolve(document, parameter))
@@ -112,7 +112,7 @@ const faultsOfOperation = (document: Document, method: string, operation: Operat
   return faults
 }
 
-/** What is wrong with an API, the place first. */
+/** The problems of an API, each beginning with its position. */
 const faultsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<string> => {
   const document = documentOf(api)
   const faults = operationsOf(document).flatMap(({ method, operation, path }) =>

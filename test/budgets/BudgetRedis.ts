@@ -5,12 +5,12 @@ import { Effect, Redacted } from "effect"
 import { createClient } from "redis"
 import { AccountId } from "../../src/model/Ids.ts"
 
-/** Any database of a Redis server that tests may write to; they leave it as it was. */
+/** The URL of any Redis database that tests may write to. They restore its content. */
 const address = process.env.TEST_REDIS_URL ?? "redis://127.0.0.1:6379/9"
 
 export const redisUrl = Redacted.make(address)
 
-/** A client for what a test wants to see or spoil. */
+/** A client with which tests inspect or change Redis. */
 export const openRedis = Effect.acquireRelease(
   Effect.promise(() => {
     const client = createClient({ url: address, socket: { connectTimeout: 1_000, reconnectStrategy: false } })
@@ -32,14 +32,14 @@ if (!redisAnswers)
 
 const accounts = new Set<AccountId>()
 
-/** An account that no other test spends from. */
+/** An account whose budget no other test uses. */
 export const freshAccount = (): AccountId => {
   const accountId = AccountId.make(randomUUID())
   accounts.add(accountId)
   return accountId
 }
 
-/** Takes the windows of these accounts, or of all fresh ones, out of Redis. */
+/** Deletes the windows of these accounts, or of all test accounts, in Redis. */
 export const forget = (whose: Iterable<string> = accounts) =>
   Effect.scoped(
     Effect.flatMap(openRedis, (redis) =>
@@ -53,7 +53,7 @@ export const forget = (whose: Iterable<string> = accounts) =>
     )
   )
 
-/** A way to Redis that can be spoiled. */
+/** A proxy in front of Redis that can fail. */
 export const openProxy = Effect.acquireRelease(
   Effect.promise(async () => {
     const target = new URL(address)
@@ -103,18 +103,18 @@ export const openProxy = Effect.acquireRelease(
       cut: Effect.promise(cut),
       /** Accepts connections again. */
       repair: Effect.promise(() => listen(port)),
-      /** Takes everything in and passes nothing on. */
+      /** Accepts data but does not forward it. */
       hang: (hung: boolean) =>
         Effect.sync(() => {
           isHung = hung
         }),
-      /** Makes every answer come later. */
+      /** Delays every answer. */
       delay: (millis: number) =>
         Effect.sync(() => {
           delayMillis = millis
         }),
       connections: Effect.sync(() => sockets.size / 2),
-      /** How many packets with a request for a budget it took in while it hung. */
+      /** Number of packets with a budget request that it received while it hung. */
       requestsWhileHung: Effect.sync(() => commands),
       close: () => (server.listening ? cut() : Promise.resolve())
     }

@@ -7,7 +7,7 @@ import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./Budge
 
 const take = (spender: Spender, units?: number) => Effect.flatMap(RateBudget, (budget) => budget.take(spender, units))
 
-/** Every request ever taken is kept, and a window is found by looking through them. */
+/** A limiter that stores every request, and counts those in the window. */
 const naive = ({ perAccount, perKey }: BudgetSizes) => {
   const taken: Array<{ readonly owner: string; readonly at: number }> = []
   const windowOf = (owner: string, now: number) => {
@@ -99,7 +99,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
     )
 
-    it.effect("look spends nothing, begins no window, and includes other requests", () =>
+    it.effect("look uses no budget, begins no window, and includes other requests", () =>
       Effect.gen(function* () {
         const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
         const accountId = freshAccount()
@@ -119,7 +119,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
     )
 
-    it.effect("takes several requests at once or none, also when many ask at the same time", () =>
+    it.effect("takes several requests at once or none, also for concurrent callers", () =>
       Effect.gen(function* () {
         const accountId = freshAccount()
         const one = { credentialId: "a", accountId }
@@ -128,7 +128,7 @@ for (const { absent, layer, name } of engines)
         const refused = yield* take(one, 2)
         assert.deepInclude(refused.standing, { limit: 10, remaining: 1, scope: "key" })
         assert.deepInclude(refused.refusal, { scope: "key", retryAfterSeconds: 60 })
-        // The last request is still there for a call that takes one.
+        // The last request of the budget is still available to a call that needs one.
         assert.strictEqual((yield* take(one)).standing.remaining, 0)
         const other = { credentialId: "b", accountId }
         assert.deepInclude((yield* take(other, 5)).refusal, { scope: "account" })
@@ -179,7 +179,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     Effect.gen(function* () {
       const redis = yield* openRedis
       const spender = { credentialId: "a", accountId: freshAccount() }
-      // Each with a connection of its own.
+      // Two processes, each with its own connection.
       const takeElsewhere = Effect.provide(take(spender), live)
       const [first, second] = [yield* takeElsewhere, yield* takeElsewhere]
       const refused = yield* takeElsewhere
@@ -220,7 +220,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scopedLive("end at most one length from now after Redis' clock was set back, and stay spent", () =>
+  it.scopedLive("end at most one window length from now if Redis' clock was set back, and stay used up", () =>
     Effect.gen(function* () {
       const time = yield* Ref.make(1_800_000_000_000)
       const spender = { credentialId: "a", accountId: freshAccount() }
@@ -241,7 +241,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     })
   )
 
-  it.scopedLive("stay when the server forgets its scripts", () =>
+  it.scopedLive("are kept if the server forgets its scripts", () =>
     Effect.gen(function* () {
       const redis = yield* openRedis
       const spender = { credentialId: "a", accountId: freshAccount() }

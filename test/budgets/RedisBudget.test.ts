@@ -8,7 +8,7 @@ type Take = typeof RateBudget.Service.take
 
 const sizes = { perKey: 120, perAccount: 240 }
 
-/** A budget over a way to Redis that can be spoiled, and all that it logs. */
+/** A budget over a proxy that can fail, and its log. */
 const overProxy = Effect.gen(function* () {
   const proxy = yield* openProxy
   const lines: Array<readonly [LogLevel.LogLevel["label"], string]> = []
@@ -36,7 +36,7 @@ const spentInRedis = (accountId: string) =>
     )
   )
 
-/** Takes from an account of its own until one of its requests is counted in Redis. */
+/** Uses the budget of a new account until a request is counted in Redis. */
 const untilInRedis = (take: Take) =>
   Effect.gen(function* () {
     const accountId = freshAccount()
@@ -63,7 +63,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
         Array.from({ length: 40 }, (_, place) => 119 - place)
       )
       assert.lengthOf(lines, 0)
-      // 64 are on their way when the connection goes.
+      // 64 requests are under way when the connection is lost.
       const caught = Effect.forEach(Array.from({ length: 64 }), () => take({ ...spender, credentialId: "b" }), {
         concurrency: "unbounded"
       })
@@ -110,7 +110,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
         [...first.value, ...next].filter(({ refusal }) => refusal === null).map((one) => one.standing.remaining),
         Array.from({ length: 120 }, (_, place) => 119 - place)
       )
-      // It accepts connections and says nothing: that is not back.
+      // It accepts connections but does not answer, so it does not count as back.
       yield* Effect.sleep("1500 millis")
       yield* take(spender)
       assert.deepStrictEqual(
@@ -134,7 +134,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       yield* proxy.delay(400)
       const slow = yield* take(spender)
       assert.strictEqual(slow.standing.remaining, 119)
-      // Connected again within a second, and still too slow to be used.
+      // It is connected again within a second, but is still too slow to be used.
       yield* Effect.sleep("2500 millis")
       yield* take(spender)
       assert.lengthOf(warnings(), 1)
@@ -152,7 +152,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       yield* Effect.sleep(1)
       const until = performance.now() + 600
       while (performance.now() < until) {
-        // Nothing else runs meanwhile.
+        // Blocks the process meanwhile.
       }
       assert.strictEqual((yield* asked).standing.remaining, 119)
       assert.strictEqual(yield* spentInRedis(spender.accountId), 1)
@@ -167,7 +167,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       const take = yield* open
       const redis = yield* openRedis
       const spender = { accountId: freshAccount(), credentialId: "a" }
-      // A value of another kind under the account's name: the script fails before it has written anything.
+      // A value of another type under the account's name makes the script fail before it writes anything.
       yield* Effect.promise(() => redis.set(`catalog:budget:{${spender.accountId}}:account`, "spoiled", { EX: 60 }))
       assert.strictEqual((yield* take(spender)).standing.remaining, 119)
       yield* Effect.sleep("100 millis")

@@ -21,7 +21,7 @@ const bindings: fc.Arbitrary<CursorBinding> = fc.record({
   accountId: fc.constantFrom("a-1", "a-2", '","', ""),
   filters: fc.array(fc.tuple(names, values), { maxLength: 4 }).map((entries) => Object.fromEntries(entries))
 })
-/** Two bindings, now and then the same one with its filters in another order and an undefined one added. */
+/** Two bindings, sometimes the same one with its filters in another order and an undefined one added. */
 const pairs = fc.oneof(
   fc.tuple(bindings, bindings),
   bindings.map((binding) => {
@@ -31,7 +31,7 @@ const pairs = fc.oneof(
 )
 const positions = fc.oneof(fc.nat(1000), fc.maxSafeNat())
 
-/** What makes two bindings the same, written another way than the codec does. */
+/** The text that two equal bindings share, computed independently of the codec. */
 const sameBinding = (a: CursorBinding, b: CursorBinding) => {
   const defined = (binding: CursorBinding) =>
     new Map(Object.entries(binding.filters).filter(([, value]) => value !== undefined))
@@ -44,13 +44,13 @@ const sameBinding = (a: CursorBinding, b: CursorBinding) => {
   )
 }
 
-/** The bytes of a cursor, signed afresh with the key: what only the holder of the key could write. */
+/** The bytes of a cursor, signed again with the key: only the holder of the key could write them. */
 const signed = (head: Buffer, binding: string) =>
   Buffer.concat([head, createHmac("sha256", key).update(head).update(binding).digest().subarray(0, 16)])
 const productsAsJson = '["products","a-1",[["search","linen"],["status","failed"]]]'
 
 describe("encode", () => {
-  it("stays the same over versions of the service, because clients keep cursors", () => {
+  it("is the same in all versions of the service, because clients keep cursors", () => {
     const head = Buffer.from("01000000075bcd15", "hex")
     assert.strictEqual(codec.encode(products, 123_456_789), signed(head, productsAsJson).toString("base64url"))
     assert.strictEqual(codec.encode(products, 123_456_789), "AQAAAAdbzRXkPy63RM9Ai8bNfx2TxGDk")
@@ -144,8 +144,8 @@ describe("decode", () => {
     assert.strictEqual(tried, 32 * (alphabet.length - 1))
   })
 
-  it("refuses other texts for the same bytes", () => {
-    // Positions are tried until the text has both characters that base64 spells in another way.
+  it("refuses other base64 texts of the same bytes", () => {
+    // Tries positions until the text has both characters that base64 can write in another way.
     let position = 0
     while (!/-.*_|_.*-/.test(codec.encode(products, position))) position++
     const text = codec.encode(products, position)
@@ -162,7 +162,7 @@ describe("decode", () => {
       `${text}.`,
       text.slice(0, -1),
       encodeURIComponent(`${text}=`),
-      // Characters whose low byte is the right one.
+      // Characters whose low byte would be valid.
       String.fromCharCode(...Array.from(text, (character) => character.charCodeAt(0) + 0x100)),
       text.toLowerCase(),
       ""

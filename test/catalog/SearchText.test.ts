@@ -5,7 +5,7 @@ import { amount } from "../support/Volume.ts"
 
 const finds = (fields: ReadonlyArray<string>, search: string) => matches(searchText(fields), terms(search))
 
-/** Texts that mix what folding treats differently, beside whatever characters Unicode has. */
+/** Texts that mix characters which folding treats differently with arbitrary Unicode characters. */
 const characters = fc.oneof(
   fc.constantFrom(
     ..."aeXZ09 -_%\\'.\t\n\u00a0\u0085",
@@ -30,7 +30,7 @@ const characters = fc.oneof(
 )
 const texts = fc.array(characters, { maxLength: 24 }).map((all) => all.join(""))
 
-/** A run of whole characters (code points) of a text, and the text. */
+/** A sequence of whole characters (code points) of a text, and the text. */
 const pieces = fc.tuple(texts, fc.nat(), fc.nat()).map(([text, a, b]) => {
   const all = Array.from(text)
   const start = a % (all.length + 1)
@@ -82,7 +82,7 @@ describe("fold", () => {
   })
 
   it("is idempotent and ignores normal form and case, for every character of Unicode", () => {
-    // Many characters at a time: one by one this takes ten seconds.
+    // Many characters at a time; one by one this takes ten seconds.
     const differing: Array<string> = []
     const check = (characters: ReadonlyArray<string>) => {
       const apart = (forms: ReadonlyArray<string>) => fold(forms.join("\n"))
@@ -98,11 +98,11 @@ describe("fold", () => {
       else for (const each of characters) check([each])
     }
     for (let start = 0; start < 0xe1000; start += 128) {
-      // Surrogates, and the planes in which nothing is assigned.
+      // Skips surrogates, and planes without assigned characters.
       if ((start >= 0xd800 && start < 0xe000) || (start >= 0x40000 && start < 0xe0000)) continue
       check(Array.from({ length: 128 }, (_, index) => String.fromCodePoint(start + index)))
     }
-    // The iota subscript, alone and in Greek vowels: upper case makes a letter of that mark.
+    // The iota subscript, alone and in Greek vowels: upper case turns this mark into a letter.
     assert.isTrue(differing.every((each) => each.normalize("NFD").includes("\u0345")))
     assert.strictEqual(differing.length, 64)
   })
@@ -198,11 +198,11 @@ describe("matches", () => {
   })
 
   /**
-   * Holds for every text without lone surrogates (which are refused at the edge: removing a mark between two could make a
-   * character of them). The count is of what folding leaves. A piece of three characters of which marks take one or two
-   * is a short term; the pieces of a query with blanks count one by one.
+   * Applies to every text without lone surrogates, which are refused at the surface: removing a mark between two could
+   * create a character. Characters are counted after folding: a piece of three characters, of which one or two are
+   * marks, is a short term. The words of a query count separately.
    */
-  it("finds a text by any substring that counts three or more characters", () => {
+  it("finds a text by any substring of three or more counted characters", () => {
     let found = 0
     fc.assert(
       fc.property(pieces, ({ piece, text }) => {
@@ -221,7 +221,7 @@ describe("matches", () => {
     assert.isAbove(found, 500)
   })
 
-  it("finds a text by itself, by its words and by their beginnings", () => {
+  it("finds a text by the whole text, by its words and by the beginnings of its words", () => {
     fc.assert(
       fc.property(texts, fc.nat(), (text, length) => {
         assertFinds(text, text)
@@ -255,7 +255,7 @@ describe("likePattern", () => {
   })
 
   it("agrees with matches", () => {
-    /** LIKE with backslash as its escape, on a text, by way of a regular expression. */
+    /** LIKE with backslash as its escape character, as a regular expression. */
     const like = (text: string, pattern: string) => {
       const source = pattern.replace(/\\([\s\S])|([\s\S])/gu, (_, escaped?: string, plain?: string) =>
         plain === "%" ? "[^]*" : plain === "_" ? "[^]" : `\\u{${(escaped ?? plain ?? "").codePointAt(0)?.toString(16)}}`

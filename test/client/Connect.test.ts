@@ -8,7 +8,7 @@ import { aCatalog, aKey, unused } from "../http/Fixtures.ts"
 
 const all = ["attributes", "stores", "relationships"] as const
 
-/** An account with entities of every kind and five products more, and a client of it. */
+/** A client of an account with an entity of each kind and five more products. */
 const aClient = Effect.gen(function* () {
   const account = yield* aCatalog()
   const more = yield* Effect.forEach(["A", "B", "C", "D", "E"], (title) => anEntity("product", { title })).pipe(
@@ -31,7 +31,7 @@ const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> =>
   return collected
 }
 
-/** A signal as a program without Effect makes it. */
+/** An AbortSignal, as a program without Effect creates it. */
 const anAbort = () => {
   const controller = new AbortController()
   return { signal: controller.signal, abort: (reason: Error) => controller.abort(reason) }
@@ -46,7 +46,7 @@ const failure = (call: () => Promise<unknown>) =>
   )
 
 layer(MemoryServer)("a client", (it) => {
-  it.effect("reads what the service gives", () =>
+  it.effect("reads what the service returns", () =>
     Effect.gen(function* () {
       const { catalog, ids, json, stores } = yield* aClient
       const storeId = stores[0].id
@@ -132,7 +132,7 @@ layer(MemoryServer)("a client", (it) => {
       const { abort, signal } = anAbort()
       const changes = catalog.changes.follow({ after, poll: 0.05, signal })[Symbol.asyncIterator]()
       const first = changes.next()
-      // So that the change comes while the client is polling. The test passes without it too.
+      // Usually the change comes while the client polls. The test passes in both cases.
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
       yield* rename("Late")
       const { value } = yield* Effect.promise(() => first)
@@ -173,7 +173,7 @@ layer(MemoryServer)("a client", (it) => {
     })
   )
 
-  it.effect("waits out a used-up budget", () =>
+  it.effect("waits until a used-up budget is renewed", () =>
     Effect.gen(function* () {
       const { token, url } = yield* aClient
       for (let left = 1; left > 0; )
@@ -209,7 +209,7 @@ describe("a webhook's message", () => {
           assert.deepStrictEqual(verifyWebhook(secrets, { headers: given, body: sent }), message)
   })
 
-  it("is refused if anything of it is not as it was signed", () => {
+  it("is refused if any signed part was changed", () => {
     const old = new Date(Date.now() - 6 * 60_000)
     const early = new Date(Date.now() + 6 * 60_000)
     const { "webhook-signature": _, ...unsigned } = signed()

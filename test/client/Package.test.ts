@@ -12,7 +12,7 @@ import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "catalog-package-"))
-/** An empty project with the package and nothing else. */
+/** An empty project with only the package. */
 const project = join(folder, "project")
 
 /** Runs a command to its end, and returns its stdout. */
@@ -22,7 +22,7 @@ const run = (command: string, args: ReadonlyArray<string>, cwd: string) =>
     ({ message, stderr, stdout }) => assert.fail(`${message}${stdout}${stderr}`)
   )
 
-/** The declarations of the client only. `prepack` writes those of everything that is exported, which takes ten times as long. */
+/** Only the client's declarations. `prepack` writes those of all exports, which takes ten times as long. */
 const declare = () => {
   const settings = join(folder, "tsconfig.json")
   const compilerOptions = {
@@ -39,8 +39,8 @@ const declare = () => {
 }
 
 /**
- * Unpacks the archive where npm would, beside links to the packages that it depends on. `npm install` would ask the registry for
- * them, and write 200 MB.
+ * Unpacks the archive into node_modules, with links to its dependencies. `npm install` would request them from the
+ * registry, and write 200 MB.
  */
 const install = async (archive: string) => {
   const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as { readonly dependencies: object }
@@ -118,7 +118,7 @@ describe("the package in an empty project", () => {
       write: false,
       metafile: true,
       format: "esm",
-      // Modules of Node cannot be found there.
+      // Modules of Node do not exist in a browser.
       platform: "browser",
       logLevel: "silent"
     })
@@ -166,7 +166,7 @@ describe("the package in an empty project", () => {
       }>
     }
 
-    /** The catalog by plain requests. */
+    /** Reads the catalog by plain requests. */
     const wholeCatalog = async () => {
       const entities = new Map<string, unknown>()
       for (const kind of ["products", "variants", "collections", "media"])

@@ -14,7 +14,7 @@ const refusal = (status: number, code: string, headers: Readonly<Record<string, 
 const pong = () => new Response(JSON.stringify({ status: "ok", account_id_present: true }))
 const late = (seconds: number) => refusal(429, "rate_limited", { "retry-after": String(seconds) })
 
-/** A client of a service that answers by these steps, one for each request. */
+/** A client of a service that answers with these steps, one for each request. */
 const serving = (steps: ReadonlyArray<Step>, settings: { readonly retries?: number; readonly maxWait?: number } = {}) =>
   Effect.gen(function* () {
     const requests = yield* Ref.make<ReadonlyArray<string>>([])
@@ -66,7 +66,7 @@ describe("a request", () => {
     })
   )
 
-  it.effect("is repeated only so often, then fails with the envelope", () =>
+  it.effect("is repeated a limited number of times, then fails with the envelope", () =>
     Effect.gen(function* () {
       const { client, sent } = yield* serving([late(1), late(1), late(1)], { retries: 2 })
       const call = yield* Effect.fork(failing(client.endpoints.ping.ping({})))
@@ -84,7 +84,7 @@ describe("a request", () => {
     })
   )
 
-  it.effect("fails at once if the service asks for more patience than the client has", () =>
+  it.effect("fails at once if Retry-After is longer than the client's maximum wait", () =>
     Effect.gen(function* () {
       const { client, sent } = yield* serving([late(91)])
       const { code, retry_after } = yield* failing(client.endpoints.ping.ping({}))
@@ -100,7 +100,7 @@ describe("a request", () => {
       const steps = [refusal(503, "unavailable"), "nothing" as const, broken, refusal(503, "unavailable"), pong()]
       const { client, sent } = yield* serving(steps)
       const call = yield* Effect.fork(client.endpoints.ping.ping({}))
-      // The pauses are at least 0.25, 0.5, 1 and 2 seconds, and at most a half longer.
+      // The pauses are at least 0.25, 0.5, 1 and 2 seconds, and at most half as long again.
       for (const [millis, most] of [
         [240, 1],
         [480, 2],
@@ -117,7 +117,7 @@ describe("a request", () => {
   )
 
   const scan = { payload: { dimension: "sync" } } as const
-  it.effect("that writes is repeated after a 429, and never if it is unknown what it did", () =>
+  it.effect("that writes is repeated after a 429, but not if its effect is unknown", () =>
     Effect.gen(function* () {
       for (const [step, code] of [
         [refusal(503, "unavailable"), "unavailable"],
@@ -154,7 +154,7 @@ describe("a request", () => {
     })
   )
 
-  it.effect("with arguments that do not fit is not sent", () =>
+  it.effect("with invalid arguments is not sent", () =>
     Effect.gen(function* () {
       const { client, sent } = yield* serving([])
       const error = yield* failing(client.endpoints.catalog.getProduct({ path: { id: "x" as never } }))

@@ -7,7 +7,7 @@ import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { isPublicAddress } from "../../src/connections/PublicAddress.ts"
 import { addressAt, documentAt, documentHost, makeDocumentHost } from "../oauth/DocumentHost.ts"
 
-/** The service alone, over a repository that only counts. */
+/** The service with a repository that only counts. */
 const alone = Effect.gen(function* () {
   const host = yield* makeDocumentHost
   const kept: Array<string> = []
@@ -26,46 +26,48 @@ const alone = Effect.gen(function* () {
 })
 
 describe("documents of clients", () => {
-  it.scoped("are kept for their max-age within 5 minutes and 24 hours, and fetched once for all that wait", () =>
-    Effect.gen(function* () {
-      const { admit, answers, kept, requested } = yield* alone
-      const cases = [
-        ["/default.json", undefined, 300],
-        ["/short.json", "max-age=1", 300],
-        ["/never.json", "no-store", 300],
-        ["/hour.json", "public, max-age=3600", 3_600],
-        ["/long.json", "max-age=99999999", 86_400]
-      ] as const
-      for (const [path, cacheControl, seconds] of cases) {
-        answers.set(path, {
-          ...documentAt(path),
-          headers: cacheControl === undefined ? {} : { "cache-control": cacheControl }
-        })
-        const fetches = () => requested.filter((each) => each === path).length
-        yield* Effect.all(
-          Array.from({ length: 10 }, () => admit(path)),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(fetches(), 1, path)
-        yield* TestClock.adjust(`${seconds - 1} seconds`)
-        yield* admit(path)
-        assert.strictEqual(fetches(), 1, path)
-        yield* TestClock.adjust("2 seconds")
-        yield* admit(path)
-        assert.strictEqual(fetches(), 2, path)
-      }
-      assert.lengthOf(kept, cases.length * 12)
-    })
+  it.scoped(
+    "are cached for their max-age, between 5 minutes and 24 hours, and fetched once for all waiting requests",
+    () =>
+      Effect.gen(function* () {
+        const { admit, answers, kept, requested } = yield* alone
+        const cases = [
+          ["/default.json", undefined, 300],
+          ["/short.json", "max-age=1", 300],
+          ["/never.json", "no-store", 300],
+          ["/hour.json", "public, max-age=3600", 3_600],
+          ["/long.json", "max-age=99999999", 86_400]
+        ] as const
+        for (const [path, cacheControl, seconds] of cases) {
+          answers.set(path, {
+            ...documentAt(path),
+            headers: cacheControl === undefined ? {} : { "cache-control": cacheControl }
+          })
+          const fetches = () => requested.filter((each) => each === path).length
+          yield* Effect.all(
+            Array.from({ length: 10 }, () => admit(path)),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(fetches(), 1, path)
+          yield* TestClock.adjust(`${seconds - 1} seconds`)
+          yield* admit(path)
+          assert.strictEqual(fetches(), 1, path)
+          yield* TestClock.adjust("2 seconds")
+          yield* admit(path)
+          assert.strictEqual(fetches(), 2, path)
+        }
+        assert.lengthOf(kept, cases.length * 12)
+      })
   )
 
-  it.scoped("that come slowly are given up after five seconds, while no more than eight are read at once", () =>
+  it.scoped("that are sent slowly are given up after five seconds, and at most eight are fetched at once", () =>
     Effect.gen(function* () {
       const { admit, answers, requested } = yield* alone
       const paths = Array.from({ length: 9 }, (_, index) => `/slow-${index}.json`)
       for (const path of paths) answers.set(path, { stalls: true })
       const [last = "", ...first] = [...paths].reverse()
       const waiting = yield* Effect.forEach(first, (path) => Effect.fork(Effect.either(admit(path))))
-      // All have reached the host.
+      // All requests have reached the host.
       yield* Effect.promise(
         () =>
           new Promise<void>((resolve) => {
@@ -75,7 +77,7 @@ describe("documents of clients", () => {
       )
       const tooMany = yield* Effect.flip(admit(last))
       assert.include(tooMany.message, "Too many documents are being read: try again in a moment.")
-      // A request that goes away does not end the fetch for another that waits for the same document.
+      // If a request is aborted, another request that waits for the same document still gets it.
       const another = yield* Effect.fork(Effect.either(admit(first[0] ?? "")))
       const [gone, ...others] = waiting
       yield* Effect.yieldNow()
@@ -94,7 +96,7 @@ describe("documents of clients", () => {
     })
   )
 
-  it("only public addresses are dialled", () => {
+  it("connections are made to public addresses only", () => {
     const isPublic = (address: string) => [address, isPublicAddress(address)]
     for (const address of [
       ...[

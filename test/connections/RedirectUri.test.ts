@@ -61,7 +61,7 @@ describe("redirect URIs", () => {
           [...before.searchParams, ["code", code.toWellFormed()], ["state", state.toWellFormed()]]
         )
       }),
-      // A query that is a question mark is not an empty one.
+      // A query that consists of a question mark is not empty.
       { examples: [["https://a.aa??", "", ""]] }
     )
   })

@@ -36,7 +36,7 @@ describe("tiers", () => {
 describe("a refresh token", () => {
   const fresh = { dead: false, usedAgoSeconds: null, successors: 0, successorUsed: false }
 
-  it("works once, a few more times within 30 s, and reveals a copy later", () => {
+  it("works once, a few more times within 30 s, and later shows that it was copied", () => {
     assert.strictEqual(judgeRefresh(fresh), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 29.9, successors: 1 }), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 0, successors: 3 }), "issue")
@@ -45,7 +45,7 @@ describe("a refresh token", () => {
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 1, successors: 1, successorUsed: true }), "replayed")
   })
 
-  it("issues nothing when dead, after its successor was used, or after the grace", () => {
+  it("issues nothing after it expired, after its successor was used, or after the 30 s", () => {
     fc.assert(
       fc.property(
         fc.record({

@@ -23,7 +23,7 @@ import { serviceEngines } from "../support/ServiceEngines.ts"
 const accountId = AccountId.make("3f2a9c1b-7d4e-4b6a-9c2d-0a1b2c3d4e5f")
 const stores = demoStores(accountId)
 
-/** The demo under an id of our own, so that two engines can be compared. */
+/** The demo with ids of the test's choice, so that two engines can be compared. */
 const applied = Effect.gen(function* () {
   yield* (yield* AccessRepo).createAccount({ id: accountId, name: "Demo" })
   const repo = yield* StoresRepo
@@ -33,7 +33,7 @@ const applied = Effect.gen(function* () {
   yield* Effect.forEach(demoChanges(stores), changes.apply)
 }).pipe(actingAs({ _tag: "Cli", accountId }))
 
-/** Applied on the memory twin. */
+/** The demo's changes, applied in memory. */
 class Applied extends Context.Tag("test/Applied")<
   Applied,
   { readonly all: ReadonlyArray<Aggregate>; readonly of: (kind: EntityKind) => ReadonlyArray<Aggregate> }
@@ -51,7 +51,7 @@ class Applied extends Context.Tag("test/Applied")<
 
 const isBlank = (value: string) => value.replaceAll(/<(?!img)[^>]*>/g, "").trim() === ""
 
-/** Entities whose values are empty at a key, on one store at least. */
+/** Entities with an empty value for a key on at least one store. */
 const lacking = (entities: ReadonlyArray<Aggregate>, key: string) =>
   entities.filter(({ attributes, versions }) =>
     versions.some(({ overrides }) => isBlank(valueOf(effective(attributes, overrides), key)))
@@ -159,7 +159,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("publishes no entity whose parts are not on the store", () =>
+    it.effect("publishes no entity whose related entities are not on the store", () =>
       Effect.map(Applied, ({ all }) => {
         const byId = new Map(all.map((aggregate) => [aggregate.id, aggregate]))
         for (const { versions } of all)
@@ -244,7 +244,7 @@ describe("demo catalog", () => {
   })
 })
 
-/** Every row of a kind, walked in pages, without the time at which it was written. */
+/** Every row of a kind, read page by page, without its times. */
 const walk = Effect.fnUntraced(
   function* (kind: EntityKind) {
     const catalog = yield* Catalog
@@ -297,7 +297,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("creates an account with a valid key, and another one the next time", () =>
+      it.effect("creates an account with a valid key, and another one when it is called again", () =>
         Effect.gen(function* () {
           const demo = yield* Demo
           const { account, key } = yield* demo.create

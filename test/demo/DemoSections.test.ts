@@ -51,7 +51,7 @@ for (const engine of serviceEngines) {
 
             const owners = ["product", "variant", "collection", "media", "market", "shop"] as const
             for (const owner of owners) assert.isNotEmpty(yield* operations.metafieldDefinitions(owner), owner)
-            // Every metafield of the demo's products is defined, as what it is.
+            // Every metafield of the demo's products has a definition of its type.
             const defined = new Map(
               (yield* operations.metafieldDefinitions("product")).map(({ key, namespace, type }) => [
                 `${namespace}.${key}`,

@@ -19,7 +19,7 @@ const aggregatesOf = (accountId: AccountId) =>
     )
   )
 
-/** What the shops hold that differs from what their stores accepted, and the other way round. */
+/** Values of the shops that differ from the accepted values of their stores, and the reverse. */
 const differences = (accountId: AccountId) =>
   Effect.gen(function* () {
     const all = yield* aggregatesOf(accountId)
@@ -77,7 +77,7 @@ const statuses = (accountId: AccountId) =>
     return (status: string) => (by.get(status) ?? []).sort()
   })
 
-/** Whether there are entities of any kind that wait for an outcome. */
+/** Whether entities of any kind wait for an outcome. */
 const open = (accountId: AccountId) =>
   Effect.gen(function* () {
     const { page } = yield* CatalogRepo

@@ -22,7 +22,7 @@ const file = (name: string, ...lines: ReadonlyArray<string>) => {
 const first = file("first.csv", "hat,Hat,H-1,5.00", "cap,Cap,C-1,4.00")
 const second = file("second.csv", "hat,Big hat,H-1,5.00", "cap,Cap,C-1,4.00", "wig,Wig,W-1,9.00")
 
-/** Entities whose history does not have every revision from the first to the current one, and how many there are in all. */
+/** Entities whose history lacks a revision, and the number of all entities. */
 const gaps = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [counted] = yield* sql`SELECT count(*)::integer AS entities FROM entity`
@@ -92,7 +92,7 @@ for (const engine of engines)
           })
         )
 
-        it.effect("the demo's have no gaps, and a planted gap is found", () =>
+        it.effect("the demo's histories have no gaps, and a planted gap is found", () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             yield* (yield* Demo).create

@@ -33,7 +33,7 @@ const beginJobs = (accountId: AccountId, count: number) =>
 
 const nextOf = (stream: EventStream) => Effect.map(stream.next, Option.getOrThrow)
 
-/** The messages until one has this kind. */
+/** Reads messages until one has this kind. */
 const until = (stream: EventStream, kind: keyof WorkChanges) =>
   Effect.gen(function* () {
     const messages: Array<WorkChanges> = []
@@ -44,7 +44,7 @@ const until = (stream: EventStream, kind: keyof WorkChanges) =>
     }
   })
 
-/** A stream of a page that was rendered just now. */
+/** An event stream for a page that was just rendered. */
 const aStream = (accountId: AccountId, session = "one") =>
   Effect.gen(function* () {
     const events = yield* AccountEvents
@@ -53,7 +53,7 @@ const aStream = (accountId: AccountId, session = "one") =>
 
 for (const { absent, layer, name } of engines)
   describe.skipIf(absent)(`events of an account, ${name}`, () => {
-    it.scopedLive("tell what changed in the account, once for many changes, and nothing of other accounts", () =>
+    it.scopedLive("report what changed in the account, once for many changes, and nothing about other accounts", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ name: "Mine" })
         const { accountId: other } = yield* anAccount({ name: "Theirs" })
@@ -62,7 +62,7 @@ for (const { absent, layer, name } of engines)
         const jobs = yield* beginJobs(accountId, 200)
         assert.lengthOf(jobs, 200)
         const seen = yield* until(mine, "job")
-        // What came together is one message.
+        // Changes that come together are one message.
         const [row] = yield* (yield* SqlClient.SqlClient)`
           SELECT count(*)::int AS count FROM job j WHERE j.account_id = ${accountId}`
         assert.strictEqual(row?.count, 200)
@@ -77,7 +77,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("are not told before they are visible, and not at all after a rollback", () =>
+    it.scopedLive("are not sent before the commit, and not at all after a rollback", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ name: "Mine" })
         const stream = yield* aStream(accountId)
@@ -89,7 +89,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("tell a page that was rendered before a change, and refuse too many streams", () =>
+    it.scopedLive("update a page that was rendered before a change, and refuse too many streams", () =>
       Effect.gen(function* () {
         const events = yield* AccountEvents
         const { accountId } = yield* anAccount({ name: "Mine" })
@@ -112,8 +112,8 @@ for (const { absent, layer, name } of engines)
     )
   })
 
-describe("events of an account that cannot be looked at", () => {
-  it.scopedLive("do not hide those of other accounts", () =>
+describe("events if one account cannot be read", () => {
+  it.scopedLive("of other accounts are still sent", () =>
     Effect.gen(function* () {
       const [down, up] = ["0d0e0a0d-0000-4000-8000-000000000001", "0d0e0a0d-0000-4000-8000-000000000002"].map((id) =>
         AccountId.make(id)

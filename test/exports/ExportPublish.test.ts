@@ -54,7 +54,7 @@ const never = ["never_published" as const, true]
 for (const { absent, layer: database, name } of featureEngines)
   describe.skipIf(absent)(`an export as the publish of a store without a platform, ${name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(database)), { excludeTestServices: true })((it) => {
-      it.effect("counts what was exported as published; what was changed since stays unpublished", () =>
+      it.effect("counts exported entities as published; entities that changed since stay unpublished", () =>
         Effect.gen(function* () {
           const { actor, products, store } = yield* aWorld(4)
           yield* Effect.gen(function* () {
@@ -84,7 +84,8 @@ for (const { absent, layer: database, name } of featureEngines)
               state: "done",
               done: 4,
               total: 4,
-              // Of 12 entities: the renamed product, the product with a new variant, the removed variant and its product.
+              // Of 12 entities these changed: the renamed product, the product with a new variant, the removed variant
+              // and its product.
               result: { published: 8, changed: 4 }
             })
             assert.deepStrictEqual(yield* stateOf("product", kept.product), published)
@@ -107,7 +108,7 @@ for (const { absent, layer: database, name } of featureEngines)
         })
       )
 
-      it.effect("an export that is interrupted keeps nothing, and one of a store with a platform is refused", () =>
+      it.effect("an interrupted export keeps nothing, and an export of a store with a platform is refused", () =>
         Effect.gen(function* () {
           const { actor, store } = yield* aWorld(1)
           yield* Effect.gen(function* () {

@@ -38,7 +38,7 @@ const rowsOf = (text: string): ReadonlyArray<Row> => parse(text, { columns: true
 const keptColumns = (before: string, after: string) =>
   Object.keys(rowsOf(after)[0] ?? {}).filter((name) => Object.hasOwn(rowsOf(before)[0] ?? {}, name))
 
-/** Numbers that an export writes in one form: positions are counted, and weights have no needless zeros. */
+/** Numbers for which an export has one form: positions are counted, and weights have no unneeded zeros. */
 const inOneForm = (column: string, cell: string, row: Row) =>
   column === "Image Position" && row["Image Src"] !== "" && cell === ""
     ? "1"
@@ -46,7 +46,7 @@ const inOneForm = (column: string, cell: string, row: Row) =>
       ? String(Number(cell))
       : cell
 
-/** The cells of kept columns that differ, to the letter. */
+/** The cells of kept columns whose texts differ. */
 const differences = (before: string, after: string) => {
   const [given, written] = [rowsOf(before), rowsOf(after)]
   return given.flatMap((row, index) =>
@@ -59,7 +59,7 @@ const differences = (before: string, after: string) => {
 
 const nothing = { created: 0, updated: 0, unchanged: 0, conflicts: 0 }
 
-/** What an import of the file would change. */
+/** The changes that an import of the file would make. */
 const changesOf = (text: string, domain: string) =>
   Effect.gen(function* () {
     const imports = yield* Imports
@@ -80,29 +80,31 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
         join(realExports, name)
       )
     ].filter(existsSync))
-      it.effect(`${path.split("/").at(-1)} comes out as it was imported, and changes nothing`, () =>
-        Effect.gen(function* () {
-          const { actor } = yield* anAccount()
-          yield* Effect.gen(function* () {
-            const imports = yield* Imports
-            const { store } = yield* (yield* Stores).link({ domain: "files.example" })
-            const run = yield* imports.csv(path, "files.example", quiet)
-            yield* imports.accept(run.id, quiet)
-            const { notes, text } = yield* exported(store.id)
-            assert.deepStrictEqual(notes, [])
-            const given = readFileSync(path, "utf8")
-            assert.strictEqual(rowsOf(text).length, rowsOf(given).length)
-            assert.isAtLeast(keptColumns(given, text).length, 12)
-            assert.deepStrictEqual(differences(given, text), [])
-            assert.deepStrictEqual(yield* changesOf(text, "files.example"), {
-              ...nothing,
-              unchanged: run.summary.created
-            })
-          }).pipe(actingAs(actor))
-        })
+      it.effect(
+        `${path.split("/").at(-1)} is exported as it was imported, and importing it again changes nothing`,
+        () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount()
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const { store } = yield* (yield* Stores).link({ domain: "files.example" })
+              const run = yield* imports.csv(path, "files.example", quiet)
+              yield* imports.accept(run.id, quiet)
+              const { notes, text } = yield* exported(store.id)
+              assert.deepStrictEqual(notes, [])
+              const given = readFileSync(path, "utf8")
+              assert.strictEqual(rowsOf(text).length, rowsOf(given).length)
+              assert.isAtLeast(keptColumns(given, text).length, 12)
+              assert.deepStrictEqual(differences(given, text), [])
+              assert.deepStrictEqual(yield* changesOf(text, "files.example"), {
+                ...nothing,
+                unchanged: run.summary.created
+              })
+            }).pipe(actingAs(actor))
+          })
       )
 
-    it.effect("what a file cannot tell is kept: options, titles of variants, units, lists, texts with quotes", () =>
+    it.effect("what a file cannot express is kept: options, titles of variants, units, lists, texts with quotes", () =>
       Effect.gen(function* () {
         const { actor } = yield* anAccount()
         yield* Effect.gen(function* () {
@@ -180,7 +182,7 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
               })
             )
           }
-          // The demo has a price that no shop takes.
+          // The demo has one price that is invalid in every shop.
           assert.deepStrictEqual(outcomes.sort(), [
             'column "Variant Price": "free" is not a number of 0 or more, written like 12.50.',
             "unchanged",

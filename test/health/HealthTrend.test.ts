@@ -7,7 +7,7 @@ const numbers: fc.Arbitrary<DayNumbers> = fc
   .tuple(fc.nat({ max: 1_000_000 }), fc.double({ min: 0, max: 1, noNaN: true }))
   .map(([checked, share]) => ({ checked, affected: Math.floor(checked * share) }))
 
-/** The numbers of some dimensions. */
+/** A result with the numbers of some dimensions. */
 const catalog = fc
   .subarray([...HealthDimension.literals])
   .chain((dimensions) =>
@@ -51,19 +51,19 @@ describe("the overall score", () => {
     assert.isAbove(risen, 50)
   })
 
-  it("is the average of the scores that the page shows, rounded down", () => {
+  it("is the average of the scores on the page, rounded down", () => {
     const found = new Map<HealthDimension, DayNumbers>([
       ["sync", { checked: 10, affected: 10 }],
       ["completeness", { checked: 3, affected: 1 }],
       ["media", { checked: 2, affected: 1 }],
       ["divergence", { checked: 0, affected: 0 }]
     ])
-    // 66 and 50: divergence has nothing to check.
+    // The average of 66 and 50; divergence has nothing to check.
     assert.strictEqual(overallScore(found), 58)
     assert.strictEqual(overallScore(new Map([["sync", { checked: 1, affected: 0 }]])), undefined)
   })
 
-  it("of a day keeps what another day found in the dimensions that were not scanned", () => {
+  it("for dimensions that were not scanned on a day, uses the numbers of their last scan before", () => {
     const day = (dimension: HealthDimension, at: string, affected: number) => ({
       dimension,
       day: at,

@@ -10,7 +10,7 @@ import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
-/** Begins a job. Its step number `n` runs `step(n)`. */
+/** Begins a job whose step number `n` runs `step(n)`. */
 const aJob = (step: (number: number) => Effect.Effect<StepResult<number>, JobStopped>) =>
   Effect.gen(function* () {
     const { actor } = yield* anAccount()
@@ -39,7 +39,7 @@ const aJob = (step: (number: number) => Effect.Effect<StepResult<number>, JobSto
 
 const progress = (cursor: number | null): StepResult<number> => ({ _tag: "Progress", cursor, done: 1 })
 
-it("the size of a step follows the time of the last one", () => {
+it("the size of a step follows the duration of the last one", () => {
   assert.strictEqual(nextSize(100, 50, 1_000), 200)
   assert.strictEqual(nextSize(100, 50, 150), 150)
   assert.strictEqual(nextSize(100, 200, 1_000), 100)
@@ -47,7 +47,7 @@ it("the size of a step follows the time of the last one", () => {
   assert.strictEqual(nextSize(1, 60_000, 1_000), 1)
 })
 
-it.effect("a step that always fails ends the job, which keeps what is done and can be resumed", () =>
+it.effect("a step that always fails ends the job, which keeps its finished steps and can be resumed", () =>
   Effect.gen(function* () {
     let isBroken = true
     const { actor, after, id, jobs } = yield* aJob((number) =>
@@ -87,7 +87,7 @@ it.effect("a step that always fails ends the job, which keeps what is done and c
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
 )
 
-it.effect("waits for the database without giving up, says what it waits for, and stops with a reason", () =>
+it.effect("waits for the database without giving up, states what it waits for, and stops with a reason", () =>
   Effect.gen(function* () {
     const { after } = yield* aJob((number) =>
       number <= 20

@@ -11,7 +11,7 @@ const systemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 if (!systemd) console.warn("No systemd-analyze: the unit is not verified.")
 
 describe("files for operators", () => {
-  it.skipIf(!systemd)("the unit has no problem", () => {
+  it.skipIf(!systemd)("the systemd unit has no problem", () => {
     const { status, stderr } = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" })
     assert.deepStrictEqual([status, stderr], [0, ""])
   })
@@ -23,7 +23,7 @@ describe("files for operators", () => {
   })
 })
 
-/** Runs parts of the check in a folder with the files of this one that it reads. */
+/** Runs parts of the check in a folder with copies of the files that it reads. */
 const check = (parts: ReadonlyArray<string>, planted: Readonly<Record<string, (text: string) => string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "catalog-release-"))
   try {
@@ -44,7 +44,7 @@ const check = (parts: ReadonlyArray<string>, planted: Readonly<Record<string, (t
 }
 
 describe("the check of a release", () => {
-  it("passes but for the digest, which nobody may invent, and lists the packages of production", () => {
+  it("passes except for the missing digest, and lists the packages of production", () => {
     const { lines, sbom, status } = check(["files", "digest", "licences", "scripts", "telemetry", "engines"])
     const hasDigest = /^ARG NODE_DIGEST=sha256:/m.test(readFileSync("Dockerfile", "utf8"))
     const failed = lines.filter((line) => !line.startsWith("passed: "))
@@ -100,7 +100,7 @@ describe("an embedded database in a container", () => {
   it("is lost without a volume", () => {
     assert.strictEqual(whyLost("/usr/absent/data"), "is not on a volume")
     assert.strictEqual(whyLost("/dev/shm/data"), "is in memory")
-    // As if /dev/shm were the root of the container.
+    // Treats /dev/shm as the root of the container.
     assert.isUndefined(whyLost("/usr/data", "/dev/shm"))
   })
 

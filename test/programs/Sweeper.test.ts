@@ -36,7 +36,7 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
     const count = (what: keyof typeof asked) =>
       Effect.suspend(() => {
         asked[what]++
-        // Every second time the database is away.
+        // The database is unavailable every second time.
         return asked[what] % 2 === 0 ? Effect.dieMessage("away") : Effect.succeed(1)
       })
     yield* Layer.build(
@@ -67,7 +67,7 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
     assert.deepStrictEqual(yield* after(3_539), [360, 1])
     assert.deepStrictEqual(yield* after(1), [361, 2])
     assert.deepStrictEqual(yield* after(3_600), [721, 3])
-    // The second sweep ended with the first thing that failed.
+    // The second sweep ended at its first failure.
     assert.deepStrictEqual([asked.forgetStaged, asked.forget, asked.calls], [2, 1, 1])
     assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 2])
   }).pipe(Effect.provide(silent))

@@ -8,7 +8,7 @@ const pages = [
   ...readdirSync("src").map((name) => join("src", name, "README.md"))
 ].filter((path) => path.endsWith(".md") && existsSync(path))
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings, in GitHub's form. */
 const anchorsOf = (path: string): ReadonlyArray<string> =>
   [...readFileSync(path, "utf8").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
     heading
@@ -19,7 +19,7 @@ const anchorsOf = (path: string): ReadonlyArray<string> =>
 
 describe("the documents", () => {
   for (const page of pages)
-    it(`${page} links to pages and sections that exist, and names paths that exist`, () => {
+    it(`${page} links to existing pages and sections, and names existing paths`, () => {
       const text = readFileSync(page, "utf8")
       for (const [, link = ""] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
         const [path = "", anchor] = link.split("#")

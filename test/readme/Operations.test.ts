@@ -22,7 +22,7 @@ const commandsOf = (title: string): ReadonlyArray<string> => {
   return [...section.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, text = ""]) => text)
 }
 
-/** An empty database beside the service's. */
+/** An empty database on the service's server. */
 class RestoredUrl extends Context.Tag("test/RestoredUrl")<RestoredUrl, Redacted.Redacted>() {}
 
 const databases = Layer.merge(
@@ -64,7 +64,7 @@ const anAccountOn = (url: Redacted.Redacted) =>
     return { accountId, storeId }
   })
 
-/** The token of a store as a process with this key alone reads it. */
+/** The token of a store, read by a process with only this key. */
 const tokenOn = (
   url: Redacted.Redacted,
   key: string,
@@ -111,7 +111,7 @@ describe.skipIf(!serverAnswers || !hasTools)("the commands of docs/operations.md
       })
     )
 
-    it.effect("dump a database before its upgrade, and migrate it", () =>
+    it.effect("dump a database before an upgrade, and migrate it", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const folder = mkdtempSync(join(tmpdir(), "catalog-upgrade-"))

@@ -1,6 +1,6 @@
 /**
- * The picture of src in docs/architecture.md, drawn from the imports that dependency-cruiser finds and in the order of its rules.
- * `npm run docs:picture` writes it; Picture.test.ts fails when the page shows another one.
+ * The picture of src in docs/architecture.md, generated from the imports that dependency-cruiser finds, in the order
+ * of its rules. `npm run docs:picture` writes it; Picture.test.ts fails if the page shows another one.
  */
 import { execFile } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url))
 const page = `${root}docs/architecture.md`
 const [begin, end] = ["<!-- picture: npm run docs:picture -->\n", "<!-- end of the picture -->"]
 
-/** One line per folder, shown under its name. */
+/** One line for each folder, shown under its name. */
 const labels: Readonly<Record<string, string>> = {
   model: "values, errors, pure rules",
   telemetry: "metrics, traces and logs for operators",
@@ -64,7 +64,7 @@ const cruise = async (): Promise<Cruise> => {
   return JSON.parse(stdout) as Cruise
 }
 
-/** Everything that can be reached from a folder by two imports or more. */
+/** All folders that can be reached from a folder by two or more imports. */
 const beyond = (imports: ReadonlyMap<string, ReadonlyArray<string>>, from: string): ReadonlySet<string> => {
   const reached = new Set<string>()
   const follow = (folder: string): void => {
@@ -79,8 +79,8 @@ const beyond = (imports: ReadonlyMap<string, ReadonlyArray<string>>, from: strin
 }
 
 /**
- * Draws an arrow from each folder to the folders that it imports. An arrow is left out when a longer path has the same ends.
- * Files for tests (`*.memory.ts`) are not drawn, nor are imports against the order, which `npm run check:arrows` refuses.
+ * Draws an arrow from each folder to the folders that it imports, unless a longer path has the same ends. Leaves out
+ * files for tests (`*.memory.ts`) and imports against the order, which `npm run check:arrows` refuses.
  */
 export const drawPicture = async (): Promise<string> => {
   const { modules, summary } = await cruise()
@@ -135,7 +135,7 @@ const parts = () => {
   return { before: text.slice(0, from), picture: text.slice(from, to), after: text.slice(to) }
 }
 
-/** The picture that the page shows. */
+/** The picture on the page. */
 export const shownPicture = (): string => parts().picture
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -26,7 +26,7 @@ const section = (text: string, title: string) => {
   return text.slice(start, end === -1 ? undefined : end)
 }
 
-/** What stays of an answer when ids, times, texts and numbers are left out: keys, and kinds of values. */
+/** Reduces an answer to its keys and kinds of values, without ids, times, texts and numbers. */
 const shapeOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])]
   if (typeof value === "object" && value !== null)
@@ -46,7 +46,7 @@ describe("the README", () => {
     assert.containsAllKeys(scripts, ["start", "test"])
   })
 
-  it("shows the very test layer that the suite runs, in under 20 lines", () => {
+  it("shows the same test layer as the suite runs, in under 20 lines", () => {
     const [block] = blocksOf(section(page("docs/testing.md"), "Compose a test layer"))
     assert.strictEqual(block?.text, page("test/readme/Snippet.test.ts"))
     assert.isBelow(block?.text.trimEnd().split("\n").length ?? 99, 20)
@@ -73,10 +73,10 @@ describe("the README", () => {
       rmSync(folder, { recursive: true, force: true })
     })
 
-    /** What `npm run -s catalog --` runs, without the time that npm takes to start. */
+    /** The command that `npm run -s catalog --` runs, without npm's start time. */
     const prelude = `npm() { shift 4; "${process.execPath}" dist/main.js "$@"; }\n`
 
-    /** Pairs of commands and what they print. What a step puts into variables, those after it find there. */
+    /** Runs pairs of commands and expected output. Later steps see the shell variables of earlier ones. */
     const follow = async (steps: ReadonlyArray<Block>) => {
       const variables = join(mkdtempSync(join(folder, "walk-")), "variables")
       writeFileSync(variables, "")
@@ -94,26 +94,26 @@ describe("the README", () => {
         })
         if (printed.language === "json")
           assert.deepStrictEqual(shapeOf(JSON.parse(stdout)), shapeOf(JSON.parse(printed.text)), command.text)
-        // Ids of the demo follow from its account's.
+        // Ids of the demo are derived from its account's id.
         else assert.strictEqual(anonymous(stdout), anonymous(printed.text), command.text)
       }
     }
 
-    it("runs as it is printed, and answers what is printed", async () => {
+    it("runs as printed, and its output has the form that the README shows", async () => {
       const [given, ...steps] = blocksOf(section(readme, "A ten-minute walk"))
       assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
       assert.lengthOf(steps, 14)
       await follow(steps)
     }, 300_000)
 
-    /** The steps of a section of docs/walk.md, which finds STORE and ID set by the README's walk. */
+    /** The steps of a section of docs/walk.md, which uses STORE and ID of the README's walk. */
     const continued = (title: string): ReadonlyArray<Block> => {
       const [first, ...rest] = blocksOf(section(walk, title))
       assert(first !== undefined)
       return [{ ...first, text: `${chosen}${first.text}` }, ...rest]
     }
 
-    it("goes on: publishes, refreshes and schedules on the demo", async () => {
+    it("continues: publishes, refreshes and schedules on the demo", async () => {
       const steps = continued("Change, publish, refresh")
       assert.lengthOf(steps, 6)
       await follow(steps)
@@ -125,7 +125,7 @@ describe("the README", () => {
       await follow(steps)
     }, 300_000)
 
-    it("imports two exports into two stores, walks them and imports again", async () => {
+    it("imports two exports into two stores, reads them and imports one again", async () => {
       const steps = blocksOf(section(walk, "Your own export"))
       assert.lengthOf(steps, 8)
       await follow(steps)

@@ -16,10 +16,10 @@ import { freePort } from "../mcp/FreePort.ts"
 const page = readFileSync(new URL("../../docs/data-out.md", import.meta.url), "utf8")
 const [, receiver = assert.fail("the page has no receiver")] = /\n```js\n([\s\S]*?)```/.exec(page) ?? []
 
-/** The receiver of the page as a process. `output`: what it has printed. */
+/** The receiver of the page, as a process. `output`: its output so far. */
 const started = (port: number, secret: string) =>
   Effect.gen(function* () {
-    // Where it lies, it finds its package.
+    // In this folder it finds its package.
     const file = `node_modules/.cache/receiver.${process.pid}.mjs`
     writeFileSync(file, receiver)
     const child = yield* Effect.acquireRelease(
@@ -52,7 +52,7 @@ const started = (port: number, secret: string) =>
     return output
   })
 
-it.live("the receiver of docs/data-out.md takes what is signed with its secret, and refuses the rest", () =>
+it.live("the receiver of docs/data-out.md accepts messages signed with its secret, and refuses all others", () =>
   Effect.gen(function* () {
     assert.isBelow(receiver.trimEnd().split("\n").length, 20)
     const port = yield* Effect.promise(freePort)
@@ -70,7 +70,7 @@ it.live("the receiver of docs/data-out.md takes what is signed with its secret, 
         assert.deepInclude(yield* webhooks.get(id), { position: 1, waiting: 0, state: "active" })
         yield* Effect.sleep(20).pipe(Effect.repeat({ until: () => output.text.includes(product) }))
         assert.match(output.text, /^test_\w+ webhook\.test \{\}\nchg_\w+_1 entity\.created \{/)
-        // After two rotations the receiver has neither secret.
+        // After two rotations the receiver's secret is no longer used.
         yield* webhooks.rotate(id)
         yield* webhooks.rotate(id)
         assert.strictEqual((yield* webhooks.test(id)).problem, "It answered 400.")

@@ -4,7 +4,7 @@ import { makeFairQueue } from "../../src/runtime/FairQueue.ts"
 
 const limits = { running: 1, waitingInLane: 10, waiting: 40 }
 
-/** A queue of one place that is taken, and work that notes the order in which it is done. */
+/** A queue with one place, which is occupied, and work that records the order in which it runs. */
 const busyQueueWith = (waitMillis: number) =>
   Effect.gen(function* () {
     const queue = makeFairQueue({ ...limits, waitMillis }, () => "full" as const)
@@ -26,7 +26,7 @@ const busyQueueWith = (waitMillis: number) =>
 const busyQueue = busyQueueWith(60_000)
 
 describe("a fair queue", () => {
-  it.effect("serves lanes in turn, preferred ones first", () =>
+  it.effect("serves lanes by turns, preferred ones first", () =>
     Effect.gen(function* () {
       const { done, enter, open } = yield* busyQueue
       const fibers = []
@@ -38,23 +38,25 @@ describe("a fair queue", () => {
     })
   )
 
-  it.effect("refuses more than ten waiters of a lane, and gives a place of the longest lane to a shorter one", () =>
-    Effect.gen(function* () {
-      const { done, enter, open } = yield* busyQueue
-      const fibers: Array<{ readonly name: string; readonly fiber: Fiber.Fiber<Either.Either<void, "full">> }> = []
-      const add = (name: string) => Effect.map(enter(name), (fiber) => void fibers.push({ name, fiber }))
-      for (const name of ["a", "b", "c", "d"]) for (let time = 0; time < 12; time++) yield* add(name)
-      yield* add("late")
-      yield* open
-      const outcomes = yield* Effect.forEach(fibers, ({ fiber, name }) =>
-        Effect.map(Fiber.join(fiber), (outcome) => ({ name, refused: Either.isLeft(outcome) }))
-      )
-      const refusals = (name: string) => outcomes.filter((one) => one.name === name && one.refused).length
-      assert.deepStrictEqual(["a", "b", "c", "d", "late"].map(refusals), [3, 2, 2, 2, 0])
-      assert.lengthOf(done, 40)
-      // Before the newcomer, each other lane has one turn.
-      assert.strictEqual(done.indexOf("late"), 4)
-    })
+  it.effect(
+    "refuses more than ten waiters of a lane; if it is full, a waiter of the longest lane is refused for one of a shorter lane",
+    () =>
+      Effect.gen(function* () {
+        const { done, enter, open } = yield* busyQueue
+        const fibers: Array<{ readonly name: string; readonly fiber: Fiber.Fiber<Either.Either<void, "full">> }> = []
+        const add = (name: string) => Effect.map(enter(name), (fiber) => void fibers.push({ name, fiber }))
+        for (const name of ["a", "b", "c", "d"]) for (let time = 0; time < 12; time++) yield* add(name)
+        yield* add("late")
+        yield* open
+        const outcomes = yield* Effect.forEach(fibers, ({ fiber, name }) =>
+          Effect.map(Fiber.join(fiber), (outcome) => ({ name, refused: Either.isLeft(outcome) }))
+        )
+        const refusals = (name: string) => outcomes.filter((one) => one.name === name && one.refused).length
+        assert.deepStrictEqual(["a", "b", "c", "d", "late"].map(refusals), [3, 2, 2, 2, 0])
+        assert.lengthOf(done, 40)
+        // Each other lane has one turn before the new waiter.
+        assert.strictEqual(done.indexOf("late"), 4)
+      })
   )
 
   it.effect("frees its places when work fails or is interrupted, running or waiting", () =>

@@ -13,7 +13,7 @@ const importId = ImportId.make("5c1a2f0e-8d34-4f6b-8a77-1e90c3b45d21")
 const storeId = StoreId.make("0b9f5d52-6f0e-4a7c-9b35-2f1f6f3d7a10")
 const store = { accountId, storeId, domain: "a.example", platform: "shopify", credentials: {} } as const
 
-/** A platform with so many markets, which counts what was asked of it; after so many it fails. */
+/** A platform with this number of markets, which counts the records that were read. It fails after a given number. */
 const staging = (count: number, failsAfter: number) =>
   Effect.gen(function* () {
     const seen = { given: 0, kept: 0, most: 0, ahead: 0, forgotten: 0 }
@@ -56,7 +56,7 @@ const staging = (count: number, failsAfter: number) =>
     return { exit, seen }
   })
 
-it.effect("what a store says is kept a hundred records at a time, and no more are in memory", () =>
+it.effect("data of a store is saved in batches of a hundred records, and memory holds only one batch", () =>
   Effect.gen(function* () {
     const { exit, seen } = yield* staging(2_050, Number.POSITIVE_INFINITY)
     assert.deepStrictEqual(exit._tag === "Right" && exit.right.markets, 2_050)
@@ -64,7 +64,7 @@ it.effect("what a store says is kept a hundred records at a time, and no more ar
   })
 )
 
-it.effect("a platform that fails on the way is passed on", () =>
+it.effect("a failure of the platform during the read is reported", () =>
   Effect.gen(function* () {
     const { exit, seen } = yield* staging(2_050, 250)
     assert.deepInclude(exit._tag === "Left" ? exit.left : {}, { _tag: "PlatformUnavailable", reason: "throttled" })

@@ -30,7 +30,7 @@ const unreadable = (why: string, name = "SECRET_KEY") =>
 const otherKey = unreadable("SECRET_KEY is not the key that it was encrypted with")
 
 describe("a secret", () => {
-  it.effect("is decrypted unchanged, and the sealed bytes contain no part of it", () =>
+  it.effect("is decrypted unchanged, and the encrypted bytes contain no part of it", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.strictEqual(yield* open(sealed), secret)
@@ -39,7 +39,7 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("is sealed differently each time", () =>
+  it.effect("is encrypted differently each time", () =>
     Effect.gen(function* () {
       const kept = yield* Effect.replicateEffect(seal, 200)
       assert.strictEqual(new Set(kept.map((sealed) => Buffer.from(sealed).toString("hex").slice(2, 26))).size, 200)
@@ -55,7 +55,7 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("is not decrypted if a byte was changed or its end is missing", () =>
+  it.effect("is not decrypted if a byte was changed or the end is missing", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.isAbove(sealed.length, 60)
@@ -83,7 +83,7 @@ describe("a secret", () => {
     })
   )
 
-  it.effect("is refused without a key, and the message names the setting", () =>
+  it.effect("cannot be encrypted without a key, and the message names the setting", () =>
     Effect.gen(function* () {
       const message =
         "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
@@ -95,14 +95,14 @@ describe("a secret", () => {
 })
 
 describe("a key in a file", () => {
-  it.effect("is created once, when it is needed, readable only by its owner", () =>
+  it.effect("is created once, when it is first needed, readable only by its owner", () =>
     Effect.gen(function* () {
       const place = mkdtempSync(join(folder, "data-"))
       const path = join(place, "secret.key")
       const here = on({ _tag: "File", path })
       yield* Effect.provide(open(new Uint8Array(1)), here).pipe(Effect.flip)
       assert.isFalse(existsSync(path))
-      // Processes that need it at once.
+      // Several processes need it at the same time.
       const kept = yield* Effect.all(
         Array.from({ length: 20 }, () => Effect.provide(seal, here)),
         { concurrency: "unbounded" }
@@ -122,7 +122,7 @@ describe("a key in a file", () => {
         yield* Effect.provide(whyNot(kept[0] ?? assert.fail()), here),
         unreadable(`${path} does not contain a key of 32 bytes in base64`, path)
       )
-      // What is there is somebody's: it is not written over.
+      // An existing file is never overwritten.
       assert.strictEqual(
         (yield* Effect.provide(Effect.flip(seal), here)).message,
         `DATA_DIR: ${path} does not contain a key of 32 bytes in base64`

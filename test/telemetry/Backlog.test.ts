@@ -10,7 +10,7 @@ import { engines } from "../support/TestDatabase.ts"
 import { parseExposition, sumOf } from "./Exposition.ts"
 
 describe("the backlog", () => {
-  it.effect("is read once in 10 s, however often it is asked for", () =>
+  it.effect("is read at most once in 10 s, however often it is requested", () =>
     Effect.gen(function* () {
       let reads = 0
       const read = Effect.sync(() => {
@@ -33,11 +33,11 @@ describe("the backlog", () => {
     })
   )
 
-  it.effect("is given up after 2 s, and then said to be old", () =>
+  it.effect("is given up after 2 s, and then reported as outdated", () =>
     Effect.gen(function* () {
       const outcomes: Array<boolean> = []
       const stuck = yield* Deferred.make<void>()
-      // A statement whose cancellation hangs too.
+      // A statement that hangs, and whose cancellation hangs too.
       const read = Effect.uninterruptible(Deferred.await(stuck))
       yield* Effect.gen(function* () {
         const { refresh } = yield* Backlog
@@ -79,7 +79,7 @@ interface Ids {
   readonly entityId: string
 }
 
-/** A publish that was requested some minutes ago. */
+/** A publish that was requested a few minutes ago. */
 const aPublish = (sql: SqlClient.SqlClient, { accountId, entityId, storeId }: Ids, minutes: number) => sql`
   INSERT INTO publication (account_id, id, sequence, entity_id, store_id, draft_revision, brings, content, actor, asked_at)
   VALUES (${accountId}, gen_random_uuid(), 1, ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',
@@ -89,7 +89,7 @@ const aDrop = (sql: SqlClient.SqlClient, { accountId }: Ids, minutes: number) =>
   INSERT INTO drop (account_id, id, name, starts_at, timezone, actor)
   VALUES (${accountId}, gen_random_uuid(), 'Sale', app_now() - make_interval(mins => ${minutes}::int), 'UTC', '{}')`
 
-/** A webhook with three changes to deliver, all of them so many minutes old. */
+/** A webhook with three changes to deliver, all of this age in minutes. */
 const aWebhook = (
   sql: SqlClient.SqlClient,
   { accountId, entityId }: Ids,

@@ -11,7 +11,7 @@ it("every metric is written before its first value, and the text is valid", () =
   assert.isDefined(families.get("catalog_refusals_total")?.samples.get('{reason="late"}'))
 })
 
-it("a series can be seen as 0 before its first value", () => {
+it("a series can be exported as 0 before its first value", () => {
   metrics.refusals.preset("of this test")
   const families = parseExposition(writeMetrics())
   assert.strictEqual(families.get("catalog_refusals_total")?.samples.get('{reason="of this test"}'), 0)
@@ -39,8 +39,8 @@ it("metrics of libraries are left out", () => {
   assert.notInclude(writeMetrics(), "library_calls")
 })
 
-// A metric that no other file reads: it stays full, and the files of a worker share it.
-it("label values beyond a bound are counted together", () => {
+// A metric of this file only: it stays full, and test files of a worker share metrics.
+it("label values beyond a limit are counted together", () => {
   const name = "catalog_sign_in_refusals_total"
   const before = parseExposition(writeMetrics())
   const seriesBefore = before.get(name)?.samples.size ?? 0

@@ -1,4 +1,4 @@
-/** A metric of the text format of Prometheus, with its samples by their written labels. */
+/** A metric in Prometheus' text format, with its samples by label text. */
 export interface Family {
   readonly type: string
   readonly help: string
@@ -14,8 +14,8 @@ const checkLabels = (labels: string) => {
 }
 
 /**
- * Parses the format strictly: each family has HELP, then TYPE, then all its samples; labels are quoted; the buckets of a histogram
- * rise to +Inf, which is its count.
+ * Parses the format strictly: each family has HELP, then TYPE, then all its samples; labels are quoted; the buckets of
+ * a histogram rise to +Inf, which equals its count.
  */
 export const parseExposition = (text: string): ReadonlyMap<string, Family> => {
   if (!text.endsWith("\n")) throw new Error("the text does not end with a line end")

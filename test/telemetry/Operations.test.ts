@@ -41,7 +41,7 @@ for (const [present, program, what] of [
 ] as const)
   if (!present) console.warn(`#### NO ${program.toUpperCase()} HERE: ${what} ####`)
 
-/** The expressions of the rules and of the dashboard. */
+/** The expressions of the alert rules and the dashboard. */
 const expressions = [
   ...[...rules.matchAll(/^ {8}expr: (?:\|\n((?: {10}.*\n)+)|(.+)\n)/gm)].map(([, block, line]) => block ?? line ?? ""),
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
@@ -49,10 +49,10 @@ const expressions = [
 
 const metricIn = /\b((?:catalog|process)_[a-z_]+)(?:\{([^}]*)\})?/g
 
-/** Labels with fixed values, which a scrape shows before anything has happened. */
+/** Labels with fixed values, which a scrape has before anything happened. */
 const fixed = new Set(["wait", "reason", "outcome", "pool", "at", "phase"])
 
-/** What an expression names that the metrics do not have. */
+/** Names in an expression that do not exist in the metrics. */
 const missingIn = (expression: string, families: ReadonlyMap<string, Family>): ReadonlyArray<string> =>
   [...expression.matchAll(metricIn)].flatMap(([, written = "", selector = ""]) => {
     const name = families.has(written) ? written : written.replace(/_(?:bucket|sum|count)$/, "")
@@ -74,8 +74,8 @@ const commands = [...runbook.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(({ 1: te
 
 const metricsPort = await freePort()
 
-describe("what operators are given", () => {
-  it("has a section of the runbook for each alert, and no other", () => {
+describe("files for operators", () => {
+  it("have a section of the runbook for each alert, and no other", () => {
     const headings = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, heading]) => heading)
     assert.isAtLeast(alerts.length, 20)
     assert.deepStrictEqual([...headings].sort(), [...alerts].sort())
@@ -86,17 +86,17 @@ describe("what operators are given", () => {
     }
   })
 
-  describe.skipIf(!hasPromtool)("to Prometheus", () => {
+  describe.skipIf(!hasPromtool)("for Prometheus", () => {
     const promtool = (...args: ReadonlyArray<string>) => promisify(execFile)("promtool", [...args])
 
-    it("is valid, and each alert fires on what it is for and on nothing near it", async () => {
+    it("are valid, and each alert fires for its cause and not for similar situations", async () => {
       await promtool("check", "rules", join(root, "ops/prometheus/rules.yml"))
       await promtool("test", "rules", join(root, "ops/prometheus/rules.test.yml"))
       const tested = file("ops/prometheus/rules.test.yml")
       for (const alert of alerts) for (const how of ["fires", "is silent"]) assert.include(tested, `${alert} ${how}\n`)
     })
 
-    it("is tested by tests that notice another threshold", async () => {
+    it("have tests that fail for another threshold", async () => {
       const folder = mkdtempSync(join(tmpdir(), "catalog-rules-"))
       try {
         for (const [threshold, other] of [
@@ -117,9 +117,9 @@ describe("what operators are given", () => {
     })
   })
 
-  describe.skipIf(!serverAnswers)("about a running service", () => {
+  describe.skipIf(!serverAnswers)("and a running service", () => {
     layer(observedOnServer({ metricsPort }), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
-      it.effect("names only metrics and values that it has", () =>
+      it.effect("name only metrics and values that exist", () =>
         Effect.gen(function* () {
           const { families, text } = yield* scrape(metricsPort)
           assert.isAtLeast(expressions.length, 60)
@@ -127,14 +127,14 @@ describe("what operators are given", () => {
             expressions.flatMap((expression) => missingIn(expression, families)),
             []
           )
-          // Planted: names that it does not have.
+          // Planted fault: names that do not exist.
           assert.deepStrictEqual(missingIn('max(catalog_nothing{wait="worker"})', families), ["catalog_nothing"])
           assert.deepStrictEqual(missingIn('catalog_publishes_pending{wait="nobody"}', families), ["nobody"])
           if (hasPromtool) execFileSync("promtool", ["check", "metrics"], { input: text })
         })
       )
 
-      it.effect.skipIf(!hasPsql)("consists of commands that work", () =>
+      it.effect.skipIf(!hasPsql)("consist of commands that work", () =>
         Effect.gen(function* () {
           const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
           const BASE = `http://127.0.0.1:${yield* portOf}`

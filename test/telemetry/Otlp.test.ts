@@ -38,7 +38,7 @@ const attributesOf = ({ attributes }: { readonly attributes: ReadonlyArray<Attri
 
 const path = "/api/v1/drops/00000000-0000-4000-8000-000000000000"
 
-/** What a collector has got once a server with these settings was stopped after `use`. */
+/** Runs `use` on a server with these settings and stops it. Returns what its collector received. */
 const exportedBy = <E>(use: (port: number, token: string) => Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const { endpoint, exported } = yield* aCollector(() => true)
@@ -102,7 +102,10 @@ describe("exports by OTLP", () => {
     240_000
   )
 
-  /** Logs many records through an exporter to a collector that never answers. Returns how many exports waited there at once. */
+  /**
+   * Logs many records through an exporter to a collector that never answers. Returns the maximum number of exports
+   * that waited at the same time.
+   */
   const floodOf = (layerTo: (endpoint: string) => Layer.Layer<never>) =>
     Effect.gen(function* () {
       const { endpoint, state } = yield* aCollector(() => false)
@@ -116,7 +119,7 @@ describe("exports by OTLP", () => {
     })
 
   it.scopedLive(
-    "to a collector that does not answer hold two batches, and what else comes is dropped",
+    "to a collector that does not answer keep two batches in memory, and drop the rest",
     () =>
       Effect.gen(function* () {
         const settings = (endpoint: string) => otlpTo(endpoint, { signals: ["logs"] })
@@ -125,7 +128,7 @@ describe("exports by OTLP", () => {
         )
         assert.isAtLeast(bounded, 1)
         assert.isAtMost(bounded, 2)
-        // Planted: the library's exporter with the library's client.
+        // Planted fault: OpenTelemetry's own exporter and client.
         const unbounded = yield* floodOf((endpoint) =>
           OtlpLogger.layer({
             url: `${endpoint}/v1/logs`,
@@ -140,7 +143,7 @@ describe("exports by OTLP", () => {
   )
 
   it.scopedLive(
-    "that nobody takes do not fail or delay a request",
+    "that nobody accepts do not fail or delay a request",
     () =>
       Effect.gen(function* () {
         const { endpoint, state } = yield* aCollector(() => false)
@@ -152,7 +155,7 @@ describe("exports by OTLP", () => {
             const answer = yield* send(port, { method: "GET", path, token })
             assert.strictEqual(answer.status, 404)
           }
-          // A collector that is asked and says nothing: the requests above did not wait for it.
+          // The collector received exports and never answered; the requests above did not wait for it.
           assert.isAtLeast(state.waiting, 1)
         }).pipe(Effect.provide(observedServer({ otlp }).pipe(Layer.fresh)))
       }),

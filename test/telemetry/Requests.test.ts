@@ -12,7 +12,7 @@ import { observedServer, scrape } from "./Server.ts"
 
 const metricsPort = await freePort()
 
-/** What the service writes to stderr, as it would reach a terminal. */
+/** The service's output on stderr. */
 const written: Array<string> = []
 const capture = Layer.scopedDiscard(
   Effect.acquireRelease(
@@ -33,7 +33,7 @@ const lines = () =>
     .filter((line) => line.includes('"message":"request"'))
     .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
 
-/** The line of a request, once it is written. */
+/** Waits for the access log line of a request. */
 const lineWhere = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
   Effect.promise(() => vi.waitUntil(() => lines().find(fits), { timeout: 30_000, interval: 20 }))
 
@@ -41,7 +41,7 @@ const lineOf = (id: string | undefined) => lineWhere((line) => line.id === id)
 
 const observed = observedServer({ metricsPort }, { ACCESS_LOG: "json" }).pipe(Layer.provideMerge(capture))
 
-/** Sends a request whose body never ends, and goes away after `later`. */
+/** Sends a request whose body never ends, and disconnects after `later`. */
 const goAway = <A, E>(port: number, head: string, later: Effect.Effect<A, E>) =>
   Effect.gen(function* () {
     const socket = connect(port, "127.0.0.1")
@@ -55,7 +55,7 @@ const goAway = <A, E>(port: number, head: string, later: Effect.Effect<A, E>) =>
 
 describe("requests", () => {
   layer(observed, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
-    it.scoped("have a line each, with whose it is and how it ended, and no secrets", () =>
+    it.scoped("have a log line each, with the credential and the outcome, and no secrets", () =>
       Effect.gen(function* () {
         const { accountId, actor, token } = yield* anAccount()
         yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))
@@ -110,7 +110,7 @@ describe("requests", () => {
         yield* goAway(
           port,
           `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 99\r\nAuthorization: Bearer ${agent.token}`,
-          // Its answer shows that the server has also looked up the token of the request before it.
+          // After this answer, the server has also looked up the token of the request before it.
           send(port, { token: agent.token, ...plain })
         )
         const gone = yield* lineWhere(({ status }) => status === 499)
@@ -121,7 +121,7 @@ describe("requests", () => {
       })
     )
 
-    it.scoped("are counted by the pattern of their route, also those that leave the library", () =>
+    it.scoped("are counted by the pattern of their route, also those that bypass the HTTP library", () =>
       Effect.gen(function* () {
         const { accountId, actor, token } = yield* anAccount()
         const id = yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))
@@ -130,7 +130,7 @@ describe("requests", () => {
         const before = (yield* scrape(metricsPort)).families
         const get = (path: string, headers = {}) => send(port, { method: "GET", path, token, headers })
 
-        // The third is answered from memory, the fourth by a 304.
+        // The third request is answered from memory, the fourth by a 304.
         for (let count = 0; count < 3; count++) yield* get("/api/v1/products?limit=2")
         const { etag } = (yield* get("/api/v1/products?limit=2")).headers
         yield* get("/api/v1/products?limit=2", { "if-none-match": etag })
@@ -167,7 +167,7 @@ describe("requests", () => {
       })
     )
 
-    it.scoped("nothing but the metrics is served on their port", () =>
+    it.scoped("their port serves nothing except metrics", () =>
       Effect.gen(function* () {
         const elsewhere = yield* send(metricsPort, { method: "GET", path: "/api/v1/products" })
         assert.deepStrictEqual([elsewhere.status, elsewhere.text], [404, "The metrics are at /metrics\n"])

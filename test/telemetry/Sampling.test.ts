@@ -21,13 +21,13 @@ const sampled = (name: SamplerName, flags: string | undefined, ratio = 0) => {
 }
 
 describe("a traceparent", () => {
-  it("is the W3C's, with its flag", () => {
+  it("is the W3C's, with its sampled flag", () => {
     assert.include(parent("01"), { traceId, spanId, sampled: true })
     assert.include(parent("00"), { traceId, spanId, sampled: false })
     assert.include(parent("03"), { sampled: true })
   })
 
-  it("is ignored where it is not valid", () => {
+  it("is ignored if it is invalid", () => {
     for (const text of [
       undefined,
       "",
@@ -44,7 +44,7 @@ describe("a traceparent", () => {
 })
 
 describe("a sampler", () => {
-  it("decides by its name where a client says nothing", () => {
+  it("decides by its own setting if the client sends no traceparent", () => {
     const counts = Object.fromEntries(samplerNames.map((name) => [name, sampled(name, undefined, 0.01)]))
     assert.deepStrictEqual(counts, {
       always_on: 1_000,
@@ -56,20 +56,20 @@ describe("a sampler", () => {
     })
   })
 
-  it("that is based on the parent never samples what the client does not", () => {
+  it("based on the parent never samples what the client does not sample", () => {
     assert.strictEqual(sampled("parentbased_always_on", "00"), 0)
     assert.strictEqual(sampled("parentbased_traceidratio", "00", 1), 0)
     assert.strictEqual(sampled("always_on", "00"), 1_000)
   })
 
-  it("that is based on the parent samples what the client samples, ten times a second", () => {
+  it("based on the parent samples what the client samples, up to ten times a second", () => {
     assert.strictEqual(sampled("parentbased_always_off", "01"), 10)
-    // Ten on demand, and the share of the others.
+    // Ten requested by the client, and the usual share of the others.
     assert.strictEqual(sampled("parentbased_traceidratio", "01", 0.01), 20)
     assert.strictEqual(sampled("always_off", "01"), 0)
   })
 
-  it("lets clients demand traces again in the next second", () => {
+  it("accepts the client's requests for traces again in the next second", () => {
     let now = 0
     const sample = makeSampler("parentbased_always_off", 0, () => now)
     const second = () => Array.from({ length: 20 }, () => sample(parent("01"))).filter(Boolean).length

@@ -10,7 +10,7 @@ import { anyDatabase, layerServer } from "../support/TestDatabase.ts"
 import { parseExposition } from "./Exposition.ts"
 
 export interface Exports {
-  /** Where Prometheus reads the metrics. */
+  /** The address of the metrics. */
   readonly metricsPort?: number
   readonly otlp?: OtlpSettings
 }
@@ -30,11 +30,11 @@ const observed = (exports: Exports, settings: Readonly<Record<string, string>>) 
 
 const quiet = Logger.remove(Logger.defaultLogger)
 
-/** The whole server as it is run, with what it exports, on a database of its own. */
+/** The complete server with its exports, on a database of its own. */
 export const observedServer = (exports: Exports, settings: Readonly<Record<string, string>> = {}) =>
   observed(exports, settings).pipe(Layer.provideMerge(anyDatabase), Layer.provideMerge(quiet), Layer.orDie)
 
-/** The same on a PostgreSQL server, whose database has a url. */
+/** The complete server on a PostgreSQL database, with its URL. */
 export const observedOnServer = (exports: Exports, settings: Readonly<Record<string, string>> = {}) =>
   observed(exports, settings).pipe(Layer.provideMerge(layerServer), Layer.provideMerge(quiet), Layer.orDie)
 
@@ -47,14 +47,14 @@ export const scrape = (port: number) =>
     families: parseExposition(text)
   }))
 
-/** One export that a collector got. */
+/** One export that a collector received. */
 export interface Exported {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
 
-/** A collector of OTLP. `answer`: whether it answers, or keeps every export waiting. */
+/** An OTLP collector. `answer`: whether it answers, or lets every export wait. */
 export const aCollector = (answer: () => boolean) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

@@ -3,7 +3,7 @@ import { Effect, Layer, Option, Tracer } from "effect"
 import { RequestTracing } from "../../src/telemetry/Tracing.ts"
 import { actingAs, anAccount, anEntity, Publishing, Stores, TestServices } from "../../src/testing/index.ts"
 
-/** Records the spans that were begun. */
+/** A tracer that records all spans. */
 const recorder = Effect.map(Effect.tracer, (native) => {
   const spans: Array<Tracer.Span> = []
   const tracer = Tracer.make({
@@ -17,7 +17,7 @@ const recorder = Effect.map(Effect.tracer, (native) => {
   return { spans, tracer }
 })
 
-/** The spans of a publish of one product that is requested and carried out. */
+/** The spans of requesting and carrying out the publish of a product. */
 const spansOfPublish = (isSampled: boolean) =>
   Effect.gen(function* () {
     const { spans, tracer } = yield* recorder
@@ -63,7 +63,7 @@ describe("background work", () => {
     })
   )
 
-  it.scopedLive("has no span where it is not sampled", () =>
+  it.scopedLive("has no span if it is not sampled", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* spansOfPublish(false)).spans, [])
     })

@@ -6,7 +6,7 @@ export const limit = 50
 export const version = "2026-07-28"
 export const tool = "list_products_v1"
 
-/** A token of a connection of the account that may read, as consent would have made it. */
+/** Creates a connection of the account with the tier read, and a token for it. */
 export const connectionOf = ({ accountId, url }: BenchCatalog, server: string): Promise<string> =>
   connected(url, async (client) => {
     const token = `pim_at_${randomBytes(32).toString("base64url")}`
@@ -57,7 +57,7 @@ export const callOf = (cursor: string | null) =>
     }
   })
 
-/** Calls the tool once; the row ids of its answer and how long it is. */
+/** Calls the tool once. Returns the row ids and the length of its answer. */
 export const callOnce = async (url: string, token: string, body: string) => {
   const response = await fetch(`${url}/mcp`, {
     method: "POST",

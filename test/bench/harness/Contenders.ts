@@ -10,26 +10,26 @@ export const titles: Readonly<Record<ContenderName, string>> = {
   bare: "Fastify, bare"
 }
 
-/** As PostgreSQL knows their connections. */
+/** The contenders' application names in PostgreSQL. */
 export const applicationNames: Readonly<Record<ContenderName, string>> = { ours: "catalog", fair: "fair", bare: "bare" }
 
 export type Servers = Readonly<Record<ContenderName, ServerProcess>>
 
-/** More than any run sends: the budgets are kept, and never refuse. */
+/** More requests than any run sends: budgets are counted, but never refuse. */
 const budget = "999999999"
 
-/** Parameters with which node runs the service. */
+/** Node's options for the service. */
 export const serviceParameters = (...command: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...(process.env.BENCH_NODE_FLAGS?.split(" ") ?? []),
   "dist/main.js",
   ...command
 ]
 
-/** Settings with which the service is measured. */
+/** The service's settings for measurements. */
 export const ourSettings = ({ url }: BenchCatalog): Readonly<Record<string, string>> => ({
   DATABASE_URL: url,
   DRAIN_DELAY: "0",
-  // A scan that the service begins after an import, or at night, would be measured too.
+  // Without scans by the service, which would start after an import or at night and distort the measurement.
   HEALTH_SCANS: "off",
   RATE_LIMIT_PER_KEY: budget,
   RATE_LIMIT_PER_ACCOUNT: budget

@@ -3,7 +3,10 @@ import type { BenchCatalog } from "./Catalog.ts"
 import { applicationNames, type ContenderName } from "./Contenders.ts"
 import { cpuMillisOf, type ServerProcess } from "./Processes.ts"
 
-/** Processor time of a contender: of its process, and of its connections in PostgreSQL (NaN when that is elsewhere). */
+/**
+ * Processor time of a contender: of its process, and of its connections in PostgreSQL (NaN if PostgreSQL runs on
+ * another machine).
+ */
 export interface Cpu {
   readonly serverMillis: number
   readonly databaseMillis: number
@@ -21,7 +24,7 @@ const backendsOf = async ({ url }: BenchCatalog, name: ContenderName): Promise<R
   return new Map(rows.map(({ pid }) => [pid, cpuMillisOf(pid)]))
 }
 
-/** Takes the time of both before and after. Rates are at the mercy of whatever else runs; this is much less so. */
+/** Measures both before and after. Other work on the machine affects rates much more than processor time. */
 export const measureCpu = async <A>(
   catalog: BenchCatalog,
   name: ContenderName,
@@ -33,7 +36,7 @@ export const measureCpu = async <A>(
   const result = await use()
   const serverMillis = cpuMillisOf(server.pid) - before
   let databaseMillis = 0
-  // Connections are opened and closed as they are needed: a new one has used no time before.
+  // A connection that was opened meanwhile had used no time before.
   for (const [pid, millis] of await backendsOf(catalog, name)) databaseMillis += millis - (backends.get(pid) ?? 0)
   return [result, { serverMillis, databaseMillis }]
 }

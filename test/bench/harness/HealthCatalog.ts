@@ -1,7 +1,7 @@
 import { catalog, connected, postgresVersionOf, recreate, urlOf } from "./Catalog.ts"
 import { progress } from "./Progress.ts"
 
-/** A database whose account has something to find in every dimension of data health. */
+/** A database whose account has issues in every dimension of data health. */
 export interface HealthCatalog {
   readonly url: string
   readonly accountId: string
@@ -14,11 +14,11 @@ export interface HealthCatalog {
 const stores = 3
 
 /**
- * Products of one variant each (one in a hundred has none, two share a SKU), with all that is required of ninety-five in a
- * hundred, on three stores each. Of a hundred, ten were changed since
- * they were published, one failed, two never were; five have a title of their own on the second store; two have no gallery;
- * one has a value that does not fit. Nine in ten are translated into German on every store, of those five in a hundred are
- * outdated. Half as many media, of which one in twenty has no alternative text.
+ * Products with one variant each (one in a hundred has none, two share a SKU), on three stores each. 95 of a hundred
+ * have all required fields. Of a hundred, ten were changed since their publish, one failed, two were never published;
+ * five have an own title on the second store; two have no gallery; one has an invalid value. Nine in ten are
+ * translated into German on every store; five in a hundred of these translations are outdated. There are half as many
+ * media; one in twenty has no alt text.
  */
 const fill = (url: string, products: number): Promise<{ accountId: string; storeIds: ReadonlyArray<string> }> =>
   connected(url, async (client) => {
@@ -119,7 +119,7 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
     return { accountId, storeIds: linked.rows.map(({ id }) => id) }
   })
 
-/** A fresh database of so many products. */
+/** A new database with this number of products. */
 export const openHealthCatalog = async (products: number): Promise<HealthCatalog> => {
   const database = "catalog_bench_health"
   const url = urlOf(database)

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import type { LoadOrder, LoadResult } from "./loadProcess.ts"
 import { root, script } from "./Processes.ts"
 
-/** The load in a process of its own, so that what it costs is the same for everyone and nobody waits for the report. */
+/** The load runs in a process of its own, so that it costs all contenders the same. */
 export class Load {
   private readonly child: ChildProcess
 
@@ -13,7 +13,7 @@ export class Load {
     })
   }
 
-  /** Sends every target once, over connections that each take the next one as soon as they are free. */
+  /** Sends every target once. Each connection takes the next target as soon as it is free. */
   run(order: LoadOrder): Promise<LoadResult> {
     return new Promise((resolve, reject) => {
       const onExit = (code: number | null) => reject(new Error(`The load ended with ${code}.`))

@@ -1,4 +1,4 @@
-/** What is going on, on stderr: stdout belongs to the report. */
+/** Prints progress on stderr, because stdout has the report. */
 export const progress = (line: string): void => {
   process.stderr.write(`${line}\n`)
 }

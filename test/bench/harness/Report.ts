@@ -1,6 +1,6 @@
 import { cpus, totalmem } from "node:os"
 
-/** A table in Markdown; every column but the first is one of figures. */
+/** A Markdown table; all columns except the first have numbers. */
 export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   [head, head.map((_, column) => (column === 0 ? "---" : "---:")), ...rows]
     .map((cells) => `| ${cells.join(" | ")} |`)
@@ -10,7 +10,7 @@ export const whole = (value: number): string => (Number.isFinite(value) ? Math.r
 
 export const ratio = (value: number): string => value.toFixed(2)
 
-/** Where the figures come from. */
+/** The machine and the versions of a measurement. */
 export const machine = (postgresVersion: string, command: string): string =>
   [
     `- Processor: ${cpus()[0]?.model ?? "unknown"}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`,

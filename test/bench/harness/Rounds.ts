@@ -7,26 +7,26 @@ import { progress } from "./Progress.ts"
 import { ratio, table, whole } from "./Report.ts"
 import { median, spreadOf } from "./Statistics.ts"
 
-/** What one contender is asked in a round, and what every answer must be. */
+/** The requests to one contender in a round, and the expected answers. */
 export interface Asked {
   readonly targets: ReadonlyArray<string>
   readonly headers?: Readonly<Record<string, string>>
   readonly status: number
-  /** The length of the answer to each target. */
+  /** The expected length of the answer to each target. */
   readonly lengths: ReadonlyArray<number>
 }
 
 interface Round {
   readonly answersPerSecond: number
-  /** Processor time in microseconds an answer. */
+  /** Processor time per answer, in microseconds. */
   readonly serverMicros: number
   readonly databaseMicros: number
 }
 
-/** The rounds of each contender that took part, in order. */
+/** The rounds of each contender, in order. */
 export type Rounds = ReadonlyMap<ContenderName, ReadonlyArray<Round>>
 
-/** What the median of our ratios to a peer should be at least. */
+/** The minimum for the median of the catalog's ratios to a peer. */
 export interface Target {
   readonly peer: ContenderName
   readonly atLeast: number
@@ -53,7 +53,7 @@ const measure = async (
   }
 }
 
-/** Contenders alternate round by round, after one round that only warms up. */
+/** Contenders alternate round by round, after one warm-up round. */
 export const alternate = async (
   load: Load,
   catalog: BenchCatalog,
@@ -75,7 +75,7 @@ export const alternate = async (
 const ratesOf = (rounds: Rounds, name: ContenderName) =>
   (rounds.get(name) ?? []).map(({ answersPerSecond }) => answersPerSecond)
 
-/** The rates, and our ratios to the peers. */
+/** The rates, and the catalog's ratios to the peers. */
 export const tablesOf = (rounds: Rounds, targets: ReadonlyArray<Target>): string =>
   [
     table(

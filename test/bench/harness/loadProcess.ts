@@ -1,23 +1,23 @@
 import { connect, type Socket } from "node:net"
 
-/** What the load is asked to do. */
+/** The task of the load process. */
 export interface LoadOrder {
   readonly url: string
   readonly token: string
   readonly connections: number
-  /** Beside those that every request has. */
+  /** Headers in addition to those of every request. */
   readonly headers: Readonly<Record<string, string>>
-  /** Paths with their queries; each entry is asked for once. */
+  /** Paths with queries; each is requested once. */
   readonly targets: ReadonlyArray<string>
-  /** The JSON that is posted to each target; absent: targets are got. */
+  /** The JSON that is posted to each target; absent: GET requests. */
   readonly bodies?: ReadonlyArray<string>
-  /** The status that every answer must have. */
+  /** The expected status of every answer. */
   readonly status: number
-  /** The length that the answer to each target must have. */
+  /** The expected length of the answer to each target. */
   readonly lengths: ReadonlyArray<number>
 }
 
-/** What came of it: every answer had its status and its length, or there is no result. */
+/** The result of a run in which every answer had the expected status and length; otherwise there is no result. */
 export interface LoadResult {
   readonly answers: number
   readonly bytes: number
@@ -27,8 +27,8 @@ export interface LoadResult {
 const endOfHead = Buffer.from("\r\n\r\n")
 
 /**
- * HTTP/1.1 over bare sockets: a request is a buffer made beforehand, of an answer only status and length are read. On a
- * machine that is shared with what is measured, every other client would blur the difference.
+ * HTTP/1.1 over plain sockets: requests are prepared buffers, and only status and length of an answer are read. On a
+ * machine shared with the contenders, a full HTTP client would hide their differences.
  */
 const open = ({ headers, token, url }: LoadOrder) =>
   new Promise<{ readonly socket: Socket; readonly reader: AnswerReader }>((resolve, reject) => {
@@ -68,7 +68,7 @@ class AnswerReader {
 
   requestOf(target: string, body: string | undefined): string {
     if (body === undefined) return `GET ${target}${this.headers}`
-    // Every character of the bodies is a byte.
+    // Bodies are read as Latin-1, one character per byte.
     const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
     return `POST ${target}${this.headers.slice(0, -"\r\n".length)}${length}${body}`
   }

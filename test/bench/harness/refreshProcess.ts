@@ -1,7 +1,7 @@
 /**
- * Refreshes a store from a Shopify server that is none: REFRESH_ORIGIN says where it listens, REFRESH_TOKEN what opens it,
- * REFRESH_ACCOUNT and REFRESH_STORE (a domain) which store it is, DATABASE_URL where the catalog lies. Prints what came of it.
- * All is as the service has it, but for the address and for how often a bulk operation is looked at.
+ * Refreshes a store from a test server of Shopify's API. REFRESH_ORIGIN and REFRESH_TOKEN are its address and token,
+ * REFRESH_ACCOUNT and REFRESH_STORE (a domain) the store, DATABASE_URL the catalog's database. Prints the result.
+ * Everything is as in the service except the address and the interval at which a bulk operation is polled.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Duration, Effect, Layer, Logger } from "effect"
@@ -34,7 +34,7 @@ const Access = Layer.effect(
 
 const Live = Imports.layer.pipe(
   Layer.provide(Layer.merge(FaultInjector.layer, Access)),
-  // What is read beside the catalog comes from this server too: the services have a mirror of other platforms.
+  // Store data is read from this server too; the services contain a mirror of other platforms.
   Layer.provide(Layer.fresh(Mirror.layer)),
   Layer.provide(Shopify),
   Layer.provide(Services),
@@ -42,7 +42,7 @@ const Live = Imports.layer.pipe(
   Layer.provide(Layer.unwrapEffect(Effect.map(Config.redacted("DATABASE_URL"), (url) => Database.layerServer({ url }))))
 )
 
-/** stdout belongs to the outcome. */
+/** stdout has only the result. */
 const Logs = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
 
 const refresh = Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /**
- * Writes the title of one product after the other, as fast as one writer can, until its stdin ends. WRITER_DATABASE_URL and
- * WRITER_ACCOUNT say where. Prints "ready" before the first write, and one line for each: when it began (ms since 1970) and how
- * long it took (ms).
+ * Writes the title of one product after the other, as fast as a single writer can, until its stdin ends.
+ * WRITER_DATABASE_URL and WRITER_ACCOUNT name the database and the account. Prints "ready" before the first write, and
+ * one line for each write: its start (ms since 1970) and its duration (ms).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
@@ -22,7 +22,9 @@ process.stdin
   })
   .resume()
 
-/** Products that were never published: the accepted values of the others are not what the service would write. */
+/**
+ * Only products that were never published: the accepted values of the others differ from what the service would write.
+ */
 const idsOf = () =>
   connected(url, async (client) => {
     const { rows } = await client.query<{ readonly id: string }>(

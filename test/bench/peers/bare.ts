@@ -3,7 +3,7 @@ import { readIncluded } from "./included.ts"
 import { openPool } from "./pool.ts"
 import { type Query, readPage, schema } from "./products.ts"
 
-/** The least there is to do: no credentials, no tag; the account is a setting. */
+/** The smallest possible service: no credentials and no ETag; the account is a setting. */
 const pool = openPool("bare")
 const accountId = process.env.ACCOUNT_ID ?? ""
 const app = Fastify({ logger: false })

@@ -9,7 +9,7 @@ declare module "fastify" {
   }
 }
 
-/** What the service may not leave out either: the key is looked up on every request, and every answer has a tag. */
+/** The parts that the service cannot omit either: every request looks up its key, and every answer has an ETag. */
 const pool = openPool("fair")
 const app = Fastify({ logger: false })
 

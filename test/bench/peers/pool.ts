@@ -1,5 +1,5 @@
 import pg from "pg"
 
-/** As many connections as the service takes at most. */
+/** The same maximum number of connections as the service. */
 export const openPool = (name: string): pg.Pool =>
   new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10, application_name: name })

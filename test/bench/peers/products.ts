@@ -1,7 +1,7 @@
 import type { FastifySchema } from "fastify"
 import type pg from "pg"
 
-/** The columns of a row, and its place in the change order. */
+/** The columns of a row, and its position in the change order. */
 interface Row {
   readonly id: string
   readonly type: string
@@ -21,7 +21,7 @@ export interface Query {
 
 const text = { type: "string" }
 
-/** Both peers check the query and have their answer written by the serialiser that Fastify makes of its schema. */
+/** Both peers validate the query, and serialize answers with Fastify's serializer for their schema. */
 export const schema: FastifySchema = {
   querystring: {
     type: "object",
@@ -57,7 +57,7 @@ export const schema: FastifySchema = {
   }
 }
 
-/** The array as JSON: pg's parser of PostgreSQL's own notation would take a fifth of the time. */
+/** The array as JSON: pg would spend a fifth of the time parsing PostgreSQL's array format. */
 const statement = `
   SELECT id, kind AS type, title, draft_revision, pending_publish, last_publish_status,
          array_to_json(store_ids) AS store_ids,
@@ -67,7 +67,7 @@ const statement = `
   ORDER BY change_seq
   LIMIT $3`
 
-/** A page by keyset, one row more than asked for telling whether there is a next one. */
+/** A page by keyset pagination. It reads one row more than requested, which shows whether there is a next page. */
 export const readPage = async (pool: pg.Pool, accountId: string, { cursor, limit }: Query) => {
   const { rows } = await pool.query<Row>({
     name: "products",

@@ -8,7 +8,7 @@ import { table, whole } from "../harness/Report.ts"
 import { median, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** The built program, and another build of it that is measured beside it in turns. */
+/** The built program, and optionally another build that is measured in turns with it. */
 const beside = process.env.BENCH_BESIDE
 const programs = ["dist/main.js", ...(beside === undefined ? [] : [beside])]
 
@@ -18,7 +18,7 @@ const millisOf = async (action: () => Promise<unknown>): Promise<number> => {
   return performance.now() - startedAt
 }
 
-/** Starts the service, and stops it as soon as it says that it is ready; how long that took, in milliseconds. */
+/** Starts the service and stops it when it is ready. Returns the time until then, in milliseconds. */
 const startOnce = async (program: string, env: Readonly<Record<string, string>>): Promise<number> => {
   const startedAt = performance.now()
   const server = await ServerProcess.start([program, "serve"], env)
@@ -32,7 +32,7 @@ const startOnce = async (program: string, env: Readonly<Record<string, string>>)
   }
 }
 
-/** A command beside the process that holds the embedded database. */
+/** Measures a command while another process holds the embedded database. */
 const commandBeside = async (program: string, DATA_DIR: string): Promise<number> => {
   const server = await ServerProcess.start([program, "serve"], { DATA_DIR })
   try {
@@ -61,7 +61,7 @@ const measure = async (program: string, DATA_DIR: string, DATABASE_URL: string) 
   await commandBeside(program, DATA_DIR)
 ]
 
-/** From the start of the process to the first 200 of /readyz, after the service has said where it listens; and of commands. */
+/** Measures the time from the start of the process to the first 200 of /readyz, and the time of commands. */
 export const coldStart: Scenario = {
   name: "cold-start",
   title: "Cold start and commands",
@@ -76,7 +76,7 @@ export const coldStart: Scenario = {
           const taken = await measure(program, DATA_DIR, url)
           rmSync(DATA_DIR, { recursive: true, force: true })
           progress(`round ${number}, ${program}: ${taken.map(whole).join(", ")} ms`)
-          // The first one only warms up.
+          // The first run only warms up.
           if (number > 0) for (const [index, one] of taken.entries()) millis[place]?.[index]?.push(one)
         }
       }

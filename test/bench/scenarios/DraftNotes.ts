@@ -15,7 +15,7 @@ const database = "catalog_bench_notes"
 const pairs = 1_000
 const maxRatio = 1.1
 
-/** An account with one product on one store, and a write of it. */
+/** An account with one product on one store, and a function that writes it. */
 const aWriter = (domain: string) =>
   Effect.gen(function* () {
     const { accountId, actor, stores } = yield* anAccount({ domains: [domain] })
@@ -34,7 +34,7 @@ const aWriter = (domain: string) =>
     return { accountId, write }
   })
 
-/** How much longer a draft write takes because it inserts a note for the feed of changes and for scans. */
+/** The additional time of a draft write for inserting a note, which the feed of changes and scans read. */
 export const draftNotes: Scenario = {
   name: "draft-notes",
   title: "Draft writes with notes",
@@ -45,7 +45,8 @@ export const draftNotes: Scenario = {
     const measured = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [noted, plain] = [yield* aWriter("noted.example"), yield* aWriter("plain.example")]
-      // The trigger drops the rows of one account: so the difference is the insert of the row, its index entries and its log.
+      // The trigger drops the notes of one account, so the difference is the insert of the row, its index entries and
+      // its log.
       yield* sql.unsafe(`
         CREATE FUNCTION drop_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
         CREATE TRIGGER drop_note BEFORE INSERT ON change_note FOR EACH ROW

@@ -10,7 +10,7 @@ import { ratio, table, whole } from "../harness/Report.ts"
 import { median, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Fewer while working on it: the targets are for these. */
+/** A smaller number is for development; the targets are for this one. */
 const products = Number(process.env.BENCH_HEALTH_PRODUCTS ?? 100_000)
 const budget = "999999999"
 
@@ -18,7 +18,7 @@ const budget = "999999999"
 interface Service {
   readonly catalog: HealthCatalog
   readonly pid: number | undefined
-  /** Milliseconds until the whole answer is here, which must be 200. */
+  /** Milliseconds until the complete answer has arrived. The answer must be 200. */
   readonly ask: (
     target: string,
     body?: unknown
@@ -68,7 +68,7 @@ const timed = async (work: () => Promise<unknown>) => {
   return performance.now() - startedAt
 }
 
-/** A line of ratios, each of one round. */
+/** A row of the table with the ratios of all rounds. */
 const lineOf = (name: string, ratios: ReadonlyArray<number>, atMost: number) => {
   const { max, median: middle, min } = spreadOf(ratios)
   return [name, ratio(middle), ratio(min), ratio(max), `≤ ${ratio(atMost)}`, middle <= atMost ? "yes" : "no"]
@@ -77,7 +77,7 @@ const head = ["", "median", "min", "max", "target", "met"]
 
 const children = "LEFT JOIN entity c ON c.account_id = e.account_id AND c.parent_id = e.id"
 const gallery = "LEFT JOIN entity_media g ON g.account_id = e.account_id AND g.entity_id = e.id"
-/** What reading the rows that a dimension is about costs at least: counting their join. */
+/** The lower limit for reading the rows of a dimension: counting their join. */
 const joinOf: Readonly<Record<HealthDimension, string>> = {
   sync: `${children} ${gallery}`,
   completeness: "",
@@ -105,7 +105,9 @@ const changesBetween = 1_000
 const forgetBases = (client: pg.Client, accountId: string) =>
   client.query("UPDATE health_base SET fingerprint = '' WHERE account_id = $1", [accountId])
 
-/** Changes products as so many writes do: each has another title on its first store, a version and a note of its own. */
+/**
+ * Changes this number of products by single writes: each gets another title on its first store, a version and a note.
+ */
 const changeProducts = async (client: pg.Client, accountId: string, title: string) => {
   await client.query("BEGIN")
   await client.query(
@@ -137,8 +139,8 @@ const maxScanRatio = 8
 const maxGrowthMegabytes = 50
 
 /**
- * Compares a full scan with counting the join of the rows that it reads, and measures the incremental scan
- * after a thousand products changed.
+ * Compares a full scan with counting the join of the rows that it reads, and measures the incremental scan after a
+ * change of a thousand products.
  */
 export const healthScans: Scenario = {
   name: "health-scans",
@@ -194,11 +196,11 @@ export const healthScans: Scenario = {
   }
 }
 
-/** So small that the rows of one store fill more than a thousand pages of 100,000 products. */
+/** So small that the rows of one store fill more than a thousand pages with 100,000 products. */
 const pageSize = 9
 const pagesARound = 40
 
-/** What page 10,000, or the last of fewer pages, costs beside the first one. */
+/** Compares page 10,000 (or the last page) with the first one. */
 export const healthPages: Scenario = {
   name: "health-pages",
   title: "Data health: pages of issues",
@@ -235,7 +237,7 @@ export const healthPages: Scenario = {
             const away = await ask40(far)
             progress(`round ${round}, ${name}: page 1 ${near.toFixed(2)} ms, page ${far} ${away.toFixed(2)} ms`)
             if (round > 0) ratios.push(away / near)
-            // What a process remembers of answers is of one version of the account.
+            // A process caches answers for one version of the account, so the version is raised.
             await client.query("UPDATE account_state SET version = version + 1 WHERE account_id = $1", [
               catalog.accountId
             ])
@@ -254,7 +256,7 @@ export const healthPages: Scenario = {
 
 const operationsEach = 500
 
-/** What the tables hold of a batch, by hand: drafts raised with their search text, and who changed what. */
+/** The table changes of a batch written by hand: raised drafts with their search text, and history. */
 const raiseByHand = async (
   client: pg.Client,
   accountId: string,
@@ -280,7 +282,7 @@ const raiseByHand = async (
   await client.query("COMMIT")
 }
 
-/** By hand, as a script would: locked in order, looked at, written, raised and recorded, each in one statement. */
+/** The batch by hand, as a script would do it: lock in order, check, write, raise and record, each in one statement. */
 const fillByHand = async (client: pg.Client, accountId: string, storeId: string, ids: ReadonlyArray<string>) => {
   await client.query("BEGIN")
   await client.query(
@@ -330,7 +332,7 @@ const reconcileByHand = async (client: pg.Client, accountId: string, ids: Readon
 
 const maxRemedyRatio = 3
 
-/** What a batch costs beside the same statements written by hand. */
+/** Compares a batch with the same changes made by five SQL statements. */
 export const healthRemedies: Scenario = {
   name: "health-remedies",
   title: "Data health: remedies",
@@ -410,7 +412,7 @@ export const healthRemedies: Scenario = {
 
 const readsARound = 1_000
 
-/** What reading the snapshots costs beside reading one product. */
+/** Compares reading the snapshots with reading one product. */
 export const healthSnapshots: Scenario = {
   name: "health-snapshots",
   title: "Data health: snapshots",
@@ -425,7 +427,7 @@ export const healthSnapshots: Scenario = {
         return rows.map(({ id }) => id)
       })
       let asked = 0
-      // Each target once: what a process remembers answers nothing.
+      // Each target is requested once, so no answer comes from the cache.
       const read = async (target: (n: number) => string) => {
         const millis = await timed(async () => {
           for (let n = 0; n < ids.length; n += 8)

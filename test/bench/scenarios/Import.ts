@@ -11,9 +11,9 @@ import { ratio, table, whole } from "../harness/Report.ts"
 import { spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Fewer while working on it: the targets are for these. */
+/** A smaller number is for development; the targets are for this one. */
 const products = Number(process.env.BENCH_IMPORT_PRODUCTS ?? 100_000)
-/** The same command for so few of them tells what the process needs before the file makes a difference. */
+/** The memory of the same command with so few products is the baseline. */
 const fewProducts = 1_000
 const maxRatio = 5
 const maxGrowthMegabytes = 150
@@ -38,7 +38,7 @@ const countsOf = (client: pg.Client) =>
     )
     .then(({ rows }) => new Map(rows.map(({ name, rows }) => [name, rows])))
 
-/** Imports a file; how long the command took, and the most memory that its process held. */
+/** Imports a file. Returns the command's duration and the peak memory of its process. */
 const importFile = async (url: string, path: string, count: number) => {
   const { code, megabytes, seconds, stderr, stdout } = await runMeasured(
     serviceParameters("import", "csv", path, "--store", domain, "--accept", "--json"),
@@ -50,13 +50,13 @@ const importFile = async (url: string, path: string, count: number) => {
   return { seconds, megabytes }
 }
 
-/** Tables in an order in which rows may refer to those before; what else an import writes is put at the end. */
+/** Tables in the order of their references; other tables that an import writes are appended. */
 const inOrder = ["entity", "store_version", "entity_media", "import_run", "import_item"]
 
 /**
- * Copies the tables that an import wrote into an empty database with the same schema, in one transaction that the guards
- * accept: its own number stands in `stamped_by`. Only the copying in and the commit count; the rows lie in files of the
- * database server, written before.
+ * Copies the rows that an import wrote into an empty database with the same schema, in one transaction. So that the
+ * guards accept the rows, `stamped_by` has this transaction's id. Only the COPY FROM and the commit are measured; the
+ * rows were exported to files on the database server before.
  */
 const copyInto = async (source: string, target: string, written: ReadonlyArray<string>, folder: string) =>
   connected(source, (from) =>
@@ -79,7 +79,7 @@ const copyInto = async (source: string, target: string, written: ReadonlyArray<s
         await from.query(`COPY (SELECT ${values.join()} FROM ${name} ${order}) TO '${join(folder, name)}'`)
         return `COPY ${name} (${columns.join()}) FROM '${join(folder, name)}'`
       }
-      // What was there before the import, under the same ids.
+      // Rows that existed before the import, with the same ids.
       for (const name of ["account", "import_lock", "store"]) {
         await into.query(`TRUNCATE ${name} CASCADE`)
         await into.query(await dump(name))
@@ -109,7 +109,7 @@ const round = async (folder: string) => {
   const copied = await connected(target, countsOf)
   for (const name of written)
     if (copied.get(name) !== after.get(name)) throw new Error(`${copied.get(name)} rows of ${name} were copied.`)
-  // A product with its variants and its image.
+  // Each product has its variants and one image.
   if (after.get("entity") !== products * (1 + variantsOf + 1))
     throw new Error(`The import made ${after.get("entity")} entities.`)
   return {
@@ -121,13 +121,13 @@ const round = async (folder: string) => {
   }
 }
 
-/** How much an import costs beside the least that writing its rows costs. */
+/** Compares an import with a COPY of the rows that it writes. */
 export const importing: Scenario = {
   name: "import",
   title: "Import",
   run: async ({ rounds: count }) => {
     const folder = mkdtempSync(join(tmpdir(), "bench-import-"))
-    // The database server writes here too, as another user.
+    // The database server, which runs as another user, writes here too.
     chmodSync(folder, 0o777)
     try {
       await writeExport(join(folder, "few.csv"), fewProducts)

@@ -9,17 +9,17 @@ import type { Scenario } from "./Scenario.ts"
 
 const agents = 50
 const seconds = 20
-/** An agent reads what it got before it calls again. */
+/** So few calls that an agent could read each answer before its next call. */
 const callsPerSecond = 2
 const atMost = 3
 
-/** Calls at an even pace; the milliseconds that each call took, late starts included. */
+/** Calls at a fixed rate. Returns the milliseconds of each call, including delays of its start. */
 const callAtPace = async (url: string, token: string): Promise<ReadonlyArray<number>> => {
   const between = 1_000 / callsPerSecond
   const begun = performance.now() + Math.random() * between
   const calls = Array.from({ length: seconds * callsPerSecond }, async (_, place) => {
     const due = begun + place * between
-    // The pace of the agents is what the scenario measures.
+    // Calls start at fixed times, whether or not earlier ones have ended.
     await setTimeout(due - performance.now())
     await callOnce(url, token, callOf(null))
     return performance.now() - due
@@ -30,7 +30,7 @@ const callAtPace = async (url: string, token: string): Promise<ReadonlyArray<num
 const p99 = (values: ReadonlyArray<number>): number =>
   [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
 
-/** Fifty agents at once, each with a connection of its own, beside one alone. */
+/** Compares fifty agents at the same time, each with its own connection, with a single agent. */
 export const manyAgents: Scenario = {
   name: "many-agents",
   title: "Fifty agents at once",

@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 
 const products = 100_000
 const limit = 50
-/** Fewer while working on it. */
+/** A smaller number is for development. */
 const answersARound = Number(process.env.BENCH_PUBLISHING_ANSWERS ?? 20_000)
 const queued = 50
 const delaySeconds = 30
@@ -34,7 +34,7 @@ const openHanging = async ({ url }: BenchCatalog) => {
 
 type Hanging = Awaited<ReturnType<typeof openHanging>>
 
-/** New products on the store, each waiting for its first publish: a server that starts asks for them. */
+/** New products on the store, each waiting for its first publish. A server requests these publishes when it starts. */
 const queue = ({ url }: BenchCatalog, { accountId, storeId }: Hanging) =>
   connected(url, async (client) => {
     await client.query("BEGIN")
@@ -60,7 +60,7 @@ const queue = ({ url }: BenchCatalog, { accountId, storeId }: Hanging) =>
     await client.query("COMMIT")
   })
 
-/** Nothing of the account waits any more: what is under way ends with the server. */
+/** Deletes all publishes of the account; attempts under way end with the server. */
 const clear = ({ url }: BenchCatalog, { accountId }: Hanging) =>
   connected(url, async (client) => {
     await client.query("DELETE FROM publication WHERE account_id = $1", [accountId])
@@ -79,7 +79,7 @@ const statesOf = ({ url }: BenchCatalog, { accountId }: Hanging) =>
     return rows[0] ?? { waiting: 0, claimed: 0 }
   })
 
-/** How many reads of the one account a server answers in a second, beside whatever else it does. */
+/** The number of reads of the first account that a server answers per second, whatever else it does. */
 const measure = async (load: Load, catalog: BenchCatalog, server: ServerProcess) => {
   const target = `/api/v1/products?limit=${limit}`
   const { length } = await readPage(server.url, catalog.token, target)
@@ -96,14 +96,14 @@ const measure = async (load: Load, catalog: BenchCatalog, server: ServerProcess)
   return (answers / elapsedMillis) * 1_000
 }
 
-/** The same server quiet, and while it publishes to a store that does not answer. */
+/** Measures the same server without publishes, and while it publishes to a store that does not answer. */
 const round = async (load: Load, catalog: BenchCatalog, hanging: Hanging) => {
   const beside = async (isHanging: boolean) => {
     await clear(catalog, hanging)
     if (isHanging) await queue(catalog, hanging)
     const server = await start(ours, catalog)
     try {
-      // Whatever a server does at its start is over when all permits of the store are taken.
+      // When all slots of the store are in use, the work of the server's start is over.
       for (;;) {
         const { claimed, waiting } = await statesOf(catalog, hanging)
         if (!isHanging || (claimed > 0 && waiting === queued)) break
@@ -121,7 +121,7 @@ const round = async (load: Load, catalog: BenchCatalog, hanging: Hanging) => {
   return { quiet: await beside(false), hanging: await beside(true) }
 }
 
-/** What another account's reads lose while a store hangs on which publishes wait. */
+/** The loss of another account's reads while publishes wait for a store that hangs. */
 export const publishingBeside: Scenario = {
   name: "publishing",
   title: "Reads beside a store that hangs",

@@ -9,15 +9,15 @@ import { table, whole } from "../harness/Report.ts"
 import { spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Fewer while working on it: the target is for these. */
+/** A smaller number is for development; the target is for this one. */
 const products = Number(process.env.BENCH_REFRESH_PRODUCTS ?? 10_000)
-/** The same process for so few of them tells what it needs, warm, before the size of the store makes a difference. */
+/** The memory of the same process with so few products is the baseline. */
 const fewProducts = Math.min(1_000, products)
 const maxGrowthMegabytes = 100
 const domain = "bench.myshopify.com"
 const database = "catalog_bench_refresh"
 
-/** A fresh database with the schema, an account and a store that stands on Shopify. */
+/** A new database with the schema, an account and a store on Shopify. */
 const prepare = async () => {
   const url = urlOf(database)
   await recreate(database)
@@ -35,7 +35,7 @@ interface Refreshed {
   readonly applied: number
 }
 
-/** Refreshes in a process of its own; how long it took and the most memory that the process held. */
+/** Refreshes in a process of its own. Returns the duration and the peak memory of the process. */
 const refresh = async (
   { accountId, url }: Awaited<ReturnType<typeof prepare>>,
   origin: string,
@@ -63,7 +63,7 @@ const round = async (origin: string) => {
   return { few, first, again }
 }
 
-/** What a refresh through the platform costs: time, and memory that must not grow with the store. */
+/** Measures a refresh through the platform: its time, and its memory, which must not grow with the store. */
 export const refreshing: Scenario = {
   name: "refresh",
   title: "Refresh",

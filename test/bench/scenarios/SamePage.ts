@@ -12,7 +12,7 @@ const answersARound = 20_000
 const target = `/api/v1/products?limit=${limit}`
 const bare: ContenderName = "bare"
 
-/** The page as both give it: the same rows, of which ours has a tag that it must answer by a 304. */
+/** The same page of both contenders. The catalog's has an ETag, with which it must answer 304. */
 const readBoth = async (servers: Servers, token: string) => {
   const ours = await readPage(servers.ours.url, token, target)
   const theirs = await readPage(servers.bare.url, token, target)
@@ -43,7 +43,7 @@ const scenario = (
     const targets: ReadonlyArray<Target> = [{ peer: bare, atLeast }]
     const report = await withContenders(catalog, async (servers) => {
       const { ours, theirs } = await readBoth(servers, catalog.token)
-      // Both are sent the same bytes; the bare peer knows no tags.
+      // Both get the same requests; the bare peer ignores If-None-Match.
       const headers: Record<string, string> = notModified ? { "If-None-Match": ours.etag } : {}
       const asked = new Map<ContenderName, Asked>([
         ["ours", notModified ? repeated({ headers, status: 304 }, 0) : repeated({ headers, status: 200 }, ours.length)],
@@ -60,13 +60,13 @@ const scenario = (
   }
 })
 
-/** One page again and again: what many readers of a catalog at rest do. */
+/** One page repeatedly, as many readers of an unchanged catalog request it. */
 export const samePage = scenario(
   { name: "same-page", title: "One page again and again" },
   { atLeast: 1.4, notModified: false }
 )
 
-/** The same by a reader that has the page: what a mirror does that looks whether anything changed. */
+/** The same for a reader that has the page, as a mirror that polls for changes. */
 export const notModified = scenario(
   { name: "not-modified", title: "Not modified" },
   { atLeast: 1.6, notModified: true }

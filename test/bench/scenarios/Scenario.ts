@@ -1,11 +1,11 @@
-/** What the command line says. */
+/** Options from the command line. */
 export interface Options {
-  /** Rounds that count, after one that does not. */
+  /** The number of measured rounds, after one warm-up round. */
   readonly rounds: number
 }
 
 export interface Outcome {
-  /** Markdown. */
+  /** The report, in Markdown. */
   readonly report: string
   readonly postgresVersion: string
 }

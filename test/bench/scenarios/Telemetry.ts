@@ -19,13 +19,13 @@ import type { Scenario } from "./Scenario.ts"
 
 const products = 10_000
 const limit = 50
-/** Short rounds, many of them: what else the machine does changes within seconds. */
+/** Many short rounds, because the load of the machine changes within seconds. */
 const answersARound = 5_000
 const pairsARound = 10
 const target = `/api/v1/products?limit=${limit}`
 const atMost = 1.03
 
-/** What is switched on in the service beside the one that observes nothing. */
+/** The settings of the measured variants, each compared with a service that observes nothing. */
 const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "metrics and access log": { METRICS_PORT: "0", ACCESS_LOG: "json" },
   "OTLP to nobody, 1 % traced": {
@@ -34,7 +34,9 @@ const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   }
 }
 
-/** Processor time of all threads of a process in microseconds, finer than the ticks of 10 ms that `stat` counts. Linux only. */
+/**
+ * Processor time of all threads of a process in microseconds, more precise than the 10 ms ticks of `stat`. Linux only.
+ */
 const cpuMicrosOf = (pid: number | undefined): number =>
   readdirSync(`/proc/${pid}/task`)
     .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]) / 1_000)
@@ -42,7 +44,7 @@ const cpuMicrosOf = (pid: number | undefined): number =>
 
 const uuid = "700b692f-1809-47d7-8789-2a216d58bf0d"
 
-/** Processor time in microseconds that observing takes for a request, by itself: the listeners of the server, without a server. */
+/** Processor time in microseconds of the server's listeners for one request, without a server. */
 const observingMicros = (isMeasured: boolean, file: number | undefined): number => {
   measuring.isOn = isMeasured
   const server = new EventEmitter()
@@ -95,8 +97,8 @@ interface Pair {
 }
 
 /**
- * What observation costs: the service beside itself, on the page that takes least time. Processor time an answer is compared within
- * pairs, one right after the other.
+ * Measures the cost of observation on the fastest page. Two variants of the service are compared in pairs of rounds,
+ * one right after the other.
  */
 export const telemetry: Scenario = {
   name: "telemetry",

@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 
 const atLeast = 0.6
 
-/** Every full page of a walk over REST, and the call that gives the same rows. */
+/** Every full page of a walk over REST, and the tool call that returns the same rows. */
 const readPages = async (url: string, key: string, token: string) => {
   const rest = { targets: [] as Array<string>, lengths: [] as Array<number> }
   const calls = { bodies: [] as Array<string>, lengths: [] as Array<number> }
@@ -31,7 +31,7 @@ const readPages = async (url: string, key: string, token: string) => {
   return { rest, calls }
 }
 
-/** The same pages over REST and by the connector's tool. */
+/** Compares pages over REST with the same pages by the connector's tool. */
 export const toolCalls: Scenario = {
   name: "tool-calls",
   title: "Pages by the connector's tool",

@@ -18,7 +18,7 @@ interface Write {
   readonly millis: number
 }
 
-/** One writer of the account, in a process of its own. */
+/** A writer of the account, in a process of its own. */
 const startWriter = async ({ accountId, url }: BenchCatalog) => {
   const child = spawn(process.execPath, [...script("harness/writerProcess.ts")], {
     cwd: root,
@@ -40,7 +40,7 @@ const startWriter = async ({ accountId, url }: BenchCatalog) => {
   return { writes, stop }
 }
 
-/** The middle and the longest of some writes, in ms. */
+/** Median, p99 and maximum of the writes' durations, in ms. */
 const waitsOf = (writes: ReadonlyArray<Write>) => {
   const sorted = writes.map(({ millis }) => millis).sort((left, right) => left - right)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
@@ -49,12 +49,12 @@ const waitsOf = (writes: ReadonlyArray<Write>) => {
 
 const millis = (value: number) => `${value.toFixed(0)} ms`
 
-/** How long a writer of the account waits while a store with many entities is unlinked, and linked again. */
+/** Measures how long a writer of the account waits while a store with many entities is unlinked and linked again. */
 export const unlinkBeside: Scenario = {
   name: "unlink",
   title: "A writer beside unlinking a store",
   run: async ({ rounds }) => {
-    // A database of its own: the writer changes what the other scenarios expect.
+    // A database of its own, because the writer changes data that other scenarios expect.
     const catalog = await openCatalog("catalog_bench_unlink", products)
     const rows: Array<ReadonlyArray<string>> = []
     let longest = 0

@@ -23,7 +23,7 @@ const changes = 20_000
 const manyWebhooks = 10
 const target = 1_000
 
-/** The plainest sender: the same bodies over as many connections, without signatures and a database. */
+/** A minimal sender: the same bodies over the same number of connections, without signatures and a database. */
 const sendBarely = async (url: string, bodies: ReadonlyArray<string>) => {
   const agent = new Agent({ keepAlive: true, maxSockets: maxConnections })
   let next = 0
@@ -41,7 +41,7 @@ const sendBarely = async (url: string, bodies: ReadonlyArray<string>) => {
   agent.destroy()
 }
 
-/** Deliveries a second, and processor time of this process, which delivers, and of the receiver, per delivery. */
+/** Deliveries per second, and processor time per delivery of this process, which delivers, and of the receiver. */
 const measure = async (receiver: ServerProcess, deliveries: number, work: () => Promise<unknown>) => {
   const [own, its] = [process.cpuUsage(), cpuMillisOf(receiver.pid)]
   const begun = performance.now()
@@ -57,7 +57,7 @@ const measure = async (receiver: ServerProcess, deliveries: number, work: () => 
 
 type Measured = Awaited<ReturnType<typeof measure>>
 
-/** How many changes a second one process delivers to a receiver on this machine. */
+/** Measures how many changes per second one process delivers to a receiver on this machine. */
 export const webhooks: Scenario = {
   name: "webhooks",
   title: "Deliveries of webhooks",
