@@ -15,7 +15,7 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
         for (const cookies of [undefined, cookie]) {
           const answer = yield* ask(path, { headers: browser, ...(cookies !== undefined && { cookie: cookies }) })
           assertErrorPage(answer, 404, /<h1>Page not found<\/h1>/)
-          // The visitor's role is not known there.
+          // The refusal page does not know the visitor's role.
           for (const { name, needs, path } of [...sections, ...settings])
             assert.strictEqual(
               new RegExp(`<a href="${path}"><svg[^>]*>.*?</svg>${name}</a>`).test(answer.text),
@@ -38,7 +38,7 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     })
   )
 
-  it.effect("has the colours that were chosen in the browser", () =>
+  it.effect("has the colours that were chosen in this browser", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const page = yield* ask("/stores", { cookie })

@@ -160,7 +160,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
   )
 })
 
-/** A refusal of a malformed address: it begins with these words. */
+/** The refusal page of a malformed address. Its message begins with this text. */
 const assertRefusalOf = (answer: Effect.Effect.Success<ReturnType<typeof ask>>, message: string) => {
   assertPage(answer, 400)
   assert.include(mainOf(answer), `<h1>Not understood</h1><div class="sheet"><p>${message}`)
@@ -198,7 +198,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
       assert.sameMembers(Object.keys(hidden), ["csrf", "id", "since", "until"])
       assert.include(shown.text, '<button type="submit">Undo its writes to 1 entity</button>')
-      // Between review and confirmation, somebody edits a field of the review.
+      // Between review and confirmation, another user edits a field of the review.
       yield* write(actor, { title: "Zelt von Hand" }, { storeId: store.id })
       const done = yield* confirm(hidden)
       assertPage(done)
@@ -213,7 +213,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
         history,
         `<td data-label="Who">${email}<div>undoing <a href="${connectionPath(connection.id)}">Agent Desk &lt;Agent></a></div></td>`
       )
-      // The same form again.
+      // The same form is sent again.
       assert.include(textOf(yield* confirm(hidden)), "Nothing was changed.")
     })
   )
@@ -267,7 +267,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
     })
   )
 
-  it.effect("reviews and undoes more entities than a page shows, in parts", () =>
+  it.effect("reviews and undoes more entities than fit on a page, in parts", () =>
     Effect.gen(function* () {
       const { actor, agent, confirm, review, write } = yield* aWorld
       const ids = yield* Effect.replicateEffect(anEntity("product", { title: "One" }), 21).pipe(actingAs(actor))
@@ -278,7 +278,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       const rowsOf = (text: string) => text.match(/<th scope="row">/g)?.length
       assert.deepStrictEqual([rowsOf(first.text), rowsOf(second.text)], [20, 1])
       const { hidden } = sectionsOf(second.text, "/settings/connections/undo")
-      // The confirmation is for all, whichever part is shown.
+      // The confirmation applies to all parts, whichever part is shown.
       assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 entities went back.")
     })
   )

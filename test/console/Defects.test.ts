@@ -21,7 +21,7 @@ const pages = addressOf().pipe(
 )
 
 layer(pages, { excludeTestServices: true })("a page that fails with a defect", (it) => {
-  it.effect("is an error of the service and logged once, even with the tag of an API error", () =>
+  it.effect("is reported as an internal error and logged once, even with the tag of an API error", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const answer = yield* ask("/entity?id=00000000-0000-4000-8000-000000000001", { cookie })
@@ -34,7 +34,7 @@ layer(pages, { excludeTestServices: true })("a page that fails with a defect", (
     })
   )
 
-  it.effect("because the database is unreachable says so, and is not a defect", () =>
+  it.effect("is reported as unavailable, not as a defect, if the database cannot be reached", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const answer = yield* ask("/products", { cookie })

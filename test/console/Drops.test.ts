@@ -43,7 +43,7 @@ const aShop = Effect.gen(function* () {
   return { ...account, ...made, userId, cookie, csrf, open, create, cancel, list, fitting }
 })
 
-/** The id of the drop that an answer leads to. */
+/** The id of the drop to which an answer redirects. */
 const idOf = ({
   headers,
   status,
@@ -59,7 +59,7 @@ const idOf = ({
   return id
 }
 
-/** The problems: in the list on top, and at their fields. */
+/** The problems: in the list at the top, and at their fields. */
 const misfitsOf = (html: string) => {
   const [alert = ""] = /<div class="alert" role="alert">[\s\S]*?<\/div>/.exec(html) ?? []
   const listed = [...alert.matchAll(/<li><a href="#(\w+)">([^<]+)<\/a>: ([^<]*(?:&lt;[^<]*)*)<\/li>/g)].map(
@@ -152,7 +152,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const after = yield* open(`/drops/${id}?note=cancelled`)
       assert.include(after.text, '<div class="note" role="status">The drop is cancelled. Nothing was changed.</div>')
       assert.notInclude(after.text, 'action="/drops/cancel"')
-      // A second click, or the page of before in the browser's history.
+      // A second click, or a page from the browser's history.
       const again = yield* cancel(id)
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/drops/${id}?note=cancelled`])
       assert.include(after.text, '<span class="state idle">Cancelled</span>')
@@ -362,7 +362,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       Effect.gen(function* () {
         const { create, files, fitting, list, open, winter } = yield* aShop
         const stranger = yield* aShop
-        // Nothing can be published to it, so it cannot be chosen.
+        // Nothing can be published to this store, so it cannot be chosen.
         assert.notInclude((yield* open("/drops/new")).text, files.id)
         for (const [store_id, message] of [
           [stranger.store.id, "no such store is linked"],
@@ -378,7 +378,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         assert.deepStrictEqual(yield* list, [])
 
         const id = idOf(yield* create({ ...fitting, name: 'Twice "<b>"' }))
-        // The same form once more, by a double click.
+        // The same form again, by a double click.
         const again = yield* create(fitting)
         assertPage(again, 400)
         assert.deepStrictEqual(misfitsOf(again.text), [

@@ -82,7 +82,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         )
       )
       assert.include(page.text, `by <a href="/import?id=${firstImport}">an import</a>`)
-      // The product is named by what belongs to it, too.
+      // The page of a related entity links the product by its name.
       assert.include(
         (yield* ask(`/entity?id=${one}`, { cookie })).text,
         `<a href="/entity?id=${stove}"><bdi>The stove</bdi></a>`
@@ -145,7 +145,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const pending = yield* askFor(stove, shop.id).pipe(actingAs(actor))
       assert(pending.outcome === "joined")
       yield* settle([pending.publicationId], () => Effect.void).pipe(actingAs(actor))
-      // A click that comes late finds what the first one did.
+      // A late second click gets the result of the first one.
       const late = yield* publish(hidden)
       assert.strictEqual(late.headers.get("location"), `/entity?id=${stove}&note=nothing&store_id=${shop.id}`)
       assert.include(
@@ -154,7 +154,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         })).text,
         '<div class="note" role="status"><p>There was nothing to publish: tarn.demo.example has this draft already.</p></div>'
       )
-      // What the store has already is sent once more only by a button that says so.
+      // A draft that the store already has is sent again only by the button "Publish again".
       const same = yield* shown
       assert.include(
         same.text,
@@ -168,7 +168,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const [settled] = yield* settle([second.publicationId], () => Effect.void).pipe(actingAs(actor))
       assert.strictEqual(settled?.state, "published")
       assert.lengthOf([...textOf(yield* shown).matchAll(/Publish requested/g)], 2)
-      // An address says nothing but what the page knows, and of its own stores.
+      // Parameters of the address show only known notes, and only about the account's stores.
       for (const query of [`note=constructor&store_id=${shop.id}`, "note=requested&store_id=x", "note=asked"])
         for (const cookies of [cookie, withNote(cookie, `/entity?id=${stove}&${query}`)])
           assert.notInclude((yield* ask(`/entity?id=${stove}&${query}`, { cookie: cookies })).text, 'role="status"')
@@ -234,7 +234,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const publish = (form: Readonly<Record<string, string>>) => ask("/entity/publish", { cookie, form })
       for (const draft_revision of ["", "two", "1.5"])
         assert.strictEqual((yield* publish({ ...hidden, draft_revision })).status, 400)
-      // The stove is not on the files; the rest is nobody's, or somebody else's.
+      // The stove is not on the store without a platform; the other ids are unknown or belong to another account.
       const stranger = yield* aMerchant
       for (const store_id of [files.id, stranger.shop.id, "x", ""])
         assertNotThere(yield* publish({ ...hidden, store_id }))
@@ -315,7 +315,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     assert.strictEqual(whoOf({ ...entry, drop: null }), '<td data-label="Who">ada@shop.example</td>')
   })
 
-  it("right-to-left values do not move across the arrow", () => {
+  it("right-to-left values do not change the direction of the arrow", () => {
     const entry: HistoryEntry = {
       at: fromMillis(0),
       draft_revision: 2,
@@ -335,7 +335,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     )
   })
 
-  it("an order is shown as links to entities, other text unchanged", () => {
+  it("an ordered list is shown as links to entities, other text unchanged", () => {
     const id = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
     const shown = (text: string) => renderToString(OrderOf({ text }))
     assert.strictEqual(shown(JSON.stringify([id])), `<ol><li><a href="/entity?id=${id}">${id}</a></li></ol>`)
@@ -346,7 +346,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     )
   })
 
-  it("a difference has whole words, and its three parts make up the text", () => {
+  it("a difference is marked by whole words, and its three parts together are the text", () => {
     const parts = differenceOf("Keeps the snow out", "Keeps the rain out")
     assert.deepStrictEqual(parts, ["Keeps the ", "snow ", "out"])
     assert.deepStrictEqual(differenceOf("same", "same"), ["same", "", ""])

@@ -20,11 +20,11 @@ const unread = (cookie: string) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (it) => {
-  it.effect("are two at a time for an account, however slowly they are read", () =>
+  it.effect("are limited to two at a time for an account, even if they are read slowly", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aMerchant
       const { cookie: stranger } = yield* aMerchant
-      // More than the sockets of a connection hold.
+      // More data than the sockets of a connection can buffer.
       const html = "long ".repeat(200_000)
       for (let count = 0; count < 16; count++)
         yield* anEntity("product", { title: `Long ${count}`, description_html: html }).pipe(actingAs(actor))

@@ -15,11 +15,11 @@ import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePag
 
 let accounts = 0
 
-/** A user, and a catalog of two stores that sell nothing yet. */
+/** A user, and a catalog of two stores to which nothing was published yet. */
 const aShop = Effect.gen(function* () {
   const number = ++accounts
   const account = yield* anAccount({ domains: [`a${number}.example`, `b${number}.example`] })
-  // Of a platform: on one without, nothing is out of step.
+  // The stores have a platform, because sync has no issues without one.
   for (const store of account.stores) yield* (yield* StoresRepo).link(account.accountId, { ...store, platform: "demo" })
   const { cookie } = yield* aBrowser(account.accountId, `health-${number}@example.com`)
   const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
@@ -32,12 +32,12 @@ const aShop = Effect.gen(function* () {
 const scanned = (answer: Answer, location: string) =>
   assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, location], answer.text)
 
-/** The card of a dimension. */
+/** The card of a dimension on the page. */
 const cardOf = (answer: Answer, dimension: HealthDimension) =>
   new RegExp(`<section class="sheet" id="${dimension}"[\\s\\S]*?</section>`).exec(answer.text)?.[0] ??
   assert.fail(answer.text)
 
-/** The rows of a table, each cell's text alone. */
+/** The texts of the cells of a table, row by row. */
 const rowsOf = (html: string) =>
   [...(/<tbody>([\s\S]*?)<\/tbody>/.exec(html)?.[1] ?? "").matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = ""]) =>
     [...row.matchAll(/<t[hd][^>]*>([\s\S]*?)<\/t[hd]>/g)].map(([, cell = ""]) =>
@@ -57,7 +57,7 @@ const WithNights = PagesServer.pipe(
 )
 
 layer(WithNights, { excludeTestServices: true })("the pages of data health", (it) => {
-  it.effect("the page says when the last scan ended and why, what the service scans now, and when it scans next", () =>
+  it.effect("the page says when the last scan ended and why, which scans run now, and when the next scan starts", () =>
     Effect.gen(function* () {
       const { accountId, actor, open, scan } = yield* aShop
       const shown = Effect.map(Effect.tap(open("/data-health"), assertPage), (page) => mainOf(page))

@@ -21,7 +21,7 @@ import { assertPage, assertRefusal, mainOf, refusals } from "./WholePage.ts"
 
 let accounts = 0
 
-/** Two users of one account, whose stores have a platform and speak one language. */
+/** Two users of one account, whose stores have a platform and the same language. */
 const aShop = Effect.gen(function* () {
   const number = ++accounts
   const account = yield* anAccount({ domains: [`ra${number}.example`, `rb${number}.example`] })
@@ -29,7 +29,7 @@ const aShop = Effect.gen(function* () {
   const people = yield* Effect.forEach(["one", "other"], (name) =>
     Effect.map(aBrowser(account.accountId, `repairs-${name}-${number}@example.com`), ({ cookie }) => {
       const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
-      /** Sends a form of a list as it is shown, with what the person changed. */
+      /** Sends a form of a list as it is shown, with some values changed. */
       const send = (action: string, list: string, form: Readonly<Record<string, string>>) =>
         Effect.flatMap(open(list), ({ text }) =>
           ask(action, { cookie, form: { ...sectionsOf(text, action).hidden, ...form } })
@@ -94,7 +94,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const page = yield* one.open(required)
         assertPage(page)
         const { hidden } = sectionsOf(page.text, fill)
-        // The field that the catalog lacks is one row for both stores.
+        // A field that is empty in the catalog has one row for both stores.
         assert.lengthOf(
           Object.keys(hidden).filter((name) => name.startsWith("row-")),
           3
@@ -123,7 +123,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         assert.isTrue(pending_publish)
         const after = yield* one.open(`${required}&repaired=2`)
         assert.include(after.text, "Repaired 2 of 2. These are drafts: nothing is published yet.")
-        // The list was scanned again.
+        // The dimension was scanned again.
         assert.deepStrictEqual(
           Object.keys(sectionsOf(after.text, fill).hidden).filter((name) => name.startsWith("row-")),
           ["row-0"]
@@ -133,7 +133,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
-  it.effect("a value that does not fit is refused at its field, and what was typed is still there", () =>
+  it.effect("an invalid value is refused at its field, and the typed values are kept", () =>
     Effect.gen(function* () {
       const { a, actor, one } = yield* aShop
       yield* Effect.gen(function* () {
@@ -175,7 +175,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         )
         const [own] = ids
         if (own === undefined) return assert.fail()
-        // The store's own value is empty: the catalog's does not reach it.
+        // The store has its own empty value, so the catalog's value does not apply there.
         yield* set(own, { vendor: "" }, b.id)
         yield* scan("completeness")
         const spread = yield* one.send(fill, vendors, { common: "Fell", do: "spread" })
@@ -233,7 +233,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
-  it.effect("a page whose issues were all repaired by others says so, and lists them until the next scan", () =>
+  it.effect("a page whose issues were all repaired by other people says so, and lists them until the next scan", () =>
     Effect.gen(function* () {
       const { a, actor, one } = yield* aShop
       yield* Effect.gen(function* () {
@@ -249,7 +249,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const answer = yield* ask(fill, { cookie: one.cookie, form: { ...hidden, ...late } })
         assertPage(answer, 400)
         assert.include(answer.text, "<strong>Repaired 0 of 1.</strong>")
-        // The refused row is gone, and the other can still be filled.
+        // The refused row is gone, and the other one can still be filled.
         assert.include(answer.text, 'aria-label="Vendor of Stove"')
         assert.notInclude(answer.text, "Nothing on this page")
         yield* set(stove, { vendor: "Fell" })
@@ -267,7 +267,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
-  it.effect("what somebody else changed meanwhile is refused and named, and never overwritten", () =>
+  it.effect("rows that somebody else changed meanwhile are refused and named, and never overwritten", () =>
     Effect.gen(function* () {
       const { a, actor, b, one, other } = yield* aShop
       yield* Effect.gen(function* () {
@@ -315,7 +315,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         assert.include(mainOf(refused), "by the other")
         assert.match(refused.text, new RegExp(`name="where-0" value="${a.id}" checked`))
         assert.strictEqual(yield* valueOf(tent, b.id, "title"), "by the other")
-        // The planted variant: without the revision that the form was based on, the value is overwritten.
+        // The planted fault: without the revision on which the form was based, the value is overwritten.
         yield* Effect.flatMap(Remediation, (each) =>
           Effect.orDie(each.reconcile("product", [{ entity_id: tent, field: "title", winner_store_id: a.id }]))
         )
@@ -324,7 +324,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
-  it.effect("while an import locks the account nothing is repaired, and what was typed is still there", () =>
+  it.effect("while an import locks the account nothing is repaired, and the typed values are kept", () =>
     Effect.gen(function* () {
       const { a, accountId, actor, one } = yield* aShop
       yield* Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import shapes from "../../src/console/Icons.json" with { type: "json" }
 
-it("the icons are those of the package", () => {
+it("the icons are the same as in the package", () => {
   assert.isAtLeast(Object.keys(shapes).length, 20)
   for (const [name, shape] of Object.entries(shapes)) {
     const svg = readFileSync(`node_modules/lucide-static/icons/${name}.svg`, "utf8")

@@ -23,7 +23,10 @@ import {
 
 const quiet = () => Effect.void
 
-/** An import of the shop with entries in each list: a new product, a changed collection, a product that left, three conflicts. */
+/**
+ * An import of the shop with entries in each list: a new product, a changed collection, a removed product, three
+ * conflicts.
+ */
 const aFullReview = Effect.gen(function* () {
   const merchant = yield* aMerchant
   const { accountId, actor, shop } = merchant
@@ -51,7 +54,7 @@ const aFullReview = Effect.gen(function* () {
   return { ...merchant, id, put, refresh }
 })
 
-/** An import of a file with so many new products. */
+/** An import of a file with this number of new products. */
 const aFileOf = (count: number) =>
   Effect.gen(function* () {
     const merchant = yield* aMerchant
@@ -87,7 +90,7 @@ layer(PagesServer, { excludeTestServices: true })("the lists of an import", (it)
         "Price: 10.00"
       ])
         assert.include(lamp.get("The lamp Product"), part)
-      // It is not there yet, so nothing can be opened.
+      // The product does not exist yet, so it has no link.
       assert.notMatch(added.text, /<a href="\/entity[^>]*><bdi>The lamp/)
 
       const changed = yield* open("changed")
@@ -125,12 +128,12 @@ layer(PagesServer, { excludeTestServices: true })("the lists of an import", (it)
       assert.strictEqual(currentTab(made.text), "New")
       assert.match(made.text, /<a href="\/entity\?id=\S{36}"><bdi>The lamp<\/bdi><\/a>/)
       assert.notInclude(made.text, 'action="/import/')
-      // The catalog has the new value by now, so an old one is not claimed.
+      // The catalog has the new value now, so no old value is shown.
       assert.deepInclude([...rowsOf(yield* open("changed"))], ["Camping Collection", "Title: Camping"])
     })
   )
 
-  it.effect("have pages, and an address that names none of them is refused", () =>
+  it.effect("have pages; an unknown list or page is refused", () =>
     Effect.gen(function* () {
       const { cookie, id } = yield* aFileOf(53)
       const first = yield* assertPage(`/import?id=${id}&list=new`, cookie)
@@ -187,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("the lists of an import", (it)
 })
 
 layer(PagesServer, { excludeTestServices: true })("two people who review one import", (it) => {
-  it.effect("see what the other decided meanwhile, and overwrite nothing", () =>
+  it.effect("see each other's decisions and overwrite nothing", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const id = yield* aReview(merchant)
@@ -227,12 +230,12 @@ layer(PagesServer, { excludeTestServices: true })("two people who review one imp
         [false, true, true, false, false, false]
       )
 
-      // What the page shows now is sent again, twice by a double click: only the own choice is new.
+      // The current page is sent again, twice by a double click: only the person's own new choice is saved.
       const again = { ...shown.hidden, "conflict-1": "take_store", "conflict-2": "keep_draft" }
       for (let click = 0; click < 2; click++) assert.strictEqual((yield* own("/import/decide", again)).status, 303)
       assert.deepStrictEqual(yield* decisions, [["take_store", other], ["keep_draft", merchant.email], nobody])
 
-      // Who accepts answers for all that the page showed, also for what they did not choose.
+      // Accepting confirms all decisions that the page showed, also those of other people.
       yield* theirs("/import/decide", { "seen-3": "", "conflict-3": "keep_draft" })
       const seen = { "seen-1": "take_store", "seen-2": "keep_draft" }
       assertShownAgain(yield* own("/import/accept", { ...seen, "seen-3": "", rest: "take_store" }), notSaved, [

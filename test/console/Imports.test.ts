@@ -27,7 +27,7 @@ import {
   untilPhase
 } from "./Merchant.ts"
 
-/** A merchant with an import under review, and what their browser posts. */
+/** A merchant with an import under review, and the forms that their browser posts. */
 const reviewing = Effect.gen(function* () {
   const merchant = yield* aMerchant
   const id = yield* aReview(merchant)
@@ -86,7 +86,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         "Refresh of tarn.demo.example Started (done) Read (done) Compared (done) Reviewed Applied State Under review Store tarn.demo.example Source The store itself"
       )
       assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
-      // With undecided conflicts the import cannot be accepted as it is.
+      // With undecided conflicts the import cannot be accepted.
       assert.include(
         text,
         "3 conflicts are undecided. Choose a value for each and accept the import with your choices. Or decide all undecided conflicts at once: Accept with your choices Keep our draft for all undecided and accept Take the store's value for all undecided and accept"
@@ -108,12 +108,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.lengthOf(sectionsOf(rest.text, "/import/accept").choices, 2)
       assert.include(textOf(rest), "Previous conflicts 3 to 3 of 3")
       assert.include(rest.text, `<a href="/import?id=${id}&amp;list=conflicts&amp;after=0">Previous conflicts</a>`)
-      // Not all undecided conflicts are on this page, so its choices alone cannot complete the review.
+      // The page does not show all undecided conflicts, so its choices alone do not complete the review.
       assert.include(
         textOf(rest),
         "Choose a value for each in Conflicts and save your decisions; then you can accept the import. Or decide all undecided conflicts at once: Keep our draft for all"
       )
-      // An address cannot make the page say something else.
+      // Parameters of the address cannot change the messages of the page.
       assert.notInclude((yield* ask(`/import?id=${id}&note=%3Cb%3E`, { cookie })).text, 'role="status"')
     })
   )
@@ -163,7 +163,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const page = yield* ask(`/import?id=${id}`, { cookie })
       assert.include(page.text, `<div class="alert" role="alert"><p>${why}</p></div>`)
       assert.notInclude(page.text, 'action="/import/')
-      // Nothing was read, so nothing is counted.
+      // The file was not read, so there are no counts.
       assert.notInclude(page.text, ">Summary<")
       assert.include(textOf(yield* ask("/imports", { cookie })), `Failed Nothing was read ${why}`)
     })
@@ -190,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.include(textOf(page), `Decided by ${email}`)
       assert.include(textOf(page), "1 conflict is undecided")
       assert.notInclude(textOf(page), "Accept the import")
-      // Accepting decides the last one, and another one anew.
+      // The acceptance decides the last conflict, and changes another decision.
       const accepted = yield* post("/import/accept", { "conflict-2": "keep_draft", "conflict-3": "take_store" })
       assert.deepStrictEqual(
         [accepted.status, accepted.headers.get("location")],
@@ -333,7 +333,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
       assert.include(textOf(page), "Yes, remove these 11 entities from tarn.demo.example")
-      // Decisions alone are saved without it.
+      // Decisions alone are saved without the confirmation.
       const conflicts = yield* assertPage(`/import?id=${id}`, cookie)
       assert.match(conflicts.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
 
@@ -348,7 +348,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         "3 conflicts are undecided. Choose our draft or the store's value for each, then accept the import."
       for (const [form, message, misfits] of [
         [{ rest: "take_store" }, removals, [unconfirmed]],
-        // What another page of the import counted.
+        // An outdated number of removals, from another page of the import.
         [{ rest: "take_store", remove: "10" }, removals, [unconfirmed]],
         [{}, `${choose} ${removals}`, [...undecided, unconfirmed]],
         [{ remove: "11" }, choose, undecided]
@@ -372,10 +372,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("name the user who accepts them in the import and in the history", () =>
+  it.effect("have the user who accepts them as author, in the import and in the history", () =>
     Effect.gen(function* () {
       const { actor, cookie, email, id, merchant, post, run, tent } = yield* reviewing
-      // The command line began it.
+      // The import was begun on the command line.
       assert.deepInclude((yield* run).actor, { kind: "cli" })
       yield* post("/import/accept", { rest: "take_store" })
       assert.deepInclude((yield* untilPhase(merchant, id, "applied")).actor, { kind: "user", name: email })
@@ -409,7 +409,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       ]
       assert.deepStrictEqual(yield* decisions, kept)
       assert.strictEqual(yield* decideAll("take_store"), at("kept"))
-      // The place in the list stays.
+      // The redirect keeps the position in the list.
       assert.strictEqual(
         yield* decideAll("take_store", { after: "2" }),
         `/import?id=${id}&list=conflicts&after=2&note=kept`
@@ -421,7 +421,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       const [, replace = ""] = /name="replace" value="([0-9a-f]{32})"/.exec(page.text) ?? []
 
-      // The page is older than this decision, which nobody confirmed to replace.
+      // The page does not show this newer decision, so nobody confirmed its replacement.
       yield* post("/import/decide", { "conflict-1": "take_store" })
       const stale = yield* post("/import/decide-all", {
         decision: "keep_draft",
@@ -443,7 +443,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         yield* decisions,
         [1, 2, 3].map(() => ["take_store", email])
       )
-      // A second click finds nothing to replace.
+      // A second click changes nothing.
       assert.strictEqual(yield* decideAll("take_store", { replace }), at("kept"))
     })
   )

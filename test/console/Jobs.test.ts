@@ -7,7 +7,7 @@ import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf, textOf } from "./Merchant.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
-  it.effect("show progress, pause, resume and cancel, and are closed to other accounts", () =>
+  it.effect("show progress, pause, resume and cancel, and are not visible to other accounts", () =>
     Effect.gen(function* () {
       const { accountId, actor, cookie } = yield* aMerchant
       const stranger = yield* aMerchant

@@ -8,16 +8,16 @@ import { ask, assertErrorPage, aUser, PagesServer, withNote } from "../oauth/Pag
 const ping = (key: string) =>
   Effect.map(ask("/api/v1/ping", { headers: { authorization: `Bearer ${key}` } }), ({ status }) => status)
 
-/** A browser, and what its form for a new key sends by itself. */
+/** A browser, and the hidden fields of its form for a new key. */
 const opened = Effect.gen(function* () {
   const user = yield* aUser()
   const page = yield* ask("/settings/keys", { cookie: user.cookie })
   assert.strictEqual(page.status, 200)
   const { hidden } = sectionsOf(page.text, "/settings/keys")
-  /** Sends the form of this page. */
+  /** Sends the form of an open page. */
   const send = (form: Readonly<Record<string, string>>) =>
     ask("/settings/keys", { cookie: user.cookie, form: { ...hidden, ...form } })
-  /** Opens the page afresh and sends its form. */
+  /** Opens the page and sends its form. */
   const create = (form: Readonly<Record<string, string>>) =>
     Effect.flatMap(ask("/settings/keys", { cookie: user.cookie }), ({ text }) =>
       ask("/settings/keys", {
@@ -61,7 +61,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       assert.lengthOf(new Set(keys), 1)
       assert.strictEqual(yield* ping(String(keys[0])), 200)
       assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 2)
-      // The same number for another key: what was made is said, and no secret.
+      // The same form id with other values: the page says what was created, and shows no secret.
       const other = yield* send({ ...form, name: "Another" })
       assert.strictEqual(other.status, 409)
       assert.include(other.text, "This form has created its key already")
@@ -98,7 +98,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       })
     )
 
-  it.effect("are revoked at once; a key of another account is answered like a missing one", () =>
+  it.effect("are revoked at once; a key of another account is treated as unknown", () =>
     Effect.gen(function* () {
       const { apiKey, cookie, page } = yield* opened
       const stranger = yield* opened
@@ -129,11 +129,11 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       assert.include(after.text, "The key is revoked")
       assert.notInclude(after.text, "Revoke</button>")
       assert.match(String(after.headers.get("set-cookie")), /^catalog_note=; Max-Age=0;/)
-      // Loaded again, the page says nothing of what is over.
+      // After a reload, the page does not show the message again.
       const again = yield* ask(noted, { cookie })
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, "/settings/keys"])
       assert.strictEqual((yield* ask(`${path}?id=${hidden.id}`, { cookie })).headers.get("location"), "/settings/keys")
-      // An address cannot make the page say something else.
+      // Parameters of the address cannot change the messages of the page.
       assert.notInclude((yield* ask("/settings/keys?note=%3Cb%3E", { cookie })).text, 'role="status"')
     })
   )

@@ -17,7 +17,7 @@ import { aProductOf, held } from "../support/ShopRecords.ts"
 
 const quiet = () => Effect.void
 
-/** The one entity of a kind that these words find. */
+/** The only entity of a kind that a search finds. */
 export const entityNamed = (kind: EntityKind, search: string) =>
   Effect.gen(function* () {
     const { text } = yield* Effect.orDie((yield* Catalog).list(kind, { limit: 2, search }))
@@ -32,8 +32,8 @@ const stoveWith = (values: Readonly<Record<string, string>>) => aProductOf("stov
 const shopDomain = "tarn.demo.example"
 
 /**
- * A user whose account has a demo store with two products and a collection, imported from it, and a store that is known by
- * its files.
+ * A user whose account has a demo store, from which two products and a collection were imported, and a store without a
+ * platform.
  */
 export const aMerchant = Effect.gen(function* () {
   const user = yield* aUser()
@@ -62,7 +62,7 @@ export const aMerchant = Effect.gen(function* () {
 })
 type Merchant = Effect.Effect.Success<typeof aMerchant>
 
-/** Edits the tent and the stove here and in the shop, each in its own way: three conflicts. */
+/** Edits the tent and the stove differently here and in the shop, which causes three conflicts. */
 export const editBothSides = ({ accountId, actor, shop, stove, tent }: Merchant) =>
   Effect.gen(function* () {
     const here = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
@@ -75,7 +75,7 @@ export const editBothSides = ({ accountId, actor, shop, stove, tent }: Merchant)
     ])
   }).pipe(actingAs(actor), Effect.orDie)
 
-/** An import of the shop that waits for its review, with three conflicts. */
+/** An import of the shop under review, with three conflicts. */
 export const aReview = (merchant: Merchant) =>
   Effect.gen(function* () {
     yield* editBothSides(merchant)
@@ -84,7 +84,7 @@ export const aReview = (merchant: Merchant) =>
     return run.id
   }).pipe(actingAs(merchant.actor), Effect.orDie)
 
-/** A publish of the stove that the shop refuses. */
+/** A publish of the stove, which the shop refuses. */
 export const aFailure = ({ actor, shop, stove }: Merchant) =>
   Effect.gen(function* () {
     const publishing = yield* Publishing
@@ -109,7 +109,7 @@ export const untilPhase = ({ actor }: Pick<Merchant, "actor">, id: ImportId, pha
     Effect.orDie
   )
 
-/** A refusal as a page: the whole of what it says. `next`: where its link leads, and its name. */
+/** Checks a page that refuses a request: its complete text. `next`: the address and the text of its link. */
 export const assertRefusal = (
   answer: Answer,
   status: number,
@@ -149,7 +149,7 @@ const withoutMarkup = (html: string) =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-/** What a page shows, without its markup. */
+/** The text of a page, without its markup. */
 export const textOf = ({ text }: Answer) => withoutMarkup(/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
 
 /** The two cells of each row of the table with a caption, without their markup. */
@@ -160,7 +160,10 @@ export const rowsOf = ({ text }: Answer): ReadonlyArray<readonly [head: string, 
   )
 }
 
-/** A page that is shown again because its form was refused: why, what is wrong at which field, and the focus on the first of them. */
+/**
+ * Checks a form that was refused and is shown again: the reason, the problem at each field, and the focus on the first
+ * one.
+ */
 export const assertShownAgain = (
   answer: Answer,
   message: string,
@@ -181,7 +184,7 @@ export const assertShownAgain = (
   )
 }
 
-/** A page must be asked for by somebody who is signed in, changes nothing, and leaves with the headers of all pages. */
+/** Checks that a page needs a sign-in, changes nothing, and has the headers of all pages. */
 export const assertPage = (path: string, cookie: string) =>
   Effect.gen(function* () {
     const away = yield* ask(path)
@@ -200,5 +203,5 @@ export const assertPage = (path: string, cookie: string) =>
     return answer
   })
 
-/** The proof that forms of a page carry. */
+/** The CSRF token in the forms of a page. */
 export const csrfOf = ({ text }: Answer) => sectionsOf(text, "/sign-out").hidden.csrf ?? ""

@@ -26,7 +26,7 @@ const write = ({ actor }: Pick<Merchant, "actor">, ...changes: ReadonlyArray<Cat
 const override = (entityId: EntityId, storeId: StoreId, values: Readonly<Record<string, string | null>>) =>
   CatalogChange.SetOverrides({ entityId, storeId, values })
 
-/** The element of a cell. `store`: its id, or "catalog". */
+/** The HTML of a cell. `store`: the store's id, or "catalog". */
 const cellOf = ({ text }: Answer, key: string, store: string): string =>
   new RegExp(`<td id="cell-${store}-${key}".*?</td>`, "s").exec(text)?.[0] ?? assert.fail(`no cell ${store} ${key}`)
 
@@ -83,7 +83,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
   )
 
   it.effect(
-    "shows language, currency and direction of each store, and marks only the store's words with its language",
+    "shows language, currency and direction of each store, and only the store's values have its language attribute",
     () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
@@ -103,7 +103,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       })
   )
 
-  it.effect("shows differences only, empty metafields, or one store for a narrow screen, as its address says", () =>
+  it.effect("shows differences only, empty metafields, or one store on a narrow screen, according to the address", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { shop, stove } = merchant
@@ -119,7 +119,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       assert.notInclude(cellOf(page, "title", "catalog"), "shown")
       assert.include(page.text, `href="/entity?id=${stove}&amp;only=differences#values"`)
       assert.include(page.text, `href="/entity?id=${stove}&amp;on=${shop.id}" aria-current="true">Only differences`)
-      // A store that does not have it is ignored.
+      // A store that does not have the entity is ignored.
       assert.include(
         cellOf(yield* shown(merchant, "&on=5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"), "title", "catalog"),
         "shown"
@@ -158,7 +158,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
         wordsOf(cellOf(after, "title", shop.id)),
         "Der &quot;Ofen&quot; &lt;b> Own value Changed Saved Edit Title, Tarn &amp; Tern"
       )
-      // The open form tells what is live.
+      // The open form shows the live value.
       const again = yield* ask(addressOf(stove, "title", shop.id), { cookie })
       assert.include(wordsOf(cellOf(again, "title", shop.id)), "Live now: The stove")
       const mine = sectionsOf(again.text, "/entity/edit").hidden
@@ -169,14 +169,14 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
         wordsOf(cellOf(plain, "title", shop.id)),
         "The stove From the catalog Edit Title, Tarn &amp; Tern"
       )
-      // An inherited value that nobody changed stays inherited, and no revision is written.
+      // An unchanged inherited value stays inherited, and no revision is written.
       const same = yield* openForm(cookie, stove, "title", shop.id)
       assert.strictEqual(
         (yield* save(cookie, { ...same, value: "The stove", do: "save" })).headers.get("location"),
         `/entity?id=${stove}#cell-${shop.id}-title-edit`
       )
       assert.strictEqual((yield* openForm(cookie, stove, "title", shop.id)).draft_revision, same.draft_revision)
-      // The next field of the same store opens; the view stays.
+      // The next field of the same store opens, with the same filters.
       const next = yield* save(cookie, { ...same, only: "differences", value: "Ofen", do: "next" })
       assert.strictEqual(
         next.headers.get("location"),
@@ -215,7 +215,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       })
       const choice = cellOf(yield* ask(addressOf(stove, "status", shop.id), { cookie }), "status", shop.id)
       assert.include(choice, '<option value="draft" selected>draft</option>')
-      // On a store, nothing typed is deliberately empty; in the catalog it is no value.
+      // On a store an empty input is a deliberately empty value; in the catalog it removes the value.
       yield* typed("vendor", "", shop.id)
       yield* typed("status", "")
       assert.deepInclude(yield* draft(shop.id), { vendor: "" })
@@ -245,7 +245,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const page = yield* shown(merchant)
       for (const store of [shop.id, files.id]) assert.match(wordsOf(cellOf(page, "title", store)), /^Ofen Own value/)
       assert.include(textOf(page), "Revision 3")
-      // A copy shows no values of the other stores, so it is never based on an older draft.
+      // The form does not show the other stores' values, so a copy that is based on an older draft is refused.
       yield* write(merchant, CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Else" } }))
       const late = yield* save(cookie, {
         ...copied,
@@ -259,7 +259,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
         "Not saved: somebody changed other fields meanwhile. Check the stores, then save again."
       )
       assert.include(late.text, `name="to-${files.id}" value="yes" checked`)
-      // A store without the entity, or of somebody else.
+      // A store without the entity, and a store of another account.
       const stranger = yield* aMerchant
       for (const store of [stranger.shop.id, "x"])
         assertNotThere(
@@ -290,11 +290,11 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
         assert.include(cell, `value="${escaped("Mine & good")}"`)
         assert.include(cell, `aria-describedby="cell-${shop.id}-title-refusal" aria-invalid="true"`)
         assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Theirs &lt;i> Own value/)
-        // Saving again is based on what the person has seen now.
+        // The next save is based on the values that the person has seen now.
         const again = sectionsOf(refused.text, "/entity/edit").hidden
         assert.strictEqual((yield* save(cookie, { ...again, value: "Mine & good", do: "save" })).status, 303)
         assert.match(wordsOf(cellOf(yield* shown(merchant), "title", shop.id)), /^Mine &amp; good Own value/)
-        // Somebody gave the value back to the catalog.
+        // Another user restored the catalog's value.
         const last = yield* openForm(cookie, stove, "title", shop.id)
         yield* write(merchant, override(stove, shop.id, { title: null }))
         assert.include(
@@ -304,7 +304,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       })
   )
 
-  it.effect("shows at the field why a value is refused, and keeps everything typed", () =>
+  it.effect("shows at the field why a value is refused, and keeps all typed values", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, files, shop, stove } = merchant
@@ -343,7 +343,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const typed = { ...form, value: "Ofen", do: "save" }
       for (const id of [stranger.stove, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
         assertNotThere(yield* save(cookie, { ...typed, id }))
-      // The stove is not on the files.
+      // The stove is not on the store without a platform.
       for (const store of [files.id, stranger.shop.id, "x"]) assertNotThere(yield* save(cookie, { ...typed, store }))
       for (const key of ["nonsense", ""]) assertNotThere(yield* save(cookie, { ...typed, key }))
       assertNotThere(yield* ask(addressOf(stranger.stove, "title"), { cookie }))
@@ -366,7 +366,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const { token } = yield* Effect.flatMap(Users, ({ invite }) => invite(merchant.accountId, email)).pipe(
         Effect.orDie
       )
-      // A new password ends the sessions of before.
+      // A new password ends all earlier sessions.
       yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
       const away = yield* save(cookie, typed)
       assert.strictEqual(away.status, 403)
@@ -377,7 +377,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const kept = sectionsOf(away.text, "/sign-in").hidden
       const { csrf: _, ...fields } = typed as Readonly<Record<string, string>>
       assert.deepStrictEqual(Object.fromEntries(new URLSearchParams(kept.kept)), fields)
-      // A wrong password loses nothing.
+      // A wrong password does not lose the typed values.
       const wrong = yield* ask("/sign-in", { form: { ...kept, email, password: "not it" } })
       assert.deepStrictEqual(sectionsOf(wrong.text, "/sign-in").hidden, kept)
       const back = yield* ask("/sign-in", { form: { ...kept, email, password } })
@@ -397,7 +397,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
         wordsOf(cellOf(yield* ask(`/entity?id=${stove}`, { cookie: again }), "title", shop.id)),
         "Own value Changed"
       )
-      // A form of another site is not kept, and one that is too long is announced as lost.
+      // A form from another site is not kept. For a form that is too long, the page says that it is lost.
       const foreign = yield* ask("/entity/edit", { form: typed, headers: { origin: "https://evil.example" } })
       assertForeignForm(foreign)
       const long = yield* ask("/entity/edit", { form: { ...typed, value: "ä".repeat(7_000) } })

@@ -5,7 +5,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/tes
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, assertPage, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
 
-/** The names of the rows of a list. */
+/** The titles of the rows of a list. */
 const namesOf = (text: string) =>
   [...text.matchAll(/<div><a href="\/entity[^>]*><bdi>([^<]*)</g)].map(([, title = ""]) => title)
 

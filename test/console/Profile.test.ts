@@ -55,17 +55,17 @@ const signIn = (email: string, given = password) => ask("/sign-in", { form: { em
 
 const to = (answer: Answer) => [answer.status, answer.headers.get("location")]
 
-/** The code that an app shows now. It is accepted for at least 30 seconds. */
+/** The current code of the authenticator app. It is accepted for at least 30 seconds. */
 const codeOf = (secret: string) =>
   new TOTP({ algorithm: "SHA1", digits: 6, period: 30, secret: Secret.fromBase32(secret) }).generate()
 
-/** As if the last accepted code was of long ago: the current code may be used again. */
+/** Moves the last accepted code into the past, so that the current code can be used again. */
 const withFreshCodes = (userId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100 WHERE user_id = ${userId}`)
   )
 
-/** A person whose second factor is on. `first`: the code that confirmed it. */
+/** A user with a second factor. `first`: the code that confirmed it. */
 const anEnrolled = Effect.gen(function* () {
   const person = yield* aPerson
   assert.deepStrictEqual(to(yield* person.send(factorPath)), [303, factorPath])
@@ -78,7 +78,7 @@ const anEnrolled = Effect.gen(function* () {
   return { ...person, page, secret, first, codes, confirmed }
 })
 
-/** The first step of a sign-in: what its form sends by itself. */
+/** The first step of a sign-in. Returns the hidden fields of the second form. */
 const firstStep = (email: string) =>
   Effect.map(signIn(email), (answer) => {
     assert.strictEqual(answer.status, 200, answer.text)
@@ -138,12 +138,12 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "another password")).status, 403)
       const limited = yield* change("another password", "yet another one")
       assertErrorPage(limited, 429, /Too many wrong passwords\. Try again in 1[45] minutes/)
-      // Guesses in a session do not lock the user out of the sign-in.
+      // Wrong passwords on the profile do not lock the user out of the sign-in.
       assert.strictEqual((yield* signIn(email, "another password")).status, 303)
     })
   )
 
-  it.effect("lists sessions, ends one, and ends all others; never those of somebody else", () =>
+  it.effect("lists sessions, ends one, and ends all others, but none of other users", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { cookie, email, send, userId } = yield* aPerson
@@ -184,7 +184,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.lengthOf(new Set(codes), 10)
       assert.include(textOf(confirmed), "They are shown only once.")
       assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
-      // A pending secret can be read again, a confirmed one cannot.
+      // A secret can be shown again until it is confirmed.
       assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
       assertErrorPage(yield* send(factorPath), 409, /The second factor is on already\./)
       assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: codeOf(secret) })), [303, path])
@@ -213,7 +213,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const { email, first, secret, userId } = yield* anEnrolled
       const used = yield* firstStep(email)
       assertErrorPage(yield* enter(used, "000000"), 403, new RegExp(refusedCode))
-      // The code that confirmed the second factor was used.
+      // The code that confirmed the second factor cannot be used again.
       assertErrorPage(yield* enter(used, first), 403, new RegExp(refusedCode))
       yield* withFreshCodes(userId)
       const code = codeOf(secret)
@@ -237,7 +237,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const code = codeOf(secret)
       const answers = yield* Effect.forEach(steps, (step) => enter(step, code), { concurrency: "unbounded" })
       assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [303, 403, 403, 403])
-      // The success has cleared the count of wrong codes, or the wrong ones came after it.
+      // The success has reset the count of wrong codes, unless the wrong ones came later.
       yield* withFreshCodes(userId)
       assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 303)
     })
@@ -253,32 +253,37 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("five wrong codes in 15 minutes are allowed over all sign-ins; a step expires after ten minutes", () =>
-    Effect.gen(function* () {
-      const { codes, email } = yield* anEnrolled
-      const step = yield* firstStep(email)
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 9 }, (_, index) => `00000${index}`),
-        (code) => enter(step, code),
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [...Array(5).fill(403), ...Array(4).fill(429)])
-      const limited = yield* enter(yield* firstStep(email), String(codes[0]))
-      assertErrorPage(limited, 429, /Too many wrong codes\. Try again in 1[45] minutes/)
-      assert.isAtMost(Number(limited.headers.get("retry-after")), 900)
-      const late = yield* later(901, enter(step, String(codes[0])))
-      assertErrorPage(late, 403, /This sign-in has expired/)
-      assert.include(late.text, "<h1>Sign in</h1>")
-      const anew = yield* firstStep(email)
-      assert.strictEqual((yield* later(599 + 310, enter(anew, String(codes[0])))).status, 403)
-      assert.strictEqual(
-        (yield* later(
-          901,
-          Effect.flatMap(firstStep(email), (next) => enter(next, String(codes[0])))
-        )).status,
-        303
-      )
-    })
+  it.effect(
+    "five wrong codes in 15 minutes are allowed for all sign-ins together; a step expires after ten minutes",
+    () =>
+      Effect.gen(function* () {
+        const { codes, email } = yield* anEnrolled
+        const step = yield* firstStep(email)
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 9 }, (_, index) => `00000${index}`),
+          (code) => enter(step, code),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [
+          ...Array(5).fill(403),
+          ...Array(4).fill(429)
+        ])
+        const limited = yield* enter(yield* firstStep(email), String(codes[0]))
+        assertErrorPage(limited, 429, /Too many wrong codes\. Try again in 1[45] minutes/)
+        assert.isAtMost(Number(limited.headers.get("retry-after")), 900)
+        const late = yield* later(901, enter(step, String(codes[0])))
+        assertErrorPage(late, 403, /This sign-in has expired/)
+        assert.include(late.text, "<h1>Sign in</h1>")
+        const anew = yield* firstStep(email)
+        assert.strictEqual((yield* later(599 + 310, enter(anew, String(codes[0])))).status, 403)
+        assert.strictEqual(
+          (yield* later(
+            901,
+            Effect.flatMap(firstStep(email), (next) => enter(next, String(codes[0])))
+          )).status,
+          303
+        )
+      })
   )
 
   it.effect("is required after setting a password by a link", () =>
@@ -308,7 +313,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const admin = yield* aBrowser(enrolled.accountId, `admin-of-${enrolled.email}`, "admin")
       const team = yield* ask("/settings/team", { cookie: admin.cookie })
       assert.include(team.text, `aria-label="Reset second factor: ${enrolled.email}"`)
-      // An open session of the administrator is not enough to switch off their own.
+      // An open session alone does not allow administrators to switch off their own second factor.
       const own = yield* ask("/settings/team", { cookie: enrolled.cookie })
       assert.notInclude(own.text, `aria-label="Reset second factor: ${enrolled.email}"`)
       const csrf = csrfOf(own)
@@ -350,7 +355,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.deepStrictEqual(yield* rotate(next, key), { rotated: 0, current: 1, unreadable: [] })
       assert.strictEqual(yield* read(next), secret)
       assert.isUndefined(yield* read(key))
-      // This process still has the old key.
+      // This process still has only the old key.
       yield* withFreshCodes(userId)
       assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 403)
       assert.strictEqual((yield* enter(yield* firstStep(email), String(codes[0]))).status, 303)
@@ -359,7 +364,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
 })
 
 layer(PagesServer, { excludeTestServices: true })("the second factor without a key", (it) => {
-  it.effect("cannot be set up, and the page says what the operator must set", () =>
+  it.effect("cannot be set up, and the page names the setting that the operator must set", () =>
     Effect.gen(function* () {
       const { send } = yield* aPerson
       assertErrorPage(yield* send(factorPath), 409, /ask its operator to set SECRET_KEY/)

@@ -22,7 +22,7 @@ const post = (cookie: string, form: Readonly<Record<string, string>>) => ask("/e
 const alertIn = (text: string) => /<div class="alert" role="alert"><p>(.*?)<\/p><\/div>/.exec(text)?.[1]
 
 layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it) => {
-  /** A stove that two stores with a platform and one without have, with a draft of a new title on one. */
+  /** A stove on two stores with a platform and one without, with a draft of a new title on one. */
   const aDraft = Effect.gen(function* () {
     const merchant = yield* aMerchant
     const { actor, files, shop, stove } = merchant
@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
     return { ...merchant, second }
   })
 
-  it.effect("shows live and new field by field, and publishes to the chosen stores after one confirmation", () =>
+  it.effect("shows live and new values field by field, and publishes to the chosen stores after one confirmation", () =>
     Effect.gen(function* () {
       const { actor, cookie, second, shop, stove } = yield* aDraft
       const path = `/entity/review?id=${stove}`
@@ -104,7 +104,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
     })
   )
 
-  it.effect("says why a store cannot be published to, and is not visible to other accounts", () =>
+  it.effect("says why a store cannot be published to; other accounts cannot open the review", () =>
     Effect.gen(function* () {
       const merchant = yield* aDraft
       const { actor, cookie, files, shop, stove } = merchant
@@ -128,7 +128,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assertForeignForm(yield* post(cookie, { ...hidden, csrf: theirs, [`to-${shop.id}`]: "yes" }))
       for (const draft_revision of ["", "two"])
         assert.strictEqual((yield* post(cookie, { ...hidden, draft_revision })).status, 400)
-      // What failed is retried where it is shown.
+      // A failed publish can be retried on the page that shows it.
       yield* aFailure(merchant)
       const failed = yield* ask(`/entity?id=${stove}`, { cookie })
       assert.include(

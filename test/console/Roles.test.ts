@@ -120,7 +120,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
   ]
 }
 
-/** The names of the files that browsers load have a hash. */
+/** Files that browsers load have a hash in their names. */
 const plain = (name: string) => name.replace(/(\/assets\/\w+)[-.\w]*(\.\w+)$/, "$1$2")
 
 const refusedTitle = "Your role does not allow this"
@@ -138,7 +138,7 @@ const tokenIn = (cookie: string) => cookie.split("=")[1] ?? ""
 const attributeOf = (tag: string, name: string) =>
   new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]?.replaceAll("&amp;", "&")
 
-/** The requests that the links, forms and buttons of a page can send. */
+/** The requests that the links, forms and buttons of a page send. */
 const requestsOf = (html: string) => [
   ...[...html.matchAll(/<a\s[^>]*>/g)].map(([tag]) => ({ method: "GET", target: attributeOf(tag, "href") })),
   ...[...html.matchAll(/<form\s[^>]*>/g)].map(([tag]) => ({
@@ -153,7 +153,7 @@ const requestsOf = (html: string) => [
 
 const table = makeRouteTable(routes)
 
-/** The routes that a page leads to and that need a role. */
+/** The routes that a page links to and that need a role. */
 const offeredBy = (html: string) =>
   requestsOf(html).flatMap(({ method, target = "" }) => {
     const route = target.startsWith("/") ? table.find(target.split(/[?#]/)[0] ?? "")?.get(method) : undefined
@@ -236,7 +236,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
       for (const path of ["/", "/imports", `/import?id=${review}`, "/stores"]) yield* look(path)
       for (const path of ["/nowhere", "/entity?id=x"]) yield* look(path)
       const count = (role: Role) => seen.get(role)?.size ?? 0
-      // The highest role is offered the forms, so their absence for the others says something.
+      // The highest role sees these forms, so their absence for other roles is significant.
       for (const name of [
         ...["POST /entity/edit", "POST /entity/publish", "POST /stores/publish", "POST /stores/publish-selected"],
         ...[
@@ -273,7 +273,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
       )
       assert.match(refused.text, /<textarea readOnly[^>]*>A stove &lt;for> two<\/textarea>/i)
       assert.notInclude(refused.text, csrf)
-      // A page has nothing typed, and a form of another site is not shown.
+      // A GET has no typed values to keep, and a form from another site is not shown again.
       assertRefusal(yield* ask("/settings/keys", { cookie }), 403, {
         title: refusedTitle,
         message:

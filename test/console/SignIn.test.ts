@@ -27,7 +27,7 @@ const invite = (accountId: AccountId, email: string) =>
     return Redacted.value((yield* Effect.orDie((yield* Users).invite(accountId, email))).token)
   })
 
-/** Disables a user even if it is the last administrator, whom the service keeps. */
+/** Disables a user directly in the database, because the service does not disable the last administrator. */
 const disable = (accountId: AccountId, email: string) =>
   Effect.flatMap(UsersRepo, (users) => users.disable(accountId, email))
 
@@ -130,7 +130,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
           return headers.get("location")
         })
       assert.strictEqual(yield* to("/settings/keys?x=1"), "/settings/keys?x=1")
-      // Browsers send a backslash in a query as it is: a client's state may hold one.
+      // Browsers do not escape a backslash in a query, so a client's state may contain one.
       assert.strictEqual(yield* to("/oauth/authorize?state=a\\b?c\\d"), "/oauth/authorize?state=a\\b?c\\d")
       for (const elsewhere of [
         "https://evil.example/",
@@ -197,10 +197,10 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         assert.isAtMost(Number(delayed.headers.get("retry-after")), 900)
         assert.strictEqual((yield* later(300, signIn({ email, password }))).status, 429)
       }
-      // A clock that was set back by hours does not prolong the wait by hours.
+      // If the clock is set back by hours, the wait does not become hours longer.
       assert.strictEqual((yield* later(-7_200, signIn({ email: "unknown@example.com", password }))).status, 403)
       assert.strictEqual((yield* later(901, signIn({ email: "hedy@example.com", password }))).status, 303)
-      // What succeeded is not held against whoever comes next.
+      // Successful sign-ins do not count as failures.
       for (let time = 0; time < 4; time++)
         assert.strictEqual((yield* signIn({ email: "hedy@example.com", password: "no" })).status, 403)
       assert.strictEqual((yield* signIn({ email: "hedy@example.com", password })).status, 303)
@@ -219,7 +219,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       const wrongly = (cookie?: string) =>
         ask("/sign-in", { form: { email, password: "no" }, ...(cookie !== undefined && { cookie }) })
       for (let time = 0; time < 5; time++) assertErrorPage(yield* wrongly(), 403, new RegExp(wrong))
-      // Neither another user's browser nor a made-up token is known.
+      // Another user's device cookie and an invented one are not accepted as known.
       for (const cookie of [other.device, `catalog_device=pim_de_${"x".repeat(43)}`, "catalog_device=x", ""])
         assertErrorPage(yield* ask("/sign-in", { form: { email, password }, cookie }), 429, locked)
       assertErrorPage(yield* later(180 * 86_400 - 60, wrongly(device)), 403, new RegExp(wrong))
@@ -300,7 +300,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       const hour = 3_600
       assert.isTrue(yield* open)
       assert.isFalse(yield* later(12 * hour + 60, open))
-      // Each use begins the 12 hours anew, but not the 30 days.
+      // Each use restarts the 12 hours, but not the 30 days.
       for (const hours of [11, 22, 33]) assert.isTrue(yield* later(hours * hour, open), `${hours} h`)
       assert.isFalse(yield* later(46 * hour, open))
       const began = (days: number) =>
@@ -320,7 +320,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       assert.strictEqual(out.status, 303)
       assert.match(String(out.headers.get("set-cookie")), /^catalog_session=; Max-Age=0;/)
       assert.strictEqual((yield* ask("/settings/keys", { cookie: other.cookie })).status, 303)
-      // A second click: they are signed out.
+      // After a second click they are still signed out.
       const again = yield* ask("/sign-out", { cookie: other.cookie, form: hidden })
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, "/sign-in"])
     })
@@ -413,7 +413,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
 layer(pagesServer({ signInFailuresPerAddress: 4, trustedProxies: 1 }), { excludeTestServices: true })(
   "failures of an address",
   (it) => {
-    it.effect("are counted over all e-mails; successful sign-ins are not", () =>
+    it.effect("are counted over all e-mails; successful sign-ins are not counted", () =>
       Effect.gen(function* () {
         yield* aPerson("ada@example.com")
         const from = (address: string, email: string, given = "no") =>
@@ -430,7 +430,7 @@ layer(pagesServer({ signInFailuresPerAddress: 4, trustedProxies: 1 }), { exclude
         )
         assert.isAtMost(Number(refused.headers.get("retry-after")), 900)
         assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
-        // What stands before the address that the proxy saw, anybody may have written.
+        // The client may have written the entries before the address that the proxy added.
         assert.strictEqual((yield* from("203.0.113.9, 198.51.100.1", "e@example.com")).status, 429)
         assert.strictEqual((yield* from("198.51.100.2", "ada@example.com", password)).status, 303)
         assert.strictEqual((yield* later(901, from("198.51.100.1", "ada@example.com", password))).status, 303)

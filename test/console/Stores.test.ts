@@ -46,7 +46,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \)$/
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
-      // What is out of step leads to its list, and nothing of which there is none does.
+      // Counts of unpublished entities link to their lists; a count of zero has no link.
       for (const [path, count, name] of [
         [`/stores/publish?id=${merchant.shop.id}`, 2, "changed"],
         [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "not published"],
@@ -80,7 +80,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         yield* failures.repair(shop.domain)
       }).pipe(actingAs(actor))
       const page = yield* assertPage("/stores", cookie)
-      // One publish brought three entities to the store, and failed.
+      // One publish included three entities, and failed.
       assert.include(page.text, '<strong>3</strong> <a href="#failures"')
       const list = page.text.slice(page.text.indexOf('id="failures"'))
       assert.lengthOf([...list.matchAll(/<th scope="row">/g)], 3)
@@ -108,7 +108,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const id = ImportId.make(String(/^\/import\?id=(.{36})$/.exec(String(location))?.[1]))
       const run = yield* untilPhase(merchant, id, "reviewing")
       assert.deepInclude(run, { source: "refresh", storeId: shop.id, error: null })
-      // Whoever came later found the first one, or that its review had begun.
+      // Later requests found the running refresh, or its review.
       for (const { status } of answers) assert.include([303, 423], status)
       assert.lengthOf(yield* importsOf(merchant), 2)
     })

@@ -79,13 +79,13 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
         403,
         /This needs the role Administrator. Yours is Edit./
       )
-      // For a user with a password, the same button makes a link for one day.
+      // For a user with a password, the same button creates a link that is valid for one day.
       const reset = yield* send(`${path}/link`, { id: String(user?.id) })
       assert.include(textOf(reset), "It is valid once, for one day.")
     })
   )
 
-  it.effect("refuses an address at its field, keeps what was typed, and reveals nothing about other accounts", () =>
+  it.effect("refuses an address at its field, keeps typed values, and reveals nothing about other accounts", () =>
     Effect.gen(function* () {
       const { cookie, email: own, invite } = yield* anAdministrator
       const stranger = yield* aUser()
@@ -147,7 +147,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       ])
       assert.isUndefined(yield* find(other))
       assert.strictEqual((yield* ask(String(link))).status, 400)
-      // The address is free again. Somebody who has signed in is not deleted.
+      // The e-mail can be invited again. A user who has signed in before is not deleted.
       assert.isDefined(linkIn(yield* invite(other, "view")))
       assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
     })
@@ -187,7 +187,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
     })
   )
 
-  it.effect("without a mail server, the page for a forgotten password says who can help", () =>
+  it.effect("without a mail server, the page for a forgotten password says who can create a link", () =>
     Effect.gen(function* () {
       const signIn = yield* ask("/sign-in")
       assert.include(signIn.text, 'href="/forgot-password"')
@@ -217,7 +217,7 @@ const WithMail = Layer.unwrapScoped(
   )
 )
 
-/** Waits until the server has this many mails to the address. */
+/** Waits until the server has received this number of mails to the address. */
 const mailsTo = (email: string, count: number) =>
   Effect.flatMap(TestMail, ({ mails }) =>
     Effect.sync(() => mails.filter(({ to }) => to === email)).pipe(
@@ -252,14 +252,14 @@ layer(WithMail, { excludeTestServices: true })("mail", (it) => {
     })
   )
 
-  it.effect("a forgotten password: the same answer for everybody, and a mail for users with a password", () =>
+  it.effect("a forgotten password: the same answer for every e-mail, and a mail for users with a password", () =>
     Effect.gen(function* () {
       const { find, invite } = yield* anAdministrator
       const email = newEmail()
       const link = linkIn(yield* invite(email, "view"))
       const forget = (address: string) => ask("/forgot-password", { form: { email: address } })
       const { mails } = yield* TestMail
-      // An invitation is not replaced.
+      // An open invitation is not replaced.
       const texts = [yield* forget(email), yield* forget("nobody@example.com")].map(({ text }) => text)
       assert.strictEqual((yield* ask(String(link))).status, 200)
       assert.strictEqual((yield* ask("/set-password", { form: { token: tokenIn(link), password } })).status, 303)

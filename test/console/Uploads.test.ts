@@ -26,7 +26,7 @@ const anExport = "Handle,Title,Variant SKU,Variant Price\npan,Pan,P-1,5.00\npot,
 
 const toImports = ["/imports", "To the imports"] as const
 
-/** A merchant at the page of imports, and what their browser sends from there. */
+/** A merchant on the page of imports, and the uploads that their browser sends. */
 const atImports = Effect.gen(function* () {
   const merchant = yield* aMerchant
   const { actor, cookie, files } = merchant
@@ -45,7 +45,7 @@ const atImports = Effect.gen(function* () {
   return { ...merchant, merchant, csrf, formOf, send, runs }
 })
 
-/** The import to whose page an answer leads. */
+/** The import to whose page an answer redirects. */
 const begun = (answer: Answer) => {
   assert.strictEqual(answer.status, 303, answer.text)
   const [, id = assert.fail(String(answer.headers.get("location")))] =
@@ -55,7 +55,7 @@ const begun = (answer: Answer) => {
 
 const refusal = (message: string) => ({ title: "Not accepted", message, next: toImports })
 
-// What an import keeps while it reads is looked for here.
+// The folder of temporary files: an import keeps its upload here while it reads it.
 const folder = mkdtempSync(join(tmpdir(), "uploads-"))
 beforeAll(() => {
   vi.stubEnv("TMPDIR", folder)
@@ -64,7 +64,7 @@ afterAll(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
 })
-/** The pictures of the pages have a folder there too. */
+/** The service keeps pictures in another folder there. */
 const kept = () => readdirSync(folder).filter((name) => !name.startsWith("catalog-pictures-"))
 
 layer(PagesServer, { excludeTestServices: true })("an uploaded product export", (it) => {
@@ -87,7 +87,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     })
   )
 
-  it.effect("shows its problem with line and column", () =>
+  it.effect("that cannot be read shows its problem with line and column", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const id = begun(yield* send({ content: "Handle,Title,Variant Price\npan,Pan,5.00\npot,Pot,five\n" }))
@@ -99,7 +99,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     })
   )
 
-  it.effect("lists its problems, at most 100", () =>
+  it.effect("with invalid values shows its problems, at most 100", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const upload = (count: number) =>

@@ -16,7 +16,7 @@ const secretIn = (text: string) => /<code class="secret">(whsec_[A-Za-z0-9+/=]{4
 const listOf = (accountId: AccountId) =>
   Effect.flatMap(Webhooks, ({ list }) => list).pipe(actingAs({ _tag: "Cli", accountId }))
 
-/** A browser, and how it sends the form for a new webhook. */
+/** A browser, and a function that sends the form for a new webhook. */
 const opened = Effect.gen(function* () {
   const user = yield* aUser()
   const page = yield* ask(section, { cookie: user.cookie })
@@ -112,7 +112,7 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
       })
     )
 
-    it.effect("are deleted after a confirmation; those of another account are answered like missing ones", () =>
+    it.effect("are deleted after a confirmation; those of another account are treated as unknown", () =>
       Effect.gen(function* () {
         const receiver = yield* Receiver
         const { accountId, cookie, create } = yield* opened

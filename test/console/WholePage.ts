@@ -2,15 +2,18 @@ import { assert } from "@effect/vitest"
 import { pageHeaders } from "../../src/console/Html.ts"
 import type { Answer } from "../oauth/PagesServer.ts"
 
-/** What a page shows under its frame, without the address of its event stream, which differs at each request. */
+/**
+ * The content of a page without its frame, and without the address of its event stream, which differs for each
+ * request.
+ */
 export const mainOf = ({ text }: Answer): string =>
   /<main[\s\S]*<\/main>/.exec(text)?.[0].replace(/ data-events="[^"]*"/, "") ?? assert.fail(`no page: ${text}`)
 
-/** Text as pages write it. */
+/** Text with escaped HTML. */
 export const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
 
-/** What holds of every page: its headers, its type, that nothing of it runs and nothing is styled in place. */
+/** Checks a page: its headers and type, and that it has no inline scripts or styles. */
 export const assertPage = ({ headers, status, text }: Answer, expected = 200): void => {
   assert.strictEqual(status, expected, text)
   for (const [name, value] of Object.entries(pageHeaders)) assert.strictEqual(headers.get(name), value, name)
@@ -20,7 +23,7 @@ export const assertPage = ({ headers, status, text }: Answer, expected = 200): v
   assert.lengthOf(text.match(/<h1[ >]/g) ?? [], 1)
 }
 
-/** The whole of a page that says why it does not go on. */
+/** Checks the complete content of a page with an error. */
 export const assertRefusal = (answer: Answer, status: number, title: string, message: string): void => {
   assertPage(answer, status)
   assert.strictEqual(
