@@ -69,7 +69,7 @@ for (const engine of serviceEngines) {
             const id = ApiKeyId.make(crypto.randomUUID())
             const asked = { name: "Twice", scopes: ["pim:read"], expiresAt: null }
             const once = keys.createOnce(accountId, id, asked)
-            // The first request is given up, as a browser does on a second click.
+            // The first request is interrupted, as browsers do on a second click.
             const first = yield* Effect.fork(once)
             const second = yield* Effect.fork(once)
             yield* Effect.yieldNow()
@@ -82,7 +82,7 @@ for (const engine of serviceEngines) {
             const other = keys.createOnce(accountId, id, { ...asked, name: "Other" })
             assert.strictEqual((yield* Effect.flip(other))._tag, "AlreadyCreated")
             assert.lengthOf(yield* keys.list(accountId), 2)
-            // What does not fit is not remembered, and another account has ids of its own.
+            // An invalid request is not remembered, and the same id in another account creates another key.
             const blank = keys.createOnce(stranger.accountId, id, { ...asked, name: " " })
             assert.strictEqual((yield* Effect.flip(blank))._tag, "ValidationFailed")
             const theirs = yield* keys.createOnce(stranger.accountId, id, asked)
@@ -148,7 +148,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a key of another account cannot be revoked, and is answered like a missing one", () =>
+      it.effect("a key of another account cannot be revoked, and its id is treated as unknown", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const ours = yield* anAccount()

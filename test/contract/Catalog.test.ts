@@ -35,7 +35,7 @@ const rowOf = { product: ProductRow, variant: VariantRow, collection: Collection
 const nothing = EntityId.make(nilUuid)
 const unused = EntityId.make("00000000-0000-4000-8000-000000000001")
 
-/** A page, decoded by the schema that the definition promises. */
+/** A page, decoded with the schema of the endpoint's definition. */
 const pageOf = <Kind extends EntityKind>(kind: Kind, query: Partial<ListQuery> = {}) =>
   Effect.gen(function* () {
     const { text } = yield* (yield* Catalog).list(kind, { limit: 50, ...query })
@@ -426,7 +426,7 @@ for (const engine of serviceEngines) {
             const { text } = yield* (yield* Catalog).list(null, { limit: 50, store_id: b.id, pending: false })
             assert.deepStrictEqual(titles(JSON.parse(text)), ["live on a and b"])
 
-            // A walk under the filters: a store's edits move nothing, and each row comes once.
+            // Pages with these filters: changes of a store's values do not move rows, and each row comes once.
             const query = { store_id: a.id, pending: false, limit: 1 } as const
             const first = yield* pageOf("product", query)
             assert.deepStrictEqual(titles(first), ["live on a and b"])
@@ -629,7 +629,7 @@ for (const engine of serviceEngines) {
         Effect.gen(function* () {
           const service = yield* CatalogChanges
           const transaction = yield* Transaction
-          /** What an account holds in the end, its ids as their place in the order in which they were made. */
+          /** The rows of an account after the changes. Ids are replaced by the order in which they were created. */
           const written = (carryOut: (changes: ReadonlyArray<CatalogChange>) => ReturnType<typeof service.apply>) =>
             Effect.gen(function* () {
               const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -653,7 +653,8 @@ for (const engine of serviceEngines) {
                   ...[product, small].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: first }))
                 ])
                 yield* carryOut([
-                  // Written and stamped; only stamped, by its new variant; only drafted; new, behind those.
+                  // A variant that is written and stamped; a product that is only stamped, because of its new variant;
+                  // a version that is only drafted; new entities after those.
                   CatalogChange.SetAttributes({ entityId: small, values: { sku: "B-S" } }),
                   create("variant", large, "L", product),
                   CatalogChange.AddToStore({ entityId: untouched, storeId: second })
@@ -707,43 +708,41 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect(
-        "entities of another account are answered like missing ones, and cannot be written or referred to",
-        () =>
-          Effect.gen(function* () {
-            const ours = yield* anAccount({ domains: ["a.example"] })
-            const theirs = yield* anAccount({ domains: ["a.example"] })
-            const [store] = theirs.stores
-            assert(store !== undefined)
-            const foreign = yield* anEntity("product", { title: "theirs" }, { on: theirs.stores }).pipe(
-              actingAs(theirs.actor)
-            )
-            const media = yield* anEntity("media", { alt: "theirs" }).pipe(actingAs(theirs.actor))
-            yield* Effect.gen(function* () {
-              const catalog = yield* Catalog
-              const own = yield* anEntity("product", { title: "ours" }, { on: ours.stores })
-              assert.deepStrictEqual(titles(yield* pageOf("product")), ["ours"])
-              const refusals = yield* Effect.all([
-                Effect.flip(catalog.get("product", nothing)),
-                Effect.flip(catalog.get("product", foreign)),
-                Effect.flip(catalog.get("variant", own)),
-                Effect.flip(catalog.versions("product", foreign)),
-                Effect.flip(catalog.version("product", own, store.id)),
-                Effect.flip(catalog.version("product", foreign, store.id)),
-                Effect.flip(apply(CatalogChange.SetAttributes({ entityId: foreign, values: { title: "stolen" } }))),
-                Effect.flip(apply(CatalogChange.AddToStore({ entityId: own, storeId: store.id }))),
-                Effect.flip(
-                  apply(CatalogChange.SetGallery({ entityId: own, entries: [{ mediaId: media, storeIds: [] }] }))
-                ),
-                Effect.flip(
-                  apply(CatalogChange.CreateEntity({ id: unused, kind: "variant", parentId: foreign, values: {} }))
-                )
-              ])
-              for (const refusal of refusals)
-                assert.deepStrictEqual([refusal._tag, refusal.message], ["NotFound", "No such record."])
-            }).pipe(actingAs(ours.actor))
-            assert.deepStrictEqual(titles(yield* pageOf("product").pipe(actingAs(theirs.actor))), ["theirs"])
-          })
+      it.effect("entities of another account are treated as unknown, and cannot be written or referred to", () =>
+        Effect.gen(function* () {
+          const ours = yield* anAccount({ domains: ["a.example"] })
+          const theirs = yield* anAccount({ domains: ["a.example"] })
+          const [store] = theirs.stores
+          assert(store !== undefined)
+          const foreign = yield* anEntity("product", { title: "theirs" }, { on: theirs.stores }).pipe(
+            actingAs(theirs.actor)
+          )
+          const media = yield* anEntity("media", { alt: "theirs" }).pipe(actingAs(theirs.actor))
+          yield* Effect.gen(function* () {
+            const catalog = yield* Catalog
+            const own = yield* anEntity("product", { title: "ours" }, { on: ours.stores })
+            assert.deepStrictEqual(titles(yield* pageOf("product")), ["ours"])
+            const refusals = yield* Effect.all([
+              Effect.flip(catalog.get("product", nothing)),
+              Effect.flip(catalog.get("product", foreign)),
+              Effect.flip(catalog.get("variant", own)),
+              Effect.flip(catalog.versions("product", foreign)),
+              Effect.flip(catalog.version("product", own, store.id)),
+              Effect.flip(catalog.version("product", foreign, store.id)),
+              Effect.flip(apply(CatalogChange.SetAttributes({ entityId: foreign, values: { title: "stolen" } }))),
+              Effect.flip(apply(CatalogChange.AddToStore({ entityId: own, storeId: store.id }))),
+              Effect.flip(
+                apply(CatalogChange.SetGallery({ entityId: own, entries: [{ mediaId: media, storeIds: [] }] }))
+              ),
+              Effect.flip(
+                apply(CatalogChange.CreateEntity({ id: unused, kind: "variant", parentId: foreign, values: {} }))
+              )
+            ])
+            for (const refusal of refusals)
+              assert.deepStrictEqual([refusal._tag, refusal.message], ["NotFound", "No such record."])
+          }).pipe(actingAs(ours.actor))
+          assert.deepStrictEqual(titles(yield* pageOf("product").pipe(actingAs(theirs.actor))), ["theirs"])
+        })
       )
     })
   })

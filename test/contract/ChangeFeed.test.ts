@@ -23,7 +23,7 @@ const apply = (...changes: ReadonlyArray<CatalogChange>) =>
 
 const latest = Effect.map(feedPage("latest", 1), ({ next_cursor }) => next_cursor)
 
-/** The changes that an effect makes, without numbers and times. */
+/** The feed's changes of an effect, without numbers and times. */
 const changesBy = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const cursor = yield* latest

@@ -31,13 +31,13 @@ import { databaseContent } from "../support/BadExports.ts"
 import { layerStores } from "../support/LayerStores.ts"
 import { engines } from "../support/TestDatabase.ts"
 
-/** The domain of every shop of the server. */
+/** The domain of all shops of the test server. */
 const domain = "tern.myshopify.com"
 const revoked = "The store does not accept the access token: the token is wrong or was revoked."
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("ab".repeat(32)) })
 
-/** Everything that any test here logs, whatever the level. */
+/** Everything that the tests here log, at every level. */
 const logged: Array<string> = []
 const Logged = Logger.replace(
   Logger.defaultLogger,
@@ -49,7 +49,7 @@ const Logged = Logger.replace(
 const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
 const services = Services.pipe(Layer.provide(key), Layer.provideMerge(Logged))
 
-/** What a test here needs, whichever repositories are behind it. */
+/** The services that the tests need, with repositories in memory or on a database. */
 type Needed =
   | Accounts
   | ApiKeys
@@ -121,7 +121,7 @@ const kept = (accountId: AccountId, storeId: StoreId) =>
     )
   )
 
-/** Each test has the domain to itself: it is one account's. */
+/** Runs a test on its own account. Only one account can have the domain, so it is unlinked afterwards. */
 const alone = <A, E, R>(test: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -181,7 +181,7 @@ for (const engine of all) {
             const product = yield* anEntity("product", { title: "Boots" }, { on: [store] })
             yield* unlink(domain)
             assert.deepInclude(yield* Effect.flip(access.open(accountId, store.id)), { _tag: "NotFound" })
-            // Without the platform's name too: it is known.
+            // Without the platform's name the error is the same, because the store's platform is stored.
             assert.strictEqual(
               yield* refusal(link({ domain })),
               "token: is required: an Admin API access token of the store"
@@ -201,7 +201,7 @@ for (const engine of all) {
           const { list, unlink } = yield* Stores
           const token = yield* aToken
           const { store } = yield* linking(token).pipe(actingAs(owner.actor))
-          // Whether somebody has the domain is for those who can open it.
+          // Only a caller with a valid token learns that another account has the domain.
           assert.strictEqual(yield* refusal(linking("shpat_wrong").pipe(actingAs(other.actor))), revoked)
           assert.strictEqual(
             yield* refusal(linking(yield* aToken).pipe(actingAs(other.actor))),
@@ -340,7 +340,7 @@ for (const engine of all) {
             })
             yield* unlink(domain)
             assert.isTrue(Option.isNone(yield* stores.credential(accountId, store.id)))
-            // Of a store that is not linked nothing is kept.
+            // No credential is stored for a store that is not linked.
             yield* stores.keepCredential(accountId, store.id, sealed)
             yield* stores.link(accountId, store)
             assert.deepInclude(yield* Effect.flip(kept(accountId, store.id)), { code: "NO_ACCESS_TOKEN" })
@@ -382,11 +382,13 @@ for (const engine of all) {
       )
 
       if (engine.name === "server")
-        it.effect("that is not reserved (planted) still belongs to one account; the others fail with a defect", () =>
-          Effect.gen(function* () {
-            const { defects, linked } = yield* linkedAtOnce
-            assert.deepStrictEqual([linked, defects], [1, 5])
-          }).pipe(Effect.provide(Planted))
+        it.effect(
+          "that is not reserved (planted fault) still belongs to one account; the others fail with a defect",
+          () =>
+            Effect.gen(function* () {
+              const { defects, linked } = yield* linkedAtOnce
+              assert.deepStrictEqual([linked, defects], [1, 5])
+            }).pipe(Effect.provide(Planted))
         )
 
       it.effect("has its token neither in the database in plain text nor in the log", () =>

@@ -9,7 +9,7 @@ const keys = {
   media: "alt"
 }
 
-/** What refusals name as the keys that may be written, where no metafield is defined. */
+/** The keys that messages list as allowed if no metafield is defined. */
 export const allowed = {
   product: `the allowed keys are ${keys.product}`,
   variant: `the allowed keys are ${keys.variant}`,
@@ -17,7 +17,7 @@ export const allowed = {
   media: `the allowed keys are ${keys.media}`
 }
 
-/** What refusals say of an unknown key after naming it; `metafields`: those that are defined. */
+/** The message for an unknown key, after its name. `meant`: a similar key; `defined`: the defined metafields. */
 export const unknownKey = (kind: EntityKind, meant = "", defined = "") => {
   const noun = kind === "media" ? "media file" : kind
   return `is an unknown key of a ${noun}${meant === "" ? "" : ` (did you mean ${meant}?)`}; ${allowed[kind]}${defined === "" ? "" : `, ${defined}`}; a new metafield needs a definition first`
@@ -34,7 +34,7 @@ const json = "must be JSON, at most 32 levels deep"
 const day = "must be a date such as 2026-01-31"
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
 
-/** The metafields that every entity of the table of values has, each of its type. */
+/** The metafields of every entity in the tables below, with their types. */
 export const metafieldTypes = {
   "spec.width": "number_decimal",
   "spec.count": "number_integer",
@@ -50,7 +50,7 @@ export const titleOfMedia = unknownHere("media").replace(
   "a key of a product and a variant and a collection, not of"
 )
 
-/** Values that do not fit, with what is said of them. */
+/** Invalid values, with the messages. */
 export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: ReadonlyArray<string>, rule: string]> = [
   ["product", "title", ["two\nlines", "a\rb"], "must be one line of text"],
   ["product", "status", ["Active", "live"], "must be one of active, draft, archived, unlisted"],
@@ -125,7 +125,7 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "spec.link", [`https://a.example/${"x".repeat(2_048)}`], atMost(2_048)]
 ]
 
-/** Values that fit, to be stored as they are. */
+/** Valid values, which are stored unchanged. */
 export const fitting: ReadonlyArray<readonly [EntityKind, Readonly<Record<string, string>>]> = [
   [
     "product",

@@ -52,7 +52,7 @@ const valuesOf = (id: EntityId, storeId: StoreId | null = null) =>
 
 const histories = (id: EntityId) => Effect.flatMap(Drafts, (drafts) => drafts.history(id, 250))
 
-/** What a refusal says, whole. */
+/** The complete message of a refusal. */
 const refusal = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.flip(effect), ({ message }) => message)
 
@@ -95,12 +95,12 @@ const fineKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
 
 type World = Effect.Effect.Success<typeof aCatalog>
 
-/** With the actor of a catalog that nobody else writes. */
+/** Runs a test as the actor of a new catalog. */
 const inCatalog = <E, R>(body: (world: World) => Effect.Effect<void, E, R>) =>
   Effect.flatMap(aCatalog, (world) => actingAs(world.actor)(body(world)))
 
 const versionOf = (actor: Actor) =>
-  // Every write raises it; the fields of all entities say what was written.
+  // The account's version, which every write raises, and the fields of all entities.
   Effect.gen(function* () {
     const catalog = yield* Catalog
     const pages = yield* Effect.forEach(["product", "variant", "collection", "media"] as const, (kind) =>
@@ -450,7 +450,7 @@ for (const engine of serviceEngines) {
                   { action: "added_to_store", changes: [], draft_revision: revision + 1, store_id: there.id }
                 ]
               )
-              // On the store already: it is a write like any other. Without values: the addition alone.
+              // If the entity is on the store already, this is a normal write. Without values it only adds the entity.
               assert.strictEqual((yield* write("product", revision + 1, { title: "Z" })).draft_revision, revision + 2)
               const collection = yield* revisionOf(ids.collection)
               assert.strictEqual((yield* write("collection", collection, {})).draft_revision, collection + 1)

@@ -29,14 +29,14 @@ import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
 
-/** The time in so many milliseconds, by the clock of the drops. */
+/** The time after this many milliseconds, by the clock of the drops. */
 const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
 
 const create = (drop: NewDrop) => Effect.flatMap(Drops, (drops) => drops.create(drop))
 const runDue = Effect.flatMap(Drops, (drops) => drops.runDue)
 const get = (id: DropId) => Effect.flatMap(Drops, (drops) => drops.get(id))
 
-/** Running all due steps does not change this drop. */
+/** Checks that running all due steps does not change this drop. */
 const assertStays = (id: DropId) =>
   Effect.gen(function* () {
     const before = yield* get(id)
@@ -83,7 +83,7 @@ type Shop = Effect.Effect.Success<typeof aShop>
 const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<unknown, E, R>) =>
   Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
 
-/** What the store shows its customers. */
+/** The values of the store's shop. */
 const live = ({ accountId }: Shop, storeId: StoreId, id: EntityId, key: string) =>
   Effect.map(
     Effect.flatMap(DemoShops, (shops) => Stream.runCollect(shops.records({ accountId, storeId }))),
@@ -128,7 +128,7 @@ const issues = <A, E extends { readonly _tag: string }, R>(refused: Effect.Effec
 
 const outcomes = ({ changes }: Drop) => changes.map(({ outcome }) => outcome)
 
-/** What a test here needs, whichever repositories are behind it; of a database also its client, which moves its time. */
+/** The services that the tests need. On a database they include its client, which moves the database's clock. */
 type Needed =
   | Accounts
   | ApiKeys
@@ -162,14 +162,14 @@ for (const engine of all) {
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product, two, variant } = shop
-            // A draft that is nobody's business but its author's.
+            // A draft that the drop must not publish.
             yield* apply(
               CatalogChange.SetAttributes({ entityId: variant, values: { barcode: "draft" } }),
               CatalogChange.SetAttributes({ entityId: product, values: { vendor: "Draft" } })
             )
             const drop = yield* aDrop(price(shop, one.id))
             assert.deepStrictEqual([drop.status, drop.timezone, outcomes(drop)], ["scheduled", "Europe/Lisbon", [null]])
-            // Never early.
+            // It never starts early.
             yield* advance(hour - 60_000)
             yield* assertStays(drop.id)
             assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
@@ -193,7 +193,7 @@ for (const engine of all) {
             })
             assert.notStrictEqual(yield* live(shop, one.id, variant, "barcode"), "draft")
             yield* assertStays(drop.id)
-            // Whoever made the drop is the author of what it changed.
+            // The author of the drop is the author of its changes.
             const history = yield* (yield* Drafts).history(variant, 50)
             const prices = history.flatMap(({ actor, changes, store_id }) =>
               changes
@@ -204,7 +204,7 @@ for (const engine of all) {
               ["cli", one.id, "8.00", null],
               ["cli", one.id, null, "8.00"]
             ])
-            // All of it is the drop's, for whoever scheduled it; what was there before it is nobody's drop.
+            // These rows name the drop and who scheduled it; earlier rows name no drop.
             const told = history.map(({ action, actor, drop }) => [action, actor.kind, drop])
             const its = { id: drop.id, name: "Sale" }
             assert.deepStrictEqual(told.slice(0, 6), [
@@ -235,7 +235,7 @@ for (const engine of all) {
             assert.deepInclude(yield* draft(variant, files.id, "price"), { value: "10.00", own: false })
             yield* advance(100 * hour)
             yield* assertStays(drop.id)
-            // It is over: the field is free again.
+            // The first drop has ended, so its field is free again.
             assert.strictEqual((yield* aDrop(price(shop, one.id))).status, "scheduled")
           })
         )
@@ -256,7 +256,7 @@ for (const engine of all) {
             assert.strictEqual(yield* live(shop, two.id, product, "title"), "Angebot")
             yield* apply(
               CatalogChange.SetOverrides({ entityId: variant, storeId: one.id, values: { price: "7.50" } }),
-              // Not the drop's: that store has its own value.
+              // Not changed by the drop, because that store has its own value.
               CatalogChange.SetAttributes({ entityId: product, values: { title: "Big tent" } })
             )
             yield* advance(hour)
@@ -264,7 +264,7 @@ for (const engine of all) {
             assert.deepStrictEqual(outcomes(reverted), ["skipped", "reverted", "reverted"])
             assert.strictEqual(yield* live(shop, one.id, variant, "price"), "8.00")
             assert.deepStrictEqual(yield* draft(variant, one.id, "price"), { value: "7.50", own: true, pending: true })
-            // What it was, to the letter: a draft that the store had not accepted is a draft again.
+            // Every value is restored exactly: a draft that the store had not accepted is a draft again.
             assert.strictEqual(yield* live(shop, two.id, product, "title"), "Tent")
             assert.deepStrictEqual(yield* draft(product, two.id, "title"), { value: "Zelt", own: true, pending: true })
             assert.strictEqual(yield* live(shop, one.id, product, "title"), "Tent")
@@ -293,7 +293,7 @@ for (const engine of all) {
             })
             assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
             yield* shops.repair({ accountId, storeId: two.id })
-            // What did arrive goes again.
+            // The changes that were published are reverted at the end.
             yield* advance(hour)
             yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
               until: ({ changes }) => changes[0]?.outcome === "reverted",
@@ -339,7 +339,7 @@ for (const engine of all) {
               timezone: "UTC",
               changes: price(shop, null, "6.00")
             })
-            // Nobody looked before both were due.
+            // No server ran before both drops were due.
             yield* advance(2 * hour + 1_000)
             yield* until(first.id, "reverted")
             yield* until(second.id, "applied")
@@ -352,7 +352,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("restore the value that the store had, not one that an earlier publish failed to send", () =>
+      it.effect("restore the value that the store had, not one whose earlier publish failed", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, one, variant } = shop
@@ -362,7 +362,7 @@ for (const engine of all) {
             yield* shops.fail({ accountId, storeId: one.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "99.00" } }))
             const drop = yield* aDrop(price(shop, one.id), { from: 1_000 })
-            // Its publish is under way when the drop comes, and waits behind it.
+            // A publish of the entity is under way when the drop starts; the drop's publish waits for it.
             const asked = yield* request(variant, one.id)
             assert(asked.outcome === "requested")
             yield* Effect.repeat(attempts(asked.publicationId), {

@@ -133,7 +133,7 @@ for (const side of sides)
           yield* decide(numbers.slice(6), "take_store")
           const half = yield* tally
           assert.deepInclude(half, { undecided: 0, keep_draft: 6, take_store: 6 })
-          // As many of each, but others.
+          // The counts are the same, but for other conflicts.
           yield* decide([1], "take_store")
           yield* decide([12], "keep_draft")
           const swapped = yield* tally
@@ -175,7 +175,7 @@ for (const side of sides)
           assert.isAtLeast((yield* progress).seconds, seconds)
           yield* repo.saveProgress(run, { step: "comparing", done: 500, total: 5_000_000_000 })
           assert.deepInclude(yield* progress, { step: "comparing", done: 500, total: 5_000_000_000 })
-          // Somebody else's import, and another phase.
+          // Progress of another account's import, or of another phase, is ignored.
           const { accountId: other } = yield* anImport
           yield* repo.saveProgress({ ...run, accountId: other }, { step: "checking", done: 1, total: 2 })
           yield* repo.saveProgress({ ...run, phase: "applying" }, { step: "checking", done: 1, total: 2 })

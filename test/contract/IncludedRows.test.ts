@@ -195,7 +195,7 @@ for (const engine of serviceEngines) {
             const ids = yield* Effect.forEach(Array.from({ length: 11 }), (_, index) =>
               anEntity("product", { title: String(index), description_html: long(index) })
             )
-            // One row alone is longer than a page.
+            // A single row is longer than the limit of a page.
             ids.push(yield* anEntity("product", { title: "11", description_html: "x".repeat(5_000_000) }))
             ids.push(yield* anEntity("product", { title: "12" }))
             const include = ["attributes"] as const

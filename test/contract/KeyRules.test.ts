@@ -24,7 +24,7 @@ import { unknownKey } from "./DraftValues.ts"
 
 const validation = (name: string, value: string) => ({ name, type: "", value })
 
-/** Definitions as a store's platform has them. */
+/** Definitions in the form of a store's platform. */
 const defined = [
   aMetafield("product", "specs.pages", {
     type: "number_integer",
@@ -49,13 +49,13 @@ const defined = [
   aMetafield("market", "de.title")
 ]
 
-/** Values that no key takes, each with what is said of it. */
+/** Values that are invalid for their keys, with the messages. */
 const misfits: ReadonlyArray<readonly [key: string, value: string, rule: string]> = [
   ["specs.pages", "abc", "must be a whole number from -9007199254740991 to 9007199254740991"],
   ["specs.pages", "0", "must be at least 1"],
   ["specs.pages", "2001", "must be at most 2000"],
   ["specs.code", "ab-1", "must match the pattern ^[A-Z]{2}-(\\d+)+$"],
-  // A backtracking engine would try every way to part the digits.
+  // A backtracking regex engine would try every way to split the digits.
   ["specs.code", `AB-${"1".repeat(36)}x`, "must match the pattern ^[A-Z]{2}-(\\d+)+$"],
   ["specs.code", `AB-${"1".repeat(38)}`, "must have at most 40 characters"],
   ["specs.cut", "Slim", "must be one of slim, wide"],
@@ -343,7 +343,7 @@ for (const engine of serviceEngines)
               assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
               const [newest] = yield* (yield* Drafts).history(product, 1)
               assert.strictEqual(newest?.draft_revision, (yield* draftOf(product)).draft_revision)
-              // Of a platform's own definition the platform decides.
+              // Only the platform can change its own definition.
               assert.strictEqual(
                 yield* refusal(definitions.setType({ ...given, key: "specs.pages" })),
                 "key: is defined by a store's platform, as number_integer: change it there, then refresh the store"

@@ -32,7 +32,7 @@ const maybe = <A>(dice: Dice, value: A): A | null => (dice.next() < 0.5 ? value 
 const instant = (dice: Dice) => fromMillis(Date.UTC(2026, 0, 1) + dice.below(3) * 1_000)
 const ownerTypes: ReadonlyArray<OwnerType> = ["product", "variant", "shop"]
 
-/** What entities are called by a store: some as by the other. */
+/** Platform ids of entities. Both stores use some of the same ids. */
 const platformIds = ["p/1", "p/2", "p/3", "c/1"]
 
 const translationsOf = (dice: Dice, platform_id: string): ReadonlyArray<PlatformTranslations> => {
@@ -61,7 +61,7 @@ const translationsOf = (dice: Dice, platform_id: string): ReadonlyArray<Platform
   }))
 }
 
-/** A small vocabulary: what comes and goes is often the same, or nearly. */
+/** Random sections from a few words, so that successive ones are often equal or similar. */
 const sectionsOf = (dice: Dice): Sections => {
   const entries = (type: string) =>
     some(dice, ["x", "y", "z", "x"]).map((handle) =>
@@ -114,7 +114,7 @@ const sectionsOf = (dice: Dice): Sections => {
   }
 }
 
-/** Everything that is answered of what stores have beside their catalogs. */
+/** All answers about the data that stores have in addition to their catalogs. */
 const answers = (entities: ReadonlyArray<readonly ["product" | "collection", never]>) =>
   Effect.gen(function* () {
     const operations = yield* Operations
@@ -132,7 +132,10 @@ const answers = (entities: ReadonlyArray<readonly ["product" | "collection", nev
     }
   })
 
-/** Refreshes two stores again and again, each time twice; all that was seen. The second time `rows` stay as they are. */
+/**
+ * Refreshes two stores repeatedly, each time twice. Returns all observed answers. The second refresh must not change
+ * `rows`.
+ */
 const play = <R>(name: string, rowsOf: (accountId: AccountId) => Effect.Effect<unknown, never, R>) =>
   Effect.gen(function* () {
     const dice = new Dice(name)
@@ -177,7 +180,7 @@ const tables = [
   ...["metaobject_definition", "metaobject_definition_store", "metaobject_entry", "translatable_field", "translation"]
 ]
 
-/** Where each row lies and who wrote it: any write of a row shows. */
+/** The physical position and transaction of each row: they change with every write of the row. */
 const rowVersions = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -21,7 +21,7 @@ const unavailable = {
   message: "The store's platform cannot be reached: this process has no adapter for it."
 }
 
-/** An account with a product on a store of a platform that only another process has. */
+/** An account with a product on a store, whose platform has an adapter only in another process. */
 const aShop = Effect.gen(function* () {
   const account = yield* anAccount()
   const store: Store = {
@@ -105,7 +105,7 @@ for (const engine of serviceEngines) {
             } as never)
             yield* stores.unlink(store.domain)
             assert.deepStrictEqual(yield* stores.list, [])
-            // Its platform from before the unlinking has no adapter either.
+            // Its platform from before it was unlinked has no adapter either.
             const again = yield* Effect.flip(stores.link({ domain: store.domain }))
             assert.strictEqual(again.message, "platform: must be one of shopify, demo, none")
           }).pipe(actingAs(actor))

@@ -34,7 +34,7 @@ import { serviceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = RecordId.make(nilUuid)
 
-/** An account with stores, the first by domain first, for whoever acts for it. */
+/** Runs a test as the actor of an account with stores, ordered by domain. */
 const inAccount = <E, R>(body: (world: World) => Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -54,7 +54,7 @@ interface World {
   readonly refreshed: (store: Store, sections: Sections) => ReturnType<typeof refresh>
 }
 
-/** An answer is what the definition promises, with nothing left over. */
+/** Checks that answers fit the endpoint's schema, without other members. */
 const promised = <A, I>(schema: Schema.Schema<A, I>, items: unknown) =>
   Effect.asVoid(Schema.decodeUnknown(Schema.Array(schema), { onExcessProperty: "error" })(items))
 
@@ -156,7 +156,7 @@ for (const engine of serviceEngines) {
 
               assert.isFalse((yield* refreshed(a, onA)).isChanged)
               assert.deepStrictEqual(yield* operations.markets, both)
-              // Gone on one store, then on the other, and back.
+              // The market is removed on one store, then on the other, and returns.
               assert.isTrue((yield* refreshed(a, { markets: [aMarket("Asia")] })).isChanged)
               assert.deepStrictEqual((yield* operations.market(eu.id)).name, "Europa")
               assert.isTrue((yield* refreshed(b, {})).isChanged)
@@ -164,7 +164,7 @@ for (const engine of serviceEngines) {
               assert.isFalse((yield* refreshed(b, {})).isChanged)
               yield* refreshed(b, onB)
               assert.strictEqual((yield* operations.market(eu.id)).name, "Europa")
-              // A catalog that changes, and one that goes.
+              // A market's catalog changes, and another one is removed.
               const next = { ...here, catalogs: [{ ...catalog("1", "B"), currency: null, price_adjustment: null }] }
               yield* refreshed(a, { markets: [here] })
               assert.isTrue((yield* refreshed(a, { markets: [next] })).isChanged)
@@ -249,7 +249,7 @@ for (const engine of serviceEngines) {
             )
             yield* set(revision, "specs.hours", "14")
             assert.strictEqual(yield* typeOf("specs.hours"), "number_integer")
-            // That of another kind of entity says nothing here.
+            // A definition for another kind of entity does not apply.
             const { message } = yield* Effect.flip(set(revision + 1, "specs.lumen", "bright"))
             assert.match(message, /^attributes\.specs\.lumen: is a key of a variant, not of a product/)
             yield* drafts.updateVersionAttributes(product, a.id, {
@@ -329,7 +329,7 @@ for (const engine of serviceEngines) {
               yield* missing(operations.metaobjectEntries(entries[0]?.id ?? nobody))
 
               assert.isFalse((yield* refreshed(a, onA)).isChanged)
-              // One changes, one goes, one comes.
+              // One entry changes, one is removed, one is added.
               const moved = {
                 ...onA,
                 entries: { maker: [anEntry("ash"), anEntry("reed")] }
@@ -345,7 +345,7 @@ for (const engine of serviceEngines) {
                 ]
               )
               assert.deepStrictEqual([next[0]?.id, next[1]?.id], [entries[0]?.id, entries[1]?.id])
-              // Its definition goes with its entries.
+              // The definition is removed together with its entries.
               yield* refreshed(a, { ...moved, metaobjects: [] })
               assert.deepStrictEqual(
                 (yield* entriesOf(maker)).map(({ store_id }) => store_id),
@@ -465,7 +465,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(ofCollection.data[0]?.stores[0]?.translations, [said("Licht", true, null)])
 
             assert.isFalse((yield* refreshed(a, onA)).isChanged)
-            // The source moves on: every translation from it is outdated, on that store.
+            // The source text changes on that store: all its translations are outdated.
             const moved = {
               translations: [
                 aTranslation("product", "p/1", "de", "Lamp II", ["Lampe", "digest of Lamp"]),
@@ -547,7 +547,7 @@ for (const engine of serviceEngines) {
               { metaobjects: [aMetaobject("x")], entries: { x: [anEntry("e", { platform_id: "y".repeat(256) })] } },
               { translations: [aTranslation("product", "p", "", "Lamp", ["Lampe", null])] }
             ]
-            // The demo's shops are a database themselves, which takes no U+0000 and no lone surrogates.
+            // The demo's shops are tables themselves, which cannot store U+0000 and lone surrogates.
             for (const sections of engine.name === "memory" ? nonsense : nonsense.slice(1)) {
               const store = yield* putSections(accountId, a, sections)
               assert.deepInclude(yield* Effect.flip(stage(accountId, importId, store)), {
@@ -604,7 +604,7 @@ for (const engine of serviceEngines) {
             yield* missing(operations.translations("product", product))
             const mine = yield* anEntity("product", { title: "Lamp", "care.washing": "By hand" })
             const { draft_revision } = yield* (yield* Drafts).get(mine, null)
-            // Another account's definition defines nothing here.
+            // Another account's definition does not apply here.
             const { message } = yield* Effect.flip(
               (yield* Drafts).updateAttributes(mine, {
                 draft_revision,

@@ -129,7 +129,7 @@ for (const engine of platformEngines) {
           assert.strictEqual(error._tag, "PlatformOutcomeUnknown")
           yield* shops.repair(store)
           const live = yield* client.readBack(store, publication)
-          // Where several steps make a publish, only part of it may be there: then it is published again.
+          // If a publish needs several steps, only some may be complete: then it is published again.
           const { platformIds } = Option.isSome(live) ? live.value : yield* client.publish(store, publication)
           assert.deepStrictEqual(
             Option.map(yield* client.readBack(store, publication), (published) => published.platformIds),
@@ -219,7 +219,7 @@ for (const engine of platformEngines) {
           for (const publication of [dearer, large, collection, picture])
             assert.isTrue(Option.isSome(yield* client.readBack(store, publication)), publication._tag)
 
-          // What is found by itself is what a pull of the whole store gives, whether or not we know what the store calls it.
+          // Reading one record gives the same as a pull of the whole store, with or without a known platform id.
           const single = [
             { kind: "product", ...product },
             { kind: "variant", ...dearer },

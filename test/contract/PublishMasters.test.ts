@@ -22,7 +22,7 @@ import { serviceEngines } from "../support/ServiceEngines.ts"
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
 
-/** As it is run, with polls that a test can wait for. */
+/** The service as in production, but with polls that are short enough for tests. */
 const Quick = Publishing.layerWith({ ...defaultPublishingOptions, pollEvery: Duration.millis(10) }).pipe(
   Layer.provide(StoreAccess.layer),
   Layer.provide(FaultInjector.layer)
@@ -69,7 +69,7 @@ const revisionOf = (id: EntityId) =>
 const publishNow = (id: EntityId, more: Partial<PublishRequest["payload"]> = {}) =>
   Effect.flatMap(revisionOf(id), (draft_revision) => publish({ master_id: id, draft_revision, ...more }))
 
-/** Runs all open publications of these entities to their end. */
+/** Runs all open publications of these entities until they end. */
 const settle = (...requests: ReadonlyArray<readonly [EntityId, { readonly id: StoreId }]>) =>
   Effect.gen(function* () {
     const publishing = yield* Publishing
@@ -81,7 +81,7 @@ const settle = (...requests: ReadonlyArray<readonly [EntityId, { readonly id: St
     return yield* publishing.settle(ids.flat(), () => Effect.void)
   })
 
-/** All that a dry run must leave as it is. */
+/** The state that a dry run must not change. */
 const stateOf = (ids: ReadonlyArray<EntityId>) =>
   Effect.gen(function* () {
     const drafts = yield* Drafts
@@ -149,7 +149,7 @@ for (const engine of serviceEngines) {
                 ],
                 waiting: { count: 1, entity_ids: [large] }
               })
-              // Requested, it is pending, also for a dry run.
+              // A requested publish is pending, also in a dry run.
               yield* publishNow(product, { channel_ids: [store.id] })
               const again = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
               assert.deepInclude(again.stores?.[0], {
@@ -157,7 +157,7 @@ for (const engine of serviceEngines) {
                 message: "a publish of this draft is already requested"
               })
               assert.deepStrictEqual((yield* stateOf([large]))[0], edited[2])
-              // Refusals are those of a publish.
+              // A dry run is refused with the same errors as a publish.
               assert.strictEqual(
                 yield* refusal(publish({ master_id: product, draft_revision: 1, dry_run: true })),
                 `The record was changed: its draft_revision is now ${draft_revision + 1}. Read it again and repeat the write.`
@@ -171,7 +171,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a second publish says that the store has the draft, and names related entities that must be published separately",
+        "a second publish reports that the store has the draft, and names related entities that must be published separately",
         () =>
           inShop(({ files, large, other, product, small, store }) =>
             Effect.gen(function* () {
@@ -200,7 +200,8 @@ for (const engine of serviceEngines) {
               )
               assert.isUndefined(ofVariant.waiting)
               assert.deepStrictEqual((yield* publishNow(product)).waiting, { count: 1, entity_ids: [large] })
-              // On a store without a platform it stays unpublished: that is told beside what succeeded.
+              // On a store without a platform the product stays unpublished; the result says so beside the successful
+              // outcomes.
               yield* apply(CatalogChange.AddToStore({ entityId: product, storeId: files.id }))
               const beside = yield* publishNow(product)
               assert.deepStrictEqual<unknown>(beside.stores?.[2], {
@@ -383,7 +384,7 @@ for (const engine of serviceEngines) {
                     if (began !== undefined) yield* Deferred.succeed(began, undefined)
                   })
               })
-            // Nobody works, so that the wait ends first.
+            // No worker runs, so the wait ends first.
             const early: Array<readonly [number, number, string]> = []
             const pending = yield* follow(early, 30)
             assert.deepStrictEqual(early, [[1, 5, "A tent: nothing to publish (the store already has this draft)"]])
@@ -391,7 +392,7 @@ for (const engine of serviceEngines) {
               pending.masters?.map(({ outcome }) => outcome),
               ["nothing_to_publish", "pending", "pending", "pending", "pending"]
             )
-            // Without a wait all are told as they were requested.
+            // Without a wait, every publish is reported as requested.
             const told: Array<readonly [number, number, string]> = []
             yield* follow(told, 0)
             assert.deepStrictEqual(
@@ -405,7 +406,8 @@ for (const engine of serviceEngines) {
               ]
             )
             const texts: Array<readonly [number, number, string]> = []
-            // The worker begins when all are requested: the one with nothing to publish is told then.
+            // The worker starts after all publishes were requested. The master with nothing to publish is reported
+            // before.
             const began = yield* Deferred.make<void>()
             const answer = yield* Effect.raceFirst(
               follow(texts, 60_000, began),

@@ -26,7 +26,7 @@ import { serviceEngines } from "../support/ServiceEngines.ts"
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
 
-/** As it is run, but that nobody waits for a second attempt. */
+/** The service as in production, but with short delays before further attempts. */
 const Quick = Publishing.layerWith({
   ...defaultPublishingOptions,
   firstDelay: Duration.millis(2),
@@ -36,7 +36,7 @@ const Quick = Publishing.layerWith({
 
 const quiet = () => Effect.void
 
-/** An account with a demo store and one that is known by its files; on the former a product with everything around it. */
+/** An account with a demo store, which has a product with all related entities, and a store without a platform. */
 const aShop = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount()
   return yield* Effect.gen(function* () {
@@ -87,7 +87,7 @@ const set = (id: EntityId, values: Readonly<Record<string, string | null>>) =>
     Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId: id, values })]))
   )
 
-/** Whether something is pending, and the status. */
+/** Whether the version is pending, and its publish status. */
 const stateOf = (id: EntityId, store: { readonly id: StoreId }) =>
   Effect.map(
     Effect.flatMap(Drafts, (drafts) => drafts.get(id, store.id)),
@@ -115,7 +115,7 @@ const outcomes = (id: PublicationId) =>
     (attempts) => attempts.map(({ outcome, reason }) => [outcome, reason])
   )
 
-/** Claims as a process would that is gone afterwards. */
+/** Claims publications as a process that dies afterwards. */
 const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
   Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ limit: 100, maxPerStore: 100, leaseSeconds, only }))
 
@@ -192,7 +192,7 @@ for (const engine of serviceEngines) {
               Effect.flatMap(DemoShops, (shops) => Stream.runCollect(shops.records(shop.shop))),
               (records) => [...records].filter(({ kind }) => kind === "variant").map(({ entityId }) => entityId)
             )
-            // The store has not got it, so it has not taken its place either.
+            // The store does not have the new variant yet, so it has no position there either.
             yield* publish(product, store)
             assert.deepStrictEqual(yield* places, [small, large])
             assert.deepStrictEqual(yield* stateOf(medium, store), [true, "never_published"])
@@ -235,7 +235,7 @@ for (const engine of serviceEngines) {
             assert.strictEqual(second.outcome, "requested")
             assert.notStrictEqual(idOf(second), idOf(first))
             yield* set(product, { title: "Tent" })
-            // What the store accepted is not what it will hold: it is no case of nothing to publish.
+            // The accepted values are older than the open publications, so there is something to publish.
             const third = yield* ask(product, store)
             const taken = yield* claimAndDie(0, ...[first, second, third].map(idOf))
             assert.deepStrictEqual(
@@ -353,7 +353,7 @@ for (const engine of serviceEngines) {
             const loose = yield* anEntity("collection", { title: "Loose" }, { on: [store] })
             const begun = { requested: 1, refused: [], next: { ...firstPlace, part: "others" } as const }
             assert.deepStrictEqual(yield* requestPending(store.id, firstPlace, 200), begun)
-            // Its variants and its picture go with the product; asked again there is nothing more to ask for.
+            // Its variants and its picture are published with the product, so a second request finds nothing.
             assert.deepStrictEqual(yield* pending(store.id), [
               one("collection", 2),
               one("media", 0, 1),
@@ -361,7 +361,7 @@ for (const engine of serviceEngines) {
               one("variant", 0, 2)
             ])
             assert.deepStrictEqual(yield* requestPending(store.id, firstPlace, 200), { ...begun, requested: 0 })
-            // Too early for what needs the product, which stays where it is.
+            // The product is not live yet, so entities that need it are refused and stay pending.
             const early = yield* requestPending(store.id, begun.next, 200)
             assert.deepStrictEqual(early, {
               requested: 1,
@@ -386,7 +386,7 @@ for (const engine of serviceEngines) {
             for (const id of [collection, loose]) yield* settled(idOf(yield* ask(id, store)))
             assert.deepStrictEqual(yield* pending(store.id), [])
             assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
-            // Page by page, and of no other store or account.
+            // Pages list only publications of this store and account.
             const repo = yield* PublicationsRepo
             yield* set(product, { title: "Tent 2" })
             yield* set(collection, { title: "Tents 2" })
@@ -480,7 +480,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a refusal fails at once with the platform's reason, and a repaired store takes it when asked again",
+        "a refusal fails at once with the platform's reason, and a repaired store accepts the next publish",
         () =>
           inShop((shop) =>
             Effect.gen(function* () {
@@ -536,7 +536,7 @@ for (const engine of serviceEngines) {
             const { product, store } = shop
             yield* fail(shop, "error")
             const record = yield* publish(product, store)
-            // The first attempt pushes; each further one reads back first, and that fails too.
+            // The first attempt sends; each further one reads the store back first, which fails too.
             const most = defaultPublishingOptions.maxPushes + defaultPublishingOptions.maxReadings
             assert.deepInclude(record, {
               state: "failed",
@@ -647,7 +647,7 @@ for (const engine of serviceEngines) {
               ["lost", null],
               ["published", null]
             ])
-            // Whoever it was taken from writes nothing any more.
+            // A process that lost its claim cannot write any more.
             const end = { outcome: "refused", reason: "LATE" } as const
             assert.isFalse(yield* repo.renew(claimed, 60))
             assert.isFalse(yield* repo.pin(claimed, claimed.content))
@@ -777,7 +777,7 @@ for (const engine of serviceEngines) {
         inShop((shop) =>
           Effect.gen(function* () {
             const { collection, product, small, store } = shop
-            // As a database from before publishes were kept has it.
+            // The state of a database from before publish requests were stored.
             yield* (yield* CatalogChanges).apply(
               [product, small].map((entityId) => CatalogChange.RequestPublish({ entityId, storeId: store.id }))
             )

@@ -83,9 +83,9 @@ for (const engine of serviceEngines) {
               { entity_id: product, store_id: a.id, field: "vendor", value: "Tern" },
               { entity_id: product, store_id: b.id, field: "vendor", value: "Tern" },
               { entity_id: product, store_id: a.id, field: "title", value: "Zelt" },
-              // Deliberately empty is empty.
+              // A deliberately empty value counts as empty.
               { entity_id: product, store_id: b.id, field: "title", value: "Zelt" },
-              // A later operation sees what an earlier one did.
+              // Later operations see the results of earlier ones.
               { entity_id: product, store_id: a.id, field: "vendor", value: "Gull" },
               { entity_id: product, store_id: a.id, field: "description_html", value: "<p>Dry</p>" },
               { entity_id: product, store_id: a.id, field: "spec.new", value: "1" }
@@ -110,7 +110,7 @@ for (const engine of serviceEngines) {
             })
             assert.deepStrictEqual(onA.overridden, ["description_html", "spec.new", "vendor"])
             assert.deepInclude((yield* valuesOn(b, product)).values, { title: "Zelt", vendor: "Fell" })
-            // One batch is one write of each entity, recorded as such.
+            // A batch writes each entity once, and the history has it as one write.
             assert.strictEqual(onA.revision, before + 1)
             const history = yield* (yield* Drafts).history(product, 10)
             const written = (store: { readonly id: StoreId }) =>
@@ -131,10 +131,10 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(written(b), [
               { action: "attributes", kind: "cli", changes: [{ key: "title", old: "", new: "Zelt" }] }
             ])
-            // Again: there is nothing to fill, and nothing is written.
+            // The same batch again has nothing to fill and writes nothing.
             const again = yield* fill("product", operations)
             assert.deepStrictEqual([again.filled, again.results.every(({ ok }) => ok)], [0, true])
-            // What was written already still tells the revision that a publish needs.
+            // Fields that are already filled also have the revision that a publish needs.
             assert.deepStrictEqual(new Set(again.results.map((each) => each.draft_revision)), new Set([before + 1]))
             assert.strictEqual((yield* valuesOn(a, product)).revision, before + 1)
           })
@@ -153,7 +153,7 @@ for (const engine of serviceEngines) {
             })
             const { filled, results } = yield* fill("product", [
               of(product, "vendor", "Tern"),
-              // A later operation sees what an earlier one did; on b the value is deliberately empty.
+              // Later operations see the results of earlier ones; on b the value is deliberately empty.
               { ...of(product, "vendor", "Gull"), store_id: a.id },
               { ...of(product, "vendor", "Fell"), store_id: b.id },
               of(product, "title", "Zelt"),
@@ -307,12 +307,12 @@ for (const engine of serviceEngines) {
             const before = (yield* valuesOn(a, product)).revision
             const operations: ReadonlyArray<ReconcileOperation> = [
               { entity_id: product, field: "title", winner_store_id: a.id },
-              // Back to the canonical value: overrides go.
+              // Equal to the canonical value: overrides are removed.
               { entity_id: product, field: "vendor", winner_store_id: b.id },
-              // All agree, though not with the canonical value.
+              // The stores agree, although not with the canonical value.
               { entity_id: product, field: "seo_title", value: "y" },
               { entity_id: product, field: "care.note", value: "wet", store_id: c.id },
-              // Already done by the first one.
+              // The first operation has already done this.
               { entity_id: product, field: "title", winner_store_id: b.id },
               { entity_id: product, field: "tags", value: "" }
             ]
@@ -346,11 +346,11 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(onB.overridden, ["seo_title", "title"])
             assert.deepInclude(onC.values, { title: "Zelt", "care.note": "wet" })
             assert.strictEqual(onA.revision, before + 1)
-            // To the canonical value, given as such: the overrides go everywhere.
+            // A value that equals the canonical one: overrides are removed on all stores.
             const again = yield* reconcile("product", [{ entity_id: product, field: "care.note", value: "dry" }])
             assert.deepStrictEqual(again.results[0]?.patched_store_ids, [c.id])
             assert.notInclude((yield* valuesOn(c, product)).overridden, "care.note")
-            // Deliberately empty where the canonical value is not.
+            // A deliberately empty override, while the canonical value is not empty.
             yield* apply(override(product, b, { title: "Tente" }))
             const emptied = yield* reconcile("product", [{ entity_id: product, field: "title", value: "" }])
             assert.strictEqual(emptied.patched, 3)
@@ -385,7 +385,7 @@ for (const engine of serviceEngines) {
                 misfit(`field: is read-only; ${allowed.product}, care.note, spec.new`)
               ],
               [{ entity_id: product, field: "title", value: "a\nb" }, first, misfit("value: must be one line of text")],
-              // What a store has may not fit either.
+              // A store's own value may be invalid too.
               [
                 { entity_id: product, field: "status", winner_store_id: b.id },
                 b.id,

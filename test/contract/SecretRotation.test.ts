@@ -55,7 +55,7 @@ const aStoreUnder = (accountId: AccountId, key: Redacted.Redacted) =>
 const sealedOf = (accountId: AccountId, { id }: Store) =>
   Effect.flatMap(StoresRepo, (repo) => Effect.map(repo.credential(accountId, id), Option.getOrThrow))
 
-/** The token of a store, as a process with this key alone reads it. Undefined: it cannot. */
+/** The token of a store, read by a process with only this key. Undefined: it cannot be decrypted. */
 const readWith = (key: Redacted.Redacted, accountId: AccountId, store: Store) =>
   Effect.gen(function* () {
     const sealed = yield* sealedOf(accountId, store)
@@ -84,7 +84,7 @@ const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, un
           })
           for (const store of [before, after]) assert.strictEqual(yield* readWith(next, accountId, store), token)
           assert.strictEqual(yield* readWith(old, accountId, before), undefined)
-          // What no key decrypts is left as it is.
+          // A secret that no key can decrypt is not changed.
           assert.deepStrictEqual(Buffer.from(yield* sealedOf(accountId, lost)), Buffer.from(spoiled))
           assert.deepStrictEqual(yield* rotate(accountId).pipe(Effect.provide(withKeys(next, foreign))), {
             rotated: 1,
@@ -110,7 +110,7 @@ const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, un
         })
       )
 
-      it.effect("is refused without the setting, which the message names", () =>
+      it.effect("is refused without the setting, and the message names it", () =>
         Effect.gen(function* () {
           const { id: accountId } = yield* (yield* Accounts).create("Unset")
           const none = Layer.fresh(SecretBox.layer)

@@ -29,10 +29,10 @@ import {
 
 const isLong = process.env.CATALOG_TEST_LONG !== undefined
 
-/** Sequences that every side carries out, and how long they are at most. */
+/** The number of sequences that all implementations execute, and their maximum length. */
 const volume = isLong ? { sequences: 100, operations: 80 } : { sequences: 4, operations: 20 }
 
-/** Sequences within which every planted difference must be found. */
+/** The number of sequences in which every planted fault must be found. */
 const plantedSequences = 300
 
 const folder = mkdtempSync(join(tmpdir(), "side-by-side-"))
@@ -40,11 +40,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Outcome<A> {
   readonly answer?: A
-  /** Name and message. */
+  /** Name and message of the error. */
   readonly refusal?: ReadonlyArray<string>
 }
 
-/** A defect is the run's own. */
+/** The outcome of an operation. A defect ends the run. */
 const outcomeOf = <A, E>(exit: Exit.Exit<A, E>): Effect.Effect<Outcome<A>> =>
   Exit.match(exit, {
     onSuccess: (answer) => Effect.succeed({ answer }),
@@ -54,7 +54,7 @@ const outcomeOf = <A, E>(exit: Exit.Exit<A, E>): Effect.Effect<Outcome<A>> =>
         : Effect.dieMessage(Cause.pretty(cause))
   })
 
-/** Where two answers differ first, and what stands there; undefined where they are equal. */
+/** The position and the values of the first difference between two answers; undefined if they are equal. */
 const differenceOf = (left: unknown, right: unknown, path = "answer"): string | undefined => {
   if (isDeepStrictEqual(left, right)) return undefined
   if (Predicate.isObject(left) && Predicate.isObject(right)) {
@@ -68,7 +68,7 @@ const differenceOf = (left: unknown, right: unknown, path = "answer"): string | 
   return `${path}: ${JSON.stringify(right)} and ${JSON.stringify(left)}`
 }
 
-/** What the sequences did, so that it can be asserted that they did something. */
+/** Counts of executed operations, to assert that the sequences did something. */
 const counts = () => ({ sequences: 0, answered: {} as Record<string, number>, refused: {} as Record<string, number> })
 
 const count = (among: Record<string, number>, name: string) => {
@@ -77,7 +77,7 @@ const count = (among: Record<string, number>, name: string) => {
 
 let started = 0
 
-/** Carries operations out on every side, on an account of their own; dies where two sides answer differently. */
+/** Executes operations on every implementation, in a new account. Dies if two answers differ. */
 const compare = (
   sides: ReadonlyArray<Side>,
   operations: ReadonlyArray<Operation>,
@@ -197,7 +197,7 @@ const search = (
 const reasonOf = <Values>(result: fc.RunDetails<Values>) =>
   `${fc.defaultReportMessage(result)}\n${result.errorInstance instanceof Error ? result.errorInstance.message : ""}`
 
-/** Memory twins that are wrong in one thing each. */
+/** In-memory implementations with one fault each. */
 const planted: Readonly<Record<string, Plant>> = {
   "a store edit raises no revision": Layer.effect(
     DraftsRepo,
@@ -248,7 +248,7 @@ describe("the in-memory implementations and SQL", () => {
         for (const done of ["apply", "link", "unlink", "import"])
           assert.isAtLeast(counted.answered[done] ?? 0, volume.sequences, done)
       }),
-    // So many take their time.
+    // The long run takes up to an hour.
     isLong ? 3_600_000 : undefined
   )
 

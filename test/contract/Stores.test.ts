@@ -26,7 +26,7 @@ interface Shop {
   readonly media: EntityId
 }
 
-/** One entity of each kind on both stores, with an override on the second where a search looks, all of it published there. */
+/** One entity of each kind on both stores, published there. The second store has an override of a searchable field. */
 const aShop = (first: StoreId, second: StoreId) =>
   Effect.gen(function* () {
     const { list } = yield* Stores
@@ -52,7 +52,7 @@ const aShop = (first: StoreId, second: StoreId) =>
     return shop
   })
 
-/** Every answer that names stores or is derived from them. */
+/** Every answer that names stores or depends on them. */
 const answers = (shop: Shop) =>
   Effect.gen(function* () {
     const catalog = yield* Catalog
@@ -121,7 +121,7 @@ for (const engine of serviceEngines) {
                 [record.pendingPublish, record.lastPublishStatus],
                 [row.pending_publish, row.last_publish_status]
               )
-              // No draft changed: neither a revision nor a place in the change order.
+              // No draft changed: revisions and positions in the change order are the same.
               const was = before.entities[index]?.row
               assert.deepStrictEqual([row.draft_revision, row.updated_at], [was.draft_revision, was.updated_at])
             }
@@ -182,7 +182,7 @@ for (const engine of serviceEngines) {
             yield* link({ domain: "b.example" })
             assert.deepStrictEqual(yield* states, [false, false, false, false])
 
-            // One without an override, so that nothing but the change itself tells that it must be looked at.
+            // An entity without an override: only the change itself shows that it must be checked.
             const plain = yield* anEntity("product", { title: "Plain" }, { on: stores })
             yield* apply(CatalogChange.AcceptPublish({ entityId: plain, storeId: second }))
             const plainIsPending = Effect.map(
@@ -201,12 +201,12 @@ for (const engine of serviceEngines) {
             )
             yield* link({ domain: "b.example" })
             assert.isTrue(yield* plainIsPending)
-            // The product's new title is overridden there.
+            // The product's new title does not apply there, because the store overrides it.
             assert.deepStrictEqual(yield* states, [false, true, true, false])
             assert.strictEqual(yield* shows, "Stiefel")
             assert.strictEqual(yield* finds("variant", "new stiefel"), 1)
 
-            // Whoever writes the gallery cannot name the unlinked store, and takes nothing from it.
+            // A write of the gallery while the store is unlinked does not remove the store's entries.
             yield* unlink("b.example")
             const gallery = (...entries: ReadonlyArray<readonly [EntityId, ReadonlyArray<StoreId>]>) =>
               apply(

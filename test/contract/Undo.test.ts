@@ -27,7 +27,7 @@ import { serviceEngines } from "../support/ServiceEngines.ts"
 
 type Values = Readonly<Record<string, string | null>>
 
-/** An account with a product on the first of two stores, and an agent that is connected to it. */
+/** An account with a product on the first of two stores, and a connected agent. */
 const aWorld = Effect.gen(function* () {
   const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
   const [here, there] = stores
@@ -53,7 +53,7 @@ const aWorld = Effect.gen(function* () {
         Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
       )
 
-    /** A window from the beginning until now. */
+    /** The window from an hour ago until now. */
     const window = Effect.map(undo.now, (until): UndoWindow => ({ since: plusMicros(until, -3_600_000_000), until }))
     const review = (over: UndoWindow) => undo.review(connectionId, over, firstPart, 100)
     const run = (over: UndoWindow) => undo.run(connectionId, over, firstPart)
@@ -82,7 +82,7 @@ type World = Effect.Effect.Success<typeof aWorld>
 const inWorld = <E, R>(body: (world: World) => Effect.Effect<void, E, R>) =>
   Effect.flatMap(aWorld, (world) => actingAs(world.actor)(body(world)))
 
-/** A field in a review, in short. */
+/** A field of a review as a short text. */
 const short = ({ action, before, key, laterActor, left, now, storeDomain }: FieldUndo) =>
   `${storeDomain ?? "catalog"} ${key || action}: ${now} -> ${left === null ? before : `(${left}${laterActor === null ? "" : ` ${laterActor.kind}`})`}`
 
@@ -205,7 +205,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual([done.entities, done.fields], [1, 1])
             assert.deepStrictEqual(done.left.map(short), ["catalog vendor: null -> (edited_since connection)"])
             assert.include(yield* valuesOf(product), { title: "Before", vendor: "After the review" })
-            // What was undone in a later window has another last writer.
+            // Fields that were undone with a later window have another last writer now.
             assert.strictEqual((yield* run(early)).fields, 0)
             assert.include(yield* valuesOf(second), { title: "By another agent" })
           })
@@ -220,7 +220,8 @@ for (const engine of serviceEngines) {
               const { create, setType } = yield* OwnDefinitions
               yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
               yield* write({ ...agent }, { "spec.note": "words" })
-              // This write is before the window: the clock of the repository in memory counts milliseconds.
+              // This write must be before the window, and the in-memory clock counts milliseconds, so wait for the
+              // next one.
               const before = yield* undo.now
               yield* Effect.repeat(undo.now, { until: (now) => now > before })
               const since = (yield* window).until
@@ -365,7 +366,7 @@ for (const engine of serviceEngines) {
             yield* Effect.replicateEffect(activity.countCall({ accountId, connectionId }), 3)
             yield* activity.writeCalls
             yield* repo.addCalls([{ accountId, connectionId, calls: 4 }])
-            // Not written yet: shown nevertheless.
+            // A call that is not saved yet is shown too.
             yield* activity.countCall({ accountId, connectionId })
             yield* write(agent, { title: "Agent", vendor: "Agent" })
             yield* write(agent, { title: "Agent 2" })

@@ -33,7 +33,7 @@ import { featureEngines } from "../support/TestDatabase.ts"
 const hour = 3_600_000
 const day = 24 * hour
 
-/** What a test here needs, whichever repositories are behind it. */
+/** The services that the tests need, with repositories in memory or on a database. */
 type Needed = Accounts | ApiKeys | CatalogChanges | ChangeFeed | Stores | Webhooks | WebhooksRepo | WebhookWorker
 
 const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; readonly layer: Layer.Layer<Needed> }> = [
@@ -61,7 +61,7 @@ const runDue = Effect.flatMap(WebhookWorker, (worker) => worker.runDue)
 const refusal = <A, R>(refused: Effect.Effect<A, { readonly _tag: string }, R>) =>
   Effect.map(Effect.flip(refused), (error) => ("issues" in error ? error.issues : assert.fail(error._tag)))
 
-/** An account, a webhook at a path of its own, and what arrives there. */
+/** An account with a webhook that has a path of its own, and the messages that arrive there. */
 const aWebhook = (path: string, topics: ReadonlyArray<string> = []) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -151,7 +151,7 @@ for (const engine of all) {
               )
               assert.deepStrictEqual(numbers(arrived().slice(begun)).sort(), [3, 4, 6])
               assert.deepStrictEqual([(yield* get(id)).position, (yield* get(id)).waiting], [6, 2])
-              // Not before its time.
+              // It is not tried before its delay has passed.
               yield* advance(delayAfter(1) * 500)
               assert.strictEqual(yield* runDue, 0)
               for (let attempt = 1; attempt <= 6; attempt++) {
@@ -163,7 +163,7 @@ for (const engine of all) {
               assert.lengthOf(tried, 7)
               assert.lengthOf(new Set(tried.map(({ headers }) => headers["webhook-id"])), 1)
               assert.notInclude(numbers(arrived()), 5)
-              // Newer changes of the entity wait behind it, and three days after it was set aside the first one is given up.
+              // Newer changes of the entity wait. Three days after it was set aside, the first change is parked.
               yield* retitle(bad, "3")
               yield* runDue
               yield* advance(3 * day)
@@ -325,7 +325,7 @@ for (const engine of all) {
                   Redacted.value(expected)
                 )
             }).pipe(Effect.provide(Changed))
-            // This process has the old key alone, so it can sign nothing. The change waits.
+            // This process has only the old key, so it cannot sign. The change waits.
             yield* retitle(product, "3")
             yield* runDue
             assert.lengthOf(arrived(), 2)

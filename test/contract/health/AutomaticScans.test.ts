@@ -44,11 +44,11 @@ const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; read
   }))
 ]
 
-/** The scans that jobs finished, of each account, and the nightly jobs that were begun. */
+/** The scans finished by jobs, and the number of nightly jobs, for each account. */
 const scans = new Map<AccountId, Array<HealthDimension>>()
 const nightlyJobs = new Map<AccountId, number>()
 
-/** `isLocking` false: the planted variant, in which a job scans although another scan has the lock. */
+/** `isLocking` false: the planted fault that a job scans although another scan has the lock. */
 const counting = (isLocking: boolean) =>
   Layer.effect(
     HealthRepo,
@@ -58,7 +58,7 @@ const counting = (isLocking: boolean) =>
         Effect.map(repo.tryLock(...place), (isLocked) => isLocked || !isLocking),
       scan: (...[accountId, dimension, ...rest]: Parameters<typeof repo.scan>) =>
         Effect.gen(function* () {
-          // The connections of requests and of their transactions are left to them.
+          // Scans must not use the connections of requests.
           assert.strictEqual(poolOf[yield* Workload], "background")
           const step = yield* repo.scan(accountId, dimension, ...rest)
           if (step.run !== null) scans.set(accountId, [...(scans.get(accountId) ?? []), dimension])
@@ -69,7 +69,7 @@ const counting = (isLocking: boolean) =>
 
 const scansOf = ({ accountId }: Actor) => scans.get(accountId) ?? []
 
-/** `hasSubjects` false: the planted variant, in which every process begins a nightly job of its own. */
+/** `hasSubjects` false: the planted fault that every process begins a nightly job of its own. */
 const beginning = (hasSubjects: boolean) =>
   Jobs.layer.pipe(
     Layer.provideMerge(
@@ -94,7 +94,7 @@ const beginning = (hasSubjects: boolean) =>
 /** A process with workers of its own. */
 const aProcess = (settings: Partial<AutomaticScanSettings>, { isLocking = true, hasSubjects = true } = {}) =>
   Effect.gen(function* () {
-    // Half a day from now, so that no night comes unless the test moves the clock.
+    // The nightly hour is 12 hours from now, so nightly scans begin only if the test moves the clock.
     const hour = (new Date(yield* Clock.currentTimeMillis).getUTCHours() + 12) % 24
     return yield* Layer.build(
       JobWorker.layer.pipe(
@@ -127,9 +127,9 @@ for (const engine of all) {
     Layer.provide(Layer.succeed(AutomaticScans, { nightly: true, afterImports: true, hour: 3 })),
     Layer.provideMerge(layerMovableClock)
   )
-  // The in-memory repositories belong to one process.
+  // In-memory repositories allow only one process.
   const concurrency = engine.name === "memory" ? 1 : "unbounded"
-  // The embedded engine has one connection, so nothing happens there at the same time.
+  // The embedded engine has one connection, so nothing runs concurrently.
   const accounts = engine.name === "embedded" ? 2 : amount(6, 40)
 
   describe.skipIf(engine.absent)(`scans that the service begins on ${engine.name}`, () => {
@@ -174,7 +174,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("a job for each process instead of each account is caught", () =>
+      it.scoped("a job for each process instead of each account is detected (planted fault)", () =>
         Effect.gen(function* () {
           const actor = yield* anActor
           const workers = yield* Effect.replicateEffect(aProcess({ nightly: true }, { hasSubjects: false }), processes)
@@ -188,56 +188,58 @@ for (const engine of all) {
       )
 
       if (engine.name === "server")
-        it.scoped("a job does not scan what somebody scans by hand, but waits, and finds nothing left to do", () =>
-          Effect.gen(function* () {
-            const transaction = yield* Transaction
-            const repo = yield* HealthRepo
-            const jobs = yield* Jobs
-            const health = yield* DataHealth
-            /** Runs a job while another scan has the lock of `sync`. */
-            const beside = (worker: Context.Tag.Service<JobWorker>, actor: Actor) =>
-              Effect.gen(function* () {
-                const [isLocked, isOver] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-                const other = yield* Effect.fork(
-                  transaction.run(
-                    Effect.gen(function* () {
-                      assert.isTrue(yield* repo.tryLock(actor.accountId, "sync"))
-                      yield* Deferred.succeed(isLocked, undefined)
-                      yield* Deferred.await(isOver)
-                    })
+        it.scoped(
+          "a job does not scan a dimension that somebody scans by hand: it waits, and then has nothing to do",
+          () =>
+            Effect.gen(function* () {
+              const transaction = yield* Transaction
+              const repo = yield* HealthRepo
+              const jobs = yield* Jobs
+              const health = yield* DataHealth
+              /** Runs a job while another scan holds the lock of `sync`. */
+              const beside = (worker: Context.Tag.Service<JobWorker>, actor: Actor) =>
+                Effect.gen(function* () {
+                  const [isLocked, isOver] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+                  const other = yield* Effect.fork(
+                    transaction.run(
+                      Effect.gen(function* () {
+                        assert.isTrue(yield* repo.tryLock(actor.accountId, "sync"))
+                        yield* Deferred.succeed(isLocked, undefined)
+                        yield* Deferred.await(isOver)
+                      })
+                    )
                   )
-                )
-                yield* Effect.raceFirst(Deferred.await(isLocked), Fiber.join(other))
-                const { id } = yield* jobs.begin(afterImport).pipe(actingAs(actor))
-                yield* worker.runDue
-                yield* Deferred.succeed(isOver, undefined)
-                yield* Fiber.join(other)
-                return id
+                  yield* Effect.raceFirst(Deferred.await(isLocked), Fiber.join(other))
+                  const { id } = yield* jobs.begin(afterImport).pipe(actingAs(actor))
+                  yield* worker.runDue
+                  yield* Deferred.succeed(isOver, undefined)
+                  yield* Fiber.join(other)
+                  return id
+                })
+
+              const [actor, caught] = [yield* anActor, yield* anActor]
+              const worker = yield* aProcess({ afterImports: true })
+              const id = yield* beside(worker, actor)
+              assert.deepStrictEqual(scansOf(actor), [])
+              assert.deepInclude(yield* jobs.get(id).pipe(actingAs(actor)), {
+                state: "queued",
+                waiting_for: "the end of another scan of sync"
               })
+              yield* health.scan("sync").pipe(actingAs(actor))
+              assert.strictEqual(Option.getOrThrow(yield* health.lastScan.pipe(actingAs(actor))).cause, "request")
+              yield* advance(10_000)
+              yield* worker.runDue
+              const { result, state } = yield* jobs.get(id).pipe(actingAs(actor))
+              assert.deepStrictEqual({ result, state }, { result: { unchanged: 1 }, state: "done" })
+              assert.deepStrictEqual(scansOf(actor), HealthDimension.literals.slice(1))
+              assert.strictEqual(Option.getOrThrow(yield* health.lastScan.pipe(actingAs(actor))).cause, "import")
 
-            const [actor, caught] = [yield* anActor, yield* anActor]
-            const worker = yield* aProcess({ afterImports: true })
-            const id = yield* beside(worker, actor)
-            assert.deepStrictEqual(scansOf(actor), [])
-            assert.deepInclude(yield* jobs.get(id).pipe(actingAs(actor)), {
-              state: "queued",
-              waiting_for: "the end of another scan of sync"
+              yield* beside(yield* aProcess({ afterImports: true }, { isLocking: false }), caught)
+              assert.include(scansOf(caught), "sync", "without the lock both scan")
             })
-            yield* health.scan("sync").pipe(actingAs(actor))
-            assert.strictEqual(Option.getOrThrow(yield* health.lastScan.pipe(actingAs(actor))).cause, "request")
-            yield* advance(10_000)
-            yield* worker.runDue
-            const { result, state } = yield* jobs.get(id).pipe(actingAs(actor))
-            assert.deepStrictEqual({ result, state }, { result: { unchanged: 1 }, state: "done" })
-            assert.deepStrictEqual(scansOf(actor), HealthDimension.literals.slice(1))
-            assert.strictEqual(Option.getOrThrow(yield* health.lastScan.pipe(actingAs(actor))).cause, "import")
-
-            yield* beside(yield* aProcess({ afterImports: true }, { isLocking: false }), caught)
-            assert.include(scansOf(caught), "sync", "without the lock both scan")
-          })
         )
 
-      it.scoped("scans of the service come after the jobs of people", () =>
+      it.scoped("scans of the service run after the jobs of people", () =>
         Effect.gen(function* () {
           const [actor, repo] = [yield* anActor, yield* JobsRepo]
           const jobs = yield* Jobs
@@ -275,7 +277,7 @@ for (const engine of all) {
           })
       )
 
-      it.scoped("off is off, also for jobs that were begun before", () =>
+      it.scoped("with HEALTH_SCANS off nothing is scanned, also by jobs that were begun before", () =>
         Effect.gen(function* () {
           const actor = yield* anActor
           const off = yield* aProcess({})
@@ -297,7 +299,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("a cancelled night is skipped, and a paused job is not begun again", () =>
+      it.scoped("a cancelled night is skipped, and a paused job does not start again", () =>
         Effect.gen(function* () {
           const [cancelled, paused] = [yield* anActor, yield* anActor]
           const worker = yield* aProcess({ nightly: true })
@@ -325,7 +327,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("the deletion of an account ends its nightly job, and no other is begun", () =>
+      it.scoped("the deletion of an account ends its nightly job, and no other one begins", () =>
         Effect.gen(function* () {
           const actor = yield* anActor
           const worker = yield* aProcess({ nightly: true })

@@ -8,7 +8,7 @@ import { CatalogChange } from "../../../src/testing/index.ts"
 
 const nat = fc.nat({ max: 10_000 })
 
-/** Values that are filled, empty in every way there is, and misfits of what they are given to. */
+/** Random values: filled, empty in several ways, and invalid for their keys. */
 const text = fc.constantFrom(
   "",
   "",
@@ -71,7 +71,7 @@ const flag = fc.constantFrom("", "true", "TRUE")
 const price = fc.oneof(number, fc.constantFrom("0", "0.00", "-0.0", "00", "0.001", "0.", "12.50"))
 const status = fc.constantFrom("", "active", "active", "draft", "live")
 
-/** Keys with what they are given; those with a dot are metafields, of the type beside them. */
+/** Keys with their random values. Keys with a dot are metafields with the given type. */
 const keys = {
   product: {
     title: text,
@@ -117,7 +117,7 @@ const kind = fc.constantFrom<[EntityKind, EntityKind, EntityKind, EntityKind, En
   "media"
 )
 
-/** A key and a value of every kind: the one of the entity that it is given to counts. */
+/** A key and a value for every kind; the entity's kind selects one of them. */
 const edit = fc.record(
   Object.fromEntries(
     Object.entries(keys).map(([kind, ofKind]) => [
@@ -127,7 +127,7 @@ const edit = fc.record(
   ) as Readonly<Record<EntityKind, fc.Arbitrary<{ readonly key: string; readonly value: string }>>>
 )
 
-/** What is done to a catalog; entities and stores by place. */
+/** A change of a catalog. Entities and stores are given by their position. */
 const step = fc.oneof(
   {
     weight: 6,
@@ -183,7 +183,7 @@ export type Step = typeof step extends fc.Arbitrary<infer A> ? A : never
 
 const digest = fc.constantFrom(null, "digest of a", "digest of b")
 
-/** What a store says of a product or collection in one language; the entity and the store by place. */
+/** A store's translations of a product or collection in one language. Entity and store are given by their position. */
 const tongue = fc.record({
   kind: fc.constantFrom("product" as const, "collection" as const),
   entity: nat,
@@ -231,7 +231,7 @@ const definition = fc.record({
 })
 export type Defined = typeof definition extends fc.Arbitrary<infer A> ? A : never
 
-/** A definition of a product's metafield. */
+/** A definition of a metafield of products. */
 export const definitionOf = ({ key, type, validations }: Defined): PlatformMetafieldDefinition => {
   const [namespace = "", name = ""] = key.split(".")
   return {
@@ -247,10 +247,10 @@ export const definitionOf = ({ key, type, validations }: Defined): PlatformMetaf
   }
 }
 
-/** The languages that a store sells in. */
+/** The languages of a store. */
 export const locales = ["en", "de", "fr"]
 
-/** Of each of three stores: of one language in two regions, of none that is known, and so on. */
+/** The attributes of three stores: two regions of one language, an unknown language, and so on. */
 const shop = fc.record({
   platform: fc.constantFrom("none" as const, "demo" as const, "demo" as const),
   primary_locale: fc.constantFrom("de-DE", "de-AT", "DE", "en", "zh_CN", "und", "x", "deutsch", "germanlanguage"),
@@ -273,7 +273,7 @@ const rules: fc.Arbitrary<HealthRules> = fc.record({
   structure: fc.record({ zero_price: fc.constantFrom("issue" as const, "issue" as const, "allowed" as const) })
 })
 
-/** A catalog that is scanned, changed, and scanned again. `rules` null: the usual ones. */
+/** A catalog that is scanned, changed, and scanned again. `rules` null: the default rules. */
 export const history = fc.record({
   definitions: fc.uniqueArray(definition, { maxLength: 4, selector: ({ key }) => key }),
   shops: fc.tuple(shop, shop, shop),
@@ -285,7 +285,7 @@ export const history = fc.record({
 
 export type History = typeof history extends fc.Arbitrary<infer A> ? A : never
 
-/** What the steps choose from. */
+/** The entities and stores that the steps choose from. */
 export class World {
   readonly entities: Array<{ readonly id: EntityId; readonly kind: EntityKind }> = []
   readonly storeIds: ReadonlyArray<StoreId>
@@ -311,7 +311,7 @@ export class World {
     return id
   }
 
-  /** What a store's platform says, and how it calls the entity it says it of. */
+  /** The translations of a store's platform, with the platform id of their entity. */
   mirrored({ entity, fields, kind, locale, store, translations }: Tongue) {
     const entityId = this.some(kind, entity)
     if (entityId === undefined) return undefined
@@ -350,7 +350,7 @@ export class World {
     return { entityId, storeId, platformId: platform_id, items }
   }
 
-  /** The changes of a step; none where there is nothing to do it to. */
+  /** The changes of a step; none if it has no target. */
   changesOf(step: Step): ReadonlyArray<CatalogChange> {
     switch (step.do) {
       case "create": {

@@ -24,7 +24,7 @@ import { definitionOf, type History, history, locales, type Step, World } from "
 
 const catalogs = amount(2, 20)
 const rounds = 6
-/** A planted variant is looked for in so many catalogs. */
+/** Maximum number of catalogs in which a planted fault must be found. */
 const maxPlanted = 25
 
 /** Everything that data health shows of an account, without times and versions. */
@@ -63,7 +63,7 @@ const count = (what: string) => {
   counted[what] = (counted[what] ?? 0) + 1
 }
 
-/** Scans as the jobs of the service do: a dimension in which nothing changed is left out. */
+/** Scans as the service's jobs do: dimensions without changes are left out. */
 const scanAll = (accountId: AccountId, storeId: StoreId | null) =>
   Effect.gen(function* () {
     const repo = yield* HealthRepo
@@ -75,7 +75,7 @@ const scanAll = (accountId: AccountId, storeId: StoreId | null) =>
 
 class Undone extends Data.TaggedError("Undone")<{ readonly shown: string }> {}
 
-/** The results of the same scans as full scans. Undone afterwards. */
+/** The results of the same scans as full scans. They are rolled back afterwards. */
 const fromNothing = (accountId: AccountId, storeIds: ReadonlyArray<StoreId>, storeId: StoreId | null) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -89,11 +89,11 @@ const fromNothing = (accountId: AccountId, storeIds: ReadonlyArray<StoreId>, sto
     )
   })
 
-/** What happens to a catalog between two scans, by kind. */
+/** The changes of a catalog between two scans, by kind. */
 const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () => History) => {
   const apply = (changes: ReadonlyArray<CatalogChange>) =>
     Effect.flatMap(CatalogChanges, (service) => service.apply(changes)).pipe(
-      // On some stores there is no version: the change is refused.
+      // A change is refused if its entity has no version on the store.
       Effect.catchTags({
         NotFound: () => Effect.void,
         ValidationFailed: () => Effect.void,
@@ -226,7 +226,7 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
   }
 }
 
-/** Rare kinds change much: the scan after them is a full one, so they would hide the others. */
+/** Rare kinds with large effects: the next scan is a full one, which would hide other kinds. */
 const wide = new Set([
   "definitions",
   "rules",
@@ -235,7 +235,7 @@ const wide = new Set([
   "a store that is unlinked and linked again"
 ])
 
-/** Kinds of which no note tells. Every third round has one of them alone. */
+/** Kinds without notes. Every third round has only one of them. */
 const unnoted = ["definitions", "rules", "a platform, a language or a currency"]
 
 /** Random catalogs and changes. Returns the first difference between an incremental scan and a full one. */
@@ -299,7 +299,7 @@ const firstDifference = (name: string, number: number) =>
     return undefined
   })
 
-/** The texts from where they differ on. */
+/** The parts of two texts from their first difference on. */
 const contrast = (found: string, expected: string) => {
   let at = 0
   while (found[at] === expected[at]) at++
@@ -322,7 +322,7 @@ const forgetting = (what: (note: ChangeNote, of: ReadonlySet<string>, plan: Plan
     }))
   )
 
-/** Notes that leave one kind of change out. */
+/** Faults in the notes: each leaves out one kind of change. */
 const planted = {
   "changes of publish states": forgetting((note, written) => ({
     ...note,
@@ -348,7 +348,7 @@ const planted = {
 type Planted = (typeof planted)[keyof typeof planted]
 
 const servicesOn = (database: (typeof featureEngines)[number]["layer"], plant?: Planted) => {
-  // A few entities a step and rows a block, so that small catalogs have many of both.
+  // Few entities per step and rows per block, so that small catalogs have several of both.
   const health = HealthRepo.layerOf({ entitiesPerStep: 23, rowsPerBlock: 3 }).pipe(
     Layer.provideMerge(RepositoriesOnDatabase)
   )

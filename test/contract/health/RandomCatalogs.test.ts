@@ -39,7 +39,7 @@ const plantedCatalogs = 400
 const exactly = <A, I>(schema: Schema.Schema<A, I>, value: unknown) =>
   Effect.orDie(Schema.decodeUnknown(schema, { onExcessProperty: "error", errors: "all" })(value))
 
-/** Everything that data health says of an account: snapshots and all pages, of the account and of each store. */
+/** All results of data health for an account: snapshots and all pages, of the account and of each store. */
 const observed = (storeIds: ReadonlyArray<StoreId>) =>
   Effect.gen(function* () {
     const health = yield* DataHealth
@@ -84,14 +84,14 @@ const observed = (storeIds: ReadonlyArray<StoreId>) =>
     return { overviews, sections, inGerman, ofField, rows }
   })
 
-/** What the snapshots say of the pages. */
+/** Contradictions between snapshots and pages. */
 const contradictions = (seen: Effect.Effect.Success<ReturnType<typeof observed>>) => [
   ...contradictedCounts(seen),
   ...contradictedFields(seen),
   ...contradictedPages(seen)
 ]
 
-/** Fields to filter by, with a name that their rows have. */
+/** Fields to filter by, and the name of each in the rows. */
 const fieldsAsked = [
   ["completeness-required", "vendor", "vendor"],
   ["completeness-recommended", "tags", "tags"],
@@ -103,7 +103,7 @@ const fieldsAsked = [
   ["translations-outdated", "body_html", "body_html"]
 ] as const
 
-/** The pages of a field have the rows of the section that name it, in their order. */
+/** Pages filtered by a field must have the rows of the section with this field, in the same order. */
 const contradictedFields = ({ ofField, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
   ofField.flatMap((filtered, scope) =>
     fieldsAsked.flatMap(([section, field, name], index) => {
@@ -115,7 +115,7 @@ const contradictedFields = ({ ofField, sections }: Effect.Effect.Success<ReturnT
     })
   )
 
-/** What is counted of a section is what its pages deliver. */
+/** The counts of a section must be equal to the number of rows on its pages. */
 const contradictedCounts = ({ rows, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
   rows.flatMap((counts, scope) =>
     counts.flatMap(([all, inGerman], index) => {
@@ -134,7 +134,7 @@ const contradictedPages = ({ overviews, sections }: Effect.Effect.Success<Return
       const { affected, by_section, by_store, checked, score } = snapshot.result
       const wrong = by_section.filter(({ rows, section }) => {
         const delivered = sections[scope]?.[HealthSection.literals.indexOf(section)]?.flatMap(({ data }) => data) ?? []
-        // A dimension that has one snapshot counts the rows of all stores.
+        // If a dimension has only one snapshot, its counts include the rows of all stores.
         return by_store.length <= 1 || scope === 0 ? delivered.length !== rows : delivered.length > rows
       })
       const expected = checked === 0 ? 100 : Math.floor((100 * (checked - affected)) / checked)
@@ -149,7 +149,7 @@ const contradictedPages = ({ overviews, sections }: Effect.Effect.Success<Return
 let started = 0
 const counted = { catalogs: 0, entities: 0, rows: {} as Record<string, number> }
 
-/** The mirrors of all stores, as their platforms would fill them. */
+/** Refreshes the store data of all stores. */
 const mirror = (
   accountId: AccountId,
   world: World,
@@ -204,7 +204,7 @@ const compare = (sides: ReadonlyArray<Side>, { afterwards, definitions, first, r
             const health = yield* DataHealth
             const carryOut = (steps: ReadonlyArray<Step>) =>
               Effect.forEach(steps, (step) =>
-                // On some stores there is no version: the change is refused, on every side alike.
+                // A change is refused on every side if its entity has no version on the store.
                 Effect.catchTags(apply(world.changesOf(step)), {
                   NotFound: () => Effect.void,
                   ValidationFailed: () => Effect.void
@@ -218,7 +218,7 @@ const compare = (sides: ReadonlyArray<Side>, { afterwards, definitions, first, r
             )
             const scanned = yield* observed(stores)
             yield* carryOut(afterwards)
-            // The last snapshots stand until somebody scans.
+            // Snapshots do not change until the next scan.
             const stale = yield* observed(stores)
             yield* Effect.forEach(HealthDimension.literals, (dimension) => health.scan(dimension, stores[1]))
             const narrowed = yield* observed(stores)
@@ -261,11 +261,11 @@ const search = (sides: ReadonlyArray<Side>, numRuns: number, endOnFailure: boole
     )
   )
 
-/** Where it failed: the seed and the path repeat it, a whole catalog would fill pages. */
+/** The seed and the path of a failure, which repeat it; the complete catalog would fill pages. */
 const reasonOf = <Values>({ counterexamplePath, errorInstance }: fc.RunDetails<Values>) =>
   `seed ${seed}, path ${counterexamplePath}: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`
 
-/** A repository that keeps other rules than those that it is given. */
+/** A repository that saves other rules than the given ones. */
 const otherRules = (how: (rules: HealthRules) => HealthRules): Plant =>
   Layer.effect(
     HealthRepo,
@@ -276,7 +276,7 @@ const otherRules = (how: (rules: HealthRules) => HealthRules): Plant =>
     }))
   )
 
-/** Memory twins that are wrong in one thing each. */
+/** In-memory implementations with one fault each. */
 const planted: Readonly<Record<string, Plant>> = {
   "a store's scan left its snapshot as it was": Layer.effect(
     HealthRepo,

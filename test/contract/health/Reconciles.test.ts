@@ -56,7 +56,7 @@ const rowsOf = Effect.gen(function* () {
   }
 })
 
-/** What every store says, by entity, store and key. */
+/** The effective values of all stores, by entity, store and key. */
 const valuesOf = (entities: ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>) =>
   Effect.gen(function* () {
     const catalog = yield* Catalog
@@ -67,7 +67,10 @@ const valuesOf = (entities: ReadonlyArray<{ readonly id: EntityId; readonly kind
     return values
   })
 
-/** Reconciles every row of a random catalog, by the row's own store, and says what went wrong. `careless`: across languages. */
+/**
+ * Reconciles every row of a random catalog with the values of the row's store. Returns the errors. `careless`: ignores
+ * languages.
+ */
 const contradictions = ({ first, shops }: History, careless: boolean) =>
   Effect.gen(function* () {
     const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
@@ -83,7 +86,8 @@ const contradictions = ({ first, shops }: History, careless: boolean) =>
         () => minted.pop() ?? ""
       )
       const { apply } = yield* CatalogChanges
-      // Changes that find no version are refused; once everything is on every store, most overrides find one.
+      // Overrides without a store version are refused. After all entities were added to all stores, most overrides are
+      // applied.
       for (const step of first) yield* Effect.exit(apply(world.changesOf(step)))
       for (const { id: entityId } of world.entities)
         for (const { id: storeId } of stores) yield* apply([CatalogChange.AddToStore({ entityId, storeId })])

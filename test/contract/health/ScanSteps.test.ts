@@ -37,7 +37,7 @@ const aShop = Effect.gen(function* () {
   return { accountId, actor, ids }
 })
 
-/** One step, as one process would do it. */
+/** Runs one step, as a process would. */
 const step = (accountId: AccountId) =>
   Effect.gen(function* () {
     const repo = yield* HealthRepo
@@ -67,7 +67,7 @@ for (const { absent, layer, name } of featureEngines)
             scanned: steps * perStep,
             entities: products
           })
-        // A process that dies in a step leaves what was there before it.
+        // A process that dies during a step leaves the state from before it.
         yield* sql.withTransaction(Effect.zipRight(step(accountId), Effect.fail("killed"))).pipe(Effect.ignore)
         const [progress] = yield* repo.unfinished(accountId)
         assert.deepInclude(progress, {
@@ -78,10 +78,10 @@ for (const { absent, layer, name } of featureEngines)
         })
         assert.deepStrictEqual(yield* actingAs(actor)(health.unfinished), yield* repo.unfinished(accountId))
         assert.strictEqual((yield* repo.snapshots(accountId, null)).size, 0)
-        // Nothing of a scan that somebody may go on with is deleted.
+        // The rows of an unfinished scan are not deleted.
         yield* repo.tidy(accountId)
         assert.isAbove(yield* numberOf("health_issue", accountId), 0)
-        // Another process goes on: it has three steps to do, and the end.
+        // Another process continues with the three remaining steps.
         let steps = 0
         for (let run: number | null = null; run === null; steps++) run = (yield* step(accountId)).run
         assert.strictEqual(steps, 3)
@@ -93,7 +93,7 @@ for (const { absent, layer, name } of featureEngines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("starts again when its rules changed, and keeps nothing from before", () =>
+    it.scopedLive("starts again when its rules changed, and keeps no earlier results", () =>
       Effect.gen(function* () {
         const health = yield* DataHealth
         const repo = yield* HealthRepo
@@ -116,7 +116,7 @@ for (const { absent, layer, name } of featureEngines)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
-    it.scopedLive("shows every row on one page, wherever blocks begin", () =>
+    it.scopedLive("shows every row on exactly one page, wherever blocks begin", () =>
       Effect.gen(function* () {
         const health = yield* DataHealth
         const { actor } = yield* aShop

@@ -65,7 +65,7 @@ for (const engine of all) {
             yield* health.scan("completeness")
             assert.deepStrictEqual(yield* days, [["completeness", 1, 1]])
             yield* anEntity("product", { title: "Stove" }, { on: stores })
-            // A scan of one store is no scan of the account.
+            // A scan of one store does not count as a scan of the account.
             yield* health.scan("completeness", stores[0].id)
             assert.deepStrictEqual(yield* days, [["completeness", 1, 1]])
             yield* health.scan("completeness")

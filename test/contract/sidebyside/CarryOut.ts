@@ -10,7 +10,7 @@ import { ApiKeys, Catalog, CatalogChange, CatalogChanges, Programs, Stores } fro
 
 import { type Change, csvOf, kinds, type Operation } from "./Operations.ts"
 
-/** What the operations choose from: what the sides agree to have. */
+/** The ids that operations choose from; all implementations have the same ones. */
 export interface World {
   readonly accountId: AccountId
   readonly folder: string
@@ -23,11 +23,11 @@ export interface World {
   /** Every store that was ever linked. */
   readonly storeIds: ReadonlyArray<StoreId>
   readonly keyIds: ReadonlyArray<ApiKeyId>
-  /** One under review before all others. */
+  /** Imports; one under review is the first. */
   readonly importIds: ReadonlyArray<ImportId>
-  /** Cursors that lists gave. */
+  /** Cursors from earlier lists. */
   readonly cursors: ReadonlyArray<string>
-  /** Ids for new entities: the next ones. */
+  /** The next ids for new entities. */
   readonly fresh: ReadonlyArray<EntityId>
 }
 
@@ -41,7 +41,7 @@ const changesOf = (world: World, described: ReadonlyArray<Change>): ReadonlyArra
     return picked(some, pick)?.id ?? unknown
   }
   const any = (pick: number) => picked(known, pick)?.id ?? unknown
-  // Before the first one is linked there is none to name.
+  // Before the first store is linked, an unknown id is used.
   const store = (pick: number) => picked(world.storeIds, pick) ?? StoreId.make(unknown)
   const one = (each: Change, index: number): CatalogChange => {
     switch (each.tag) {
@@ -100,7 +100,10 @@ const changesOf = (world: World, described: ReadonlyArray<Change>): ReadonlyArra
 const quiet = () => Effect.void
 const takeStore = { rest: "take_store" } as const
 
-/** Carries an operation out on one side; what it answers. A key's token differs from side to side: it is left out. */
+/**
+ * Executes an operation on one implementation. Returns the answer without the token of a key, which differs between
+ * implementations.
+ */
 export const carryOut = (operation: Operation, world: World) =>
   Effect.gen(function* () {
     const imports = yield* Imports
@@ -174,7 +177,7 @@ export const carryOut = (operation: Operation, world: World) =>
     }
   })
 
-/** The entities whose details an operation may have changed; those that it made are not among them yet. */
+/** Existing entities whose details an operation may have changed. New ones are not included yet. */
 const touchedBy = (operation: Operation, world: World): ReadonlySet<EntityId> =>
   new Set(
     operation.do === "apply"
@@ -184,7 +187,10 @@ const touchedBy = (operation: Operation, world: World): ReadonlySet<EntityId> =>
         : world.entities.map(({ id }) => id)
   )
 
-/** Every row, what else an account shows, and the details of what an operation touched; without one, of everything. */
+/**
+ * Reads all rows, the other data of an account, and the details of the changed entities; without an operation, of all
+ * entities.
+ */
 export const observe = (world: World, token: string, operation?: Operation) =>
   Effect.gen(function* () {
     const catalog = yield* Catalog
@@ -201,7 +207,7 @@ export const observe = (world: World, token: string, operation?: Operation) =>
         Effect.all({ record: catalog.get(type, id), versions: catalog.versions(type, id) })
       ),
       stores: yield* programs.listStores(),
-      // The last use is recorded in the background, whenever that is.
+      // The last use is recorded in the background at an unknown time.
       keys: (yield* keys.list(world.accountId)).map(({ lastFour: _, lastUsedAt: __, ...key }) => key),
       imports: yield* (yield* Imports).list,
       version: Option.getOrThrow(yield* keys.authenticate(token)).accountVersion

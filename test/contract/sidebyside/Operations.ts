@@ -31,7 +31,7 @@ const key = fc.constantFrom(
   "price"
 )
 
-/** One change, its entities and stores by place: of what there is when it is carried out. */
+/** One change. Its entities and stores are positions among those that exist when it is executed. */
 const change = fc.oneof(
   {
     weight: 4,
@@ -112,7 +112,7 @@ const csvRow = fc.record({
 
 const accepts = Array.from({ length: 5 }, () => "accept" as const)
 
-/** What is done between two comparisons. */
+/** An operation between two comparisons. */
 export const operation = fc.oneof(
   {
     weight: 12,
@@ -185,7 +185,7 @@ export const operation = fc.oneof(
 )
 export type Operation = typeof operation extends fc.Arbitrary<infer A> ? A : never
 
-/** What every sequence begins with: two stores, and on both an entity of each kind. */
+/** The beginning of every sequence: two stores, each with an entity of each kind. */
 export const beginning: ReadonlyArray<Operation> = [
   { do: "link", domain: "b.example", currency: null },
   { do: "link", domain: "a.example", currency: "EUR" },
@@ -197,7 +197,7 @@ export const beginning: ReadonlyArray<Operation> = [
   )
 ]
 
-/** What every sequence ends with, whatever came before: an import, and a store that is unlinked and linked again. */
+/** The end of every sequence: an import, and a store that is unlinked and linked again. */
 export const ending: ReadonlyArray<Operation> = [
   { do: "discard", isOpen: true, run: 0 },
   { do: "link", domain: "b.example", currency: null },

@@ -15,31 +15,31 @@ import { engines } from "../../support/TestDatabase.ts"
 
 const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
 
-// What refreshes read is staged in SQL alone, and none of the operations refreshes.
+// Reads of refreshes are staged in SQL only; no operation refreshes.
 const MemoryBelow = Layer.mergeAll(
   layerMemoryImports,
   Layer.mock(PulledRecordsRepo, { forget: () => Effect.void })
 ).pipe(Layer.provideMerge(MemoryRepositories))
 
-/** The services, and the repositories that every side has. */
+/** The services, and the repositories that every implementation has. */
 export type Provided =
   | Layer.Layer.Success<typeof AllServices>
   | Extract<Layer.Layer.Success<typeof MemoryBelow>, Layer.Layer.Success<typeof RepositoriesOnDatabase>>
 
-/** An implementation of everything below the services, whose clock is told the time. */
+/** An implementation of the repositories, whose clock is set by the test. */
 export interface Side {
   readonly name: string
   readonly context: Context.Context<Provided>
-  /** Tells it what time it is. */
+  /** Sets the implementation's clock to the current time of the test. */
   readonly tell: Effect.Effect<void>
 }
 
-/** The time of every side. */
+/** The current time of the test, for all implementations. */
 export const time = { millis: Date.UTC(2026, 0, 1) }
 
 const liveClock = Clock.make()
 
-/** Shows that time, and lets others sleep as long as they would. */
+/** A clock that shows this time. Sleeping takes the real time. */
 const clock: Clock.Clock = {
   [Clock.ClockTypeId]: Clock.ClockTypeId,
   unsafeCurrentTimeMillis: () => time.millis,
@@ -49,7 +49,7 @@ const clock: Clock.Clock = {
   sleep: (duration) => liveClock.sleep(duration)
 }
 
-/** What takes the place of some of the memory twins, built from them. */
+/** Replaces some of the in-memory repositories by faulty ones. */
 export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryBelow>>
 
 export const memorySide = (name: string, plant: Plant = Layer.empty) =>
@@ -60,7 +60,7 @@ export const memorySide = (name: string, plant: Plant = Layer.empty) =>
 
 const sinceEpoch = (_: string, millis: string) => `timestamptz 'epoch' + ${millis} * interval '1 millisecond'`
 
-/** The database's clock stands where it is put, and cursors are signed as the memory twin does. */
+/** Sets the database's clock, and signs cursors with the key of the in-memory implementation. */
 const told = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -90,7 +90,7 @@ const sqlSide = (name: string, database: Layer.Layer<Database.Database, unknown>
     })
   ).pipe(Effect.withClock(clock))
 
-/** The memory twins, and SQL on every engine there is here. */
+/** The in-memory implementation, and SQL on every available engine. */
 export const everySide = Effect.gen(function* () {
   const memory = yield* memorySide("memory")
   const others = yield* Effect.forEach(
@@ -100,7 +100,7 @@ export const everySide = Effect.gen(function* () {
   return [memory, ...others]
 })
 
-/** Ids that follow from a name: every side mints the same. */
+/** Ids derived from a name, so that every implementation creates the same ones. */
 export const uuidsOf = (name: string): (() => string) => {
   let count = 0
   return () => {
@@ -115,7 +115,7 @@ export const uuidsOf = (name: string): (() => string) => {
   }
 }
 
-/** Runs an effect on one side, with ids of that side. */
+/** Runs an effect on one implementation, with the ids of that implementation. */
 export const runOn =
   (side: Side, uuids: () => string) =>
   <A, E>(effect: Effect.Effect<A, E, Provided>) =>
