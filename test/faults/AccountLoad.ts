@@ -6,25 +6,25 @@ import { Unavailable } from "../../src/model/Errors.ts"
 import type { AccountId, EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 
-/** What one account did and was told. */
+/** The requests of one account and their results. */
 export interface Tally {
   readonly accountId: AccountId
   readonly actor: Actor
   readonly token: string
   readonly entityId: EntityId
   readonly storeId: string
-  /** The number of the last write that was acknowledged, and of the last that was begun. */
+  /** The numbers of the last acknowledged write and of the last write that was begun. */
   acknowledged: number
   begun: number
   writes: number
   reads: number
-  /** Writes and reads that were answered with 503. */
+  /** The number of writes and reads that got 503. */
   refusedWrites: number
   refusedReads: number
-  /** Begins no writes. */
+  /** Whether the account pauses its writes. */
   isPaused: boolean
   isWriting: boolean
-  /** Everything else. */
+  /** Unexpected results. */
   readonly wrong: Array<string>
 }
 
@@ -58,7 +58,7 @@ export const aLoadedAccount = (name: string) =>
     }).pipe(actingAs(actor), Effect.orDie)
   })
 
-/** What an operator would see of it. */
+/** The defects of a cause as text. */
 const wordsOf = (cause: Cause.Cause<unknown>) =>
   Cause.defects(cause)
     .pipe(Chunk.toReadonlyArray)
@@ -72,7 +72,7 @@ const isUnavailable = (cause: Cause.Cause<unknown>) =>
     )
   )
 
-/** Writes numbered titles for good. */
+/** Writes numbered titles until it is interrupted. */
 export const writing = (tally: Tally) =>
   Effect.gen(function* () {
     if (tally.isPaused) return
@@ -93,7 +93,7 @@ export const writing = (tally: Tally) =>
 
 const envelope = /^\{"error":\{"code":"unavailable","message":"[^"]+","request_id":"req_[0-9a-f-]+"\}\}$/
 
-/** Reads lists over HTTP for good. */
+/** Reads lists over HTTP until it is interrupted. */
 export const reading = (baseUrl: string, tally: Tally) =>
   Effect.promise(async () => {
     try {
@@ -109,11 +109,11 @@ export const reading = (baseUrl: string, tally: Tally) =>
     }
   }).pipe(Effect.zipRight(Effect.sleep("20 millis")), Effect.forever)
 
-/** Waits until it holds. */
+/** Waits until the condition holds. */
 export const until = (holds: () => boolean) =>
   Effect.void.pipe(Effect.repeat({ until: () => holds(), schedule: Schedule.spaced("20 millis") }))
 
-/** Waits until each of these accounts wrote, and read if it reads, so many more times. */
+/** Waits until each of these accounts has written, and read if it reads, this many more times. */
 export const untilMore = (tallies: ReadonlyArray<Tally>, count: number) =>
   Effect.suspend(() => {
     const before = tallies.map(({ reads, writes }) => ({ reads, writes }))
@@ -133,13 +133,13 @@ export const productTitles = Effect.gen(function* () {
   return new Map(rows.map(({ id, title }) => [id, title]))
 })
 
-/** What the accounts were told instead of success. */
+/** Unexpected results of the accounts. */
 export const refusals = (tallies: ReadonlyArray<Tally>) => ({
   wrong: tallies.flatMap(({ wrong }) => wrong),
   refusedWrites: tallies.reduce((sum, { refusedWrites }) => sum + refusedWrites, 0)
 })
 
-/** Accounts whose title is older than the last acknowledged one, or newer than the last that was begun. */
+/** Accounts whose title is older than the last acknowledged one, or newer than the last one begun. */
 export const lostWrites = (tallies: ReadonlyArray<Tally>, titles: ReadonlyMap<string, string>) =>
   tallies.flatMap(({ accountId, acknowledged, begun, entityId }) => {
     const number = Number(titles.get(entityId)?.slice(1))

@@ -14,7 +14,7 @@ const perKey = 120
 const perAccount = 240
 const windowSeconds = 60
 
-/** The planted variant: looks, lets others look, and then writes what it saw. */
+/** The planted fault: reads the count, lets other requests read it, and then writes the new count. */
 const readThenWrite = Layer.effect(
   RateBudget,
   Effect.gen(function* () {
@@ -69,9 +69,9 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
         const { admitted, all, byStatus, resets } = yield* hammerHere("Budgets, one key", 10, () => token)
         assert.strictEqual(all.length, 640)
         assert.deepStrictEqual(byStatus, { 200: perKey, 429: 640 - perKey }, `seed ${seed}`)
-        // One window: it did not end meanwhile.
+        // All in one window, which did not end meanwhile.
         assert.lengthOf(resets, 1)
-        // Each got a place of its own.
+        // Each response has a different remaining count.
         assert.deepStrictEqual(
           admitted.map(({ remaining }) => Number(remaining)).sort((left, right) => left - right),
           Array.from({ length: perKey }, (_, place) => place)
@@ -91,7 +91,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
           2
         )
         const tokens = [token, ...others]
-        // The first is in such demand that it meets its own limit, the others that of the account.
+        // The first key reaches its own limit; the others reach the limit of the account.
         const { admitted, all, byStatus } = yield* hammerHere("Budgets, three keys", 14, (dice) =>
           dice.below(2) === 0 ? token : dice.pick(tokens)
         )
@@ -101,7 +101,8 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
         report("Budgets, three keys, admitted of each", ofKey)
         assert.isAtMost(Math.max(...ofKey), perKey, `seed ${seed}`)
         assert.isAbove(Math.min(...ofKey), 0)
-        // The windows of the keys: none ended meanwhile. A refusal by the account tells the account's.
+        // The end of each key's window, which did not change. A refusal for the account has the end of the account's
+        // window.
         for (const each of tokens)
           assert.lengthOf(
             [...new Set(admitted.filter((answer) => answer.token === each).map((answer) => answer.reset))],
@@ -112,7 +113,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
   })
 
   layer(serving(readThenWrite.pipe(Layer.provide(sound))), { excludeTestServices: true })((it) => {
-    it.scoped("get more than 120 from a limiter that reads and then writes (planted)", () =>
+    it.scoped("get more than 120 from a limiter that reads and then writes (planted fault)", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const { admitted, all } = yield* hammerHere("Budgets, planted", 10, () => token)

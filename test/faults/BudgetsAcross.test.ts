@@ -32,7 +32,7 @@ const serving = (redis: Redacted.Redacted) =>
     )
   )
 
-/** One process with the planted limiter. */
+/** One process with the faulty limiter. */
 const servingPlanted = Effect.flatMap(TestDatabaseUrl, (database) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -66,7 +66,7 @@ const servingPlanted = Effect.flatMap(TestDatabaseUrl, (database) =>
   )
 )
 
-/** An account with so many keys, whose windows are taken out of Redis afterwards. */
+/** An account with this number of keys. Its windows are deleted from Redis afterwards. */
 const accountWithKeys = (count: number) =>
   Effect.gen(function* () {
     const { accountId, token } = yield* Effect.acquireRelease(anAccount(), ({ accountId }) => forget([accountId]))
@@ -80,7 +80,7 @@ const accountWithKeys = (count: number) =>
     return { token, tokens: [token, ...others] }
   })
 
-/** Requests one after the other; what each was answered, and after how long. */
+/** Sends requests one after the other. Returns the status and the duration of each. */
 const ping = (baseUrl: string, token: string, count: number) =>
   Effect.promise(async () => {
     const answers = []
@@ -119,7 +119,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           ofOne.admitted.map(({ remaining }) => Number(remaining)).sort((left, right) => left - right),
           Array.from({ length: perKey }, (_, place) => place)
         )
-        // Both took part in it.
+        // Both processes served some of them.
         assert.isAbove(Math.min(...ofOne.admittedBy), 0)
 
         const { token, tokens } = yield* accountWithKeys(3)
@@ -139,12 +139,12 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           assert.lengthOf([...new Set(answers.map(({ reset }) => reset))], 1)
         }
         assert.isAbove(Math.min(...ofThree.admittedBy), 0)
-        // Redis was asked throughout.
+        // Redis counted all of them.
         for (const { output } of servers) assert.notMatch(output.stderr, /WARN/)
       })
     )
 
-    it.scoped("get more than 120 from a limiter that reads from Redis and then writes (planted)", () =>
+    it.scoped("get more than 120 from a limiter that reads from Redis and then writes (planted fault)", () =>
       Effect.gen(function* () {
         const [one, two] = yield* Effect.all([servingPlanted, servingPlanted], { concurrency: 2 })
         const { token } = yield* accountWithKeys(1)
@@ -190,7 +190,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
         yield* Effect.promise(() => ready.body.dump())
         assert.lengthOf(logged(/WARN/), 1)
         yield* proxy.repair
-        // Of Redis' window 30 were spent; every request here that is refused spends nothing.
+        // 30 requests were counted in Redis' window; the refused ones here do not count.
         yield* backInRedis(a, 89)
         assert.lengthOf(logged(/answers again/), 1)
 
@@ -209,9 +209,9 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           firstWhileHung: Math.round(first),
           slowestAfterIt: Math.round(Math.max(...rest))
         })
-        // Only the first request waits for Redis: the others do not ask it.
+        // Only the first request waits for Redis; the others skip it.
         assert.strictEqual(yield* proxy.requestsWhileHung, 1)
-        // Within the same minute: it was said already.
+        // Within the same minute the message is not logged again.
         assert.lengthOf(logged(/WARN/), 1)
         yield* proxy.hang(false)
         yield* backInRedis(b, 118)

@@ -13,8 +13,8 @@ interface Answer {
 }
 
 /**
- * Lets 64 clients, each on a connection of its own that it keeps, send their requests as fast as they are answered: to the
- * servers in turn, client by client.
+ * 64 clients, each with its own open connection, send their requests as fast as they are answered. The clients are
+ * spread over the servers.
  */
 export const hammer = (
   name: string,

@@ -1,6 +1,7 @@
 /**
- * A process that serves REST with the wrong limiter for several of them: it reads both windows from Redis, and writes what
- * it makes of them. BUDGETS_DATABASE_URL and BUDGETS_REDIS_URL say where; it tells on stdout where it listens.
+ * A process that serves REST with a limiter that is wrong for several processes: it reads both windows from Redis and
+ * then writes the new counts. BUDGETS_DATABASE_URL and BUDGETS_REDIS_URL are its database and Redis; it prints its
+ * address on stdout.
  */
 import { HttpServer } from "@effect/platform"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -8,8 +8,9 @@ import { afterAll, beforeAll } from "vitest"
 import { bundling } from "../../bundling.mjs"
 
 /**
- * A program of this folder in one file, which starts in a sixth of the time; where it lies, it finds its packages and migrations.
- * Each test file must call this itself: another module is loaded once for all files, and its hooks are those of the first.
+ * Bundles a program of this folder into one file, which starts six times as fast. From its folder it finds its
+ * packages and migrations. Each test file must call this itself: a helper module is loaded once for all files, and its
+ * hooks would belong to the first one.
  */
 export const bundledProgram = (source: string): string => {
   const program = `node_modules/.cache/${basename(source, ".ts")}.${process.pid}.mjs`

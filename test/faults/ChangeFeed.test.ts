@@ -22,8 +22,8 @@ const writesEach = amount(40, 400)
 const follower = bundledProgram("test/faults/FeedFollower.ts")
 
 /**
- * The planted variants: a feed whose rows are inserted with the history, before the account's row is locked. `seq`: drawn from a
- * sequence there. `at`: the time at which the transaction began.
+ * The planted faults: a feed whose rows are inserted with the history, before the account's row is locked. `seq` is
+ * drawn from a sequence there; `at` is the start time of the transaction.
  */
 const plant = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -42,7 +42,7 @@ const plant = Effect.gen(function* () {
     CREATE INDEX ON planted_feed (account_id, at, seq)`)
 }).pipe(Effect.orDie)
 
-/** Reads new rows over and over, and once more after the writers stopped. */
+/** Reads new rows repeatedly, and once more after the writers have stopped. */
 const following = <A, R>(
   read: (last: A | undefined) => Effect.Effect<ReadonlyArray<A>, never, R>,
   stopped: Ref.Ref<boolean>
@@ -64,7 +64,7 @@ const following = <A, R>(
 describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", () => {
   layer(layerServices(20), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.effect(
-      "loses nothing; a feed by time and a feed by an early sequence lose rows (planted)",
+      "loses nothing; a feed by time and a feed by an early sequence lose rows (planted faults)",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -132,13 +132,13 @@ describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", 
             })
             assert.strictEqual(planted, volume)
             assert.isAbove(ours.reads, volume / 20)
-            // Every write changed a title, and the feed has exactly these writes, in the order of their numbers.
+            // Every write changed a title. The feed has exactly these writes, in the order of their numbers.
             assert.lengthOf(ours.all, volume)
             assert.deepStrictEqual(
               ours.all.map(({ seq }) => seq),
               ours.all.map((_, index) => (ours.all[0]?.seq ?? 0) + index)
             )
-            // The planted variants lost rows that were committed behind their last one.
+            // The faulty feeds lost rows that were committed after the reader had passed them.
             assert.isBelow(new Set(sequenced.all.map(({ seq }) => seq)).size, volume)
             assert.isBelow(new Set(timed.all.map(({ seq }) => seq)).size, volume)
           }).pipe(actingAs(actor))

@@ -13,7 +13,7 @@ const hours = 3_600_000
 
 const sound = RateBudget.layerProcess({ perKey, perAccount })
 
-/** The planted variant: durations by the time of day. */
+/** The planted fault: durations are measured by the time of day. */
 const byTimeOfDay = Layer.effect(
   RateBudget,
   Effect.map(RateBudget, ({ look, take, takeMessage, untouched }) => {
@@ -41,7 +41,7 @@ const serving = (budget: Layer.Layer<RateBudget>) =>
     Layer.provideMerge(NodeHttpServer.layerTest)
   )
 
-/** Sets the system's clock, as far as this process sees it, while the effect runs. */
+/** Sets the system clock of this process while the effect runs. */
 const atStep = (millis: number) => {
   const real = Date.now
   const setTo = (now: typeof Date.now) =>
@@ -56,7 +56,9 @@ const atStep = (millis: number) => {
     )
 }
 
-/** What two keys of an account are answered, the first within its budget and beyond, while the clock is set to and fro. */
+/**
+ * The responses to two keys of an account, while the clock is set forward and back. The first key exceeds its budget.
+ */
 const answersAt = (steps: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     const { accountId, token } = yield* anAccount()
@@ -79,7 +81,7 @@ const statusesOf = (answers: ReadonlyArray<ReadonlyArray<{ readonly status: numb
   answers.flatMap((atOnce) => atOnce.map(({ status }) => status))
 
 const steps = [0, -2 * hours, 0, 2 * hours, 0]
-// Of each three, two are by the first key; the budget of a key is three.
+// Two of three requests have the first key; the budget of a key is three.
 const expected = [...[200, 200, 200], ...[200, 429, 200], ...[429, 429, 200], ...[429, 429, 429], ...[429, 429, 429]]
 
 layer(serving(sound), { excludeTestServices: true })("a clock that is set forward and back by two hours", (it) => {
@@ -90,7 +92,7 @@ layer(serving(sound), { excludeTestServices: true })("a clock that is set forwar
       for (const { resetIn, retryAfter, status } of answers.flat()) {
         if (status === 429) assert.isAtLeast(retryAfter, 1)
         assert.isAtMost(retryAfter, 60)
-        // The end of a window is told in the time of day that the process has now.
+        // The end of a window is given in the process's current time of day.
         assert.isAtLeast(resetIn, 0)
         assert.isAtMost(resetIn, 61)
       }
@@ -101,7 +103,7 @@ layer(serving(sound), { excludeTestServices: true })("a clock that is set forwar
 layer(serving(byTimeOfDay), { excludeTestServices: true })(
   "budgets that are measured by the time of day (planted)",
   (it) => {
-    it.effect("admit too many requests after such a step, or make clients wait for hours", () =>
+    it.effect("admit too many requests after such a step, or make clients wait for hours (planted fault)", () =>
       Effect.gen(function* () {
         const answers = yield* answersAt(steps)
         assert.notDeepEqual(statusesOf(answers), expected)

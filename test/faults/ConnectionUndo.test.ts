@@ -20,7 +20,7 @@ import { deadlocks, layerPool, layerServices, noticeDeadlocksSoon, untilQuiet } 
 
 const onStores = ["a.example", "b.example"] as const
 
-/** Products whose title an agent wrote, on two stores, one of them with an override of the agent. */
+/** Products on two stores whose titles an agent wrote, one store with an override by the agent. */
 const aWorld = (count: number) =>
   Effect.gen(function* () {
     const { accountId, actor, stores } = yield* anAccount({ domains: onStores })
@@ -47,7 +47,7 @@ const aWorld = (count: number) =>
     return { accountId, actor, agent, connectionId, ids, window }
   })
 
-/** A whole undo, part by part. */
+/** Runs a complete undo, part by part. */
 const undoAll = (id: ConnectionId, window: UndoWindow) =>
   Effect.gen(function* () {
     const undo = yield* Undo
@@ -131,7 +131,7 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
         report("People beside an undo", { ...done, edited: edited.size })
         assert.deepStrictEqual(wrong, [])
         assert.isAtLeast(edited.size, count / 10)
-        // Some edits came first, so the undo left their titles alone.
+        // Some edits came before the undo, so it did not change their titles.
         assert.isAtLeast(done.left, 1)
       })
     )
@@ -175,7 +175,7 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect("processes that write call counts at once add every call, without deadlocks", () =>
+    it.effect("processes that save call counts at the same time add every call, without deadlocks", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount()
         const ids = yield* Effect.replicateEffect(mintId(ConnectionId), 20)
@@ -198,40 +198,38 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect(
-      "calls are written when the service stops, stay counted when that fails, and are deleted after 90 days",
-      () =>
-        Effect.gen(function* () {
-          const { accountId } = yield* anAccount()
-          const connectionId = yield* mintId(ConnectionId)
-          const sql = yield* SqlClient.SqlClient
-          const stored = Effect.map(
-            sql`SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId} ORDER BY day`,
-            (rows) => rows.map(({ calls }) => calls)
-          )
-          const repo = yield* ActivityRepo
-          let isAway = true
-          const sometimes = Layer.succeed(ActivityRepo, {
-            ...repo,
-            addCalls: (counts) => (isAway ? Effect.dieMessage("away") : repo.addCalls(counts))
-          })
-          yield* Effect.gen(function* () {
-            const activity = yield* Activity
-            yield* activity.countCall({ accountId, connectionId })
-            yield* activity.writeCalls
-            assert.deepStrictEqual(yield* stored, [])
-            isAway = false
-            yield* activity.countCall({ accountId, connectionId })
-          }).pipe(Effect.provide(Layer.fresh(Activity.layer).pipe(Layer.provide(sometimes))), Effect.scoped)
-          assert.deepStrictEqual(yield* stored, [2])
-          const old = (days: number, calls: number) => sql`
+    it.effect("calls are saved when the service stops, stay counted if that fails, and are deleted after 90 days", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* anAccount()
+        const connectionId = yield* mintId(ConnectionId)
+        const sql = yield* SqlClient.SqlClient
+        const stored = Effect.map(
+          sql`SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId} ORDER BY day`,
+          (rows) => rows.map(({ calls }) => calls)
+        )
+        const repo = yield* ActivityRepo
+        let isAway = true
+        const sometimes = Layer.succeed(ActivityRepo, {
+          ...repo,
+          addCalls: (counts) => (isAway ? Effect.dieMessage("away") : repo.addCalls(counts))
+        })
+        yield* Effect.gen(function* () {
+          const activity = yield* Activity
+          yield* activity.countCall({ accountId, connectionId })
+          yield* activity.writeCalls
+          assert.deepStrictEqual(yield* stored, [])
+          isAway = false
+          yield* activity.countCall({ accountId, connectionId })
+        }).pipe(Effect.provide(Layer.fresh(Activity.layer).pipe(Layer.provide(sometimes))), Effect.scoped)
+        assert.deepStrictEqual(yield* stored, [2])
+        const old = (days: number, calls: number) => sql`
           INSERT INTO connection_activity (account_id, connection_id, day, calls)
           VALUES (${accountId}, ${connectionId}, (app_now() AT TIME ZONE 'UTC')::date - ${days}::integer, ${calls})`
-          yield* old(90, 90)
-          yield* old(91, 91)
-          assert.strictEqual(yield* repo.forget, 1)
-          assert.deepStrictEqual(yield* stored, [90, 2])
-        })
+        yield* old(90, 90)
+        yield* old(91, 91)
+        assert.strictEqual(yield* repo.forget, 1)
+        assert.deepStrictEqual(yield* stored, [90, 2])
+      })
     )
   })
 })

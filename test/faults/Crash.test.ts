@@ -24,7 +24,7 @@ const silent = Logger.remove(Logger.defaultLogger)
 
 const program = bundledProgram("test/faults/CrashWriter.ts")
 
-/** Starts a writer. `said(n)` waits until it said n lines; `end` kills it and answers everything it said. */
+/** Starts a writer. `said(n)` waits for n lines of output; `end` kills it and returns its output. */
 const aWriter = (environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const child = yield* startProgram(program, environment)
@@ -48,7 +48,7 @@ const aWriter = (environment: Readonly<Record<string, string>>) =>
         assert.strictEqual(child.signalCode, "SIGKILL")
         yield* Effect.promise(() => closed)
         return yield* Effect.forEach(
-          // The kill may have cut the last line off.
+          // The kill may have cut the last line.
           lines.filter((line) => line.endsWith("}")),
           (line) => Schema.decode(Line)(line)
         )
@@ -69,7 +69,7 @@ const Found = Schema.Array(
   })
 )
 
-/** Every product, and what hangs on it. */
+/** Every product, with its related entities. */
 const findBundles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* Schema.decodeUnknown(Found)(
@@ -101,7 +101,7 @@ const findBundles = Effect.gen(function* () {
   )
 })
 
-/** What else must hold of a database after kills: order, guards, derived fields and walks are whole. */
+/** Other conditions after kills: the change order, guards, derived fields and walks are correct. */
 const assertWhole = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -141,7 +141,7 @@ const WalkedPage = Schema.parseJson(
 
 const acknowledgedIn = (said: ReadonlyArray<Line>) => said.filter(({ _tag }) => _tag === "Done").length
 
-/** Lets writers run on the suite's database, three at a time, and kills each at some moment. */
+/** Runs writers on the suite's database, three at a time, and kills each at a random moment. */
 const killWriters = (name: string, count: number, environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const url = Redacted.value(yield* TestDatabaseUrl)
@@ -191,7 +191,7 @@ describe.skipIf(!serverAnswers)("writers on the server that are killed at any mo
   })
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("are detected if they acknowledge too early, or write in two transactions (planted)", () =>
+    it.effect("are detected if they acknowledge too early, or write in two transactions (planted faults)", () =>
       Effect.gen(function* () {
         yield* anAccount({ domains: ["a.example"] })
         yield* dwell({ writeMillis: 6, commitMillis: 3 })
@@ -212,7 +212,7 @@ describe.skipIf(!serverAnswers)("writers on the server that are killed at any mo
 })
 
 describe("writers on one embedded data directory", () => {
-  it.scopedLive("are refused while one runs; after its kill, the next one has all acknowledged writes", () =>
+  it.scopedLive("are refused while one runs; after it is killed, the next one has all acknowledged writes", () =>
     Effect.gen(function* () {
       const dataDirectory = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-crash-"))),

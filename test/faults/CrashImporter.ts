@@ -1,8 +1,8 @@
 /**
- * A process that imports for one account, and dies by SIGKILL at a named step. IMPORT_DATABASE_URL, IMPORT_ACCOUNT and
- * IMPORT_FILE (into the store a.example) or IMPORT_REFRESH (the domain of a demo store; without both the process takes over
- * what is left) say what it does, IMPORT_STEP and IMPORT_OCCURRENCE where it dies; IMPORT_CARELESS plants the wrong variant, which marks items done in a transaction of
- * its own.
+ * A process that imports for one account, and dies by SIGKILL at a named step. IMPORT_DATABASE_URL and IMPORT_ACCOUNT
+ * name the database and the account. IMPORT_FILE is a file for the store a.example, IMPORT_REFRESH the domain of a
+ * demo store; without both, the process takes over an unfinished import. IMPORT_STEP and IMPORT_OCCURRENCE say where
+ * it dies. IMPORT_CARELESS plants a fault: items are marked as done in a transaction of their own.
  */
 
 import { SqlClient } from "@effect/sql"
@@ -73,7 +73,7 @@ const Careless = Layer.effect(
   ImportsRepo,
   Effect.map(ImportsRepo, (repo) => ({
     ...repo,
-    // Its lock on the import would keep the next statement out.
+    // Otherwise its lock on the import would block the next statement.
     holds: (...lease: Parameters<typeof repo.holds>) => outside(repo.holds(...lease)),
     markDone: (...item: Parameters<typeof repo.markDone>) => outside(repo.markDone(...item))
   }))
@@ -89,7 +89,10 @@ const DatabaseLive = Layer.unwrapEffect(
   Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 12 }))
 )
 
-/** As if on another machine, where nobody sees that this process has ended: its lease has to run out. */
+/**
+ * The holder's name is that of another machine, where nobody can see that the process has ended, so its lease must
+ * expire.
+ */
 const ElsewhereHolder = Layer.succeed(LeaseHolder, { name: `elsewhere ${process.pid}`, isGone: () => false })
 
 endWithParent()

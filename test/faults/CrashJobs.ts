@@ -1,6 +1,7 @@
 /**
- * A process that works on due jobs and dies by SIGKILL. JOBS_DATABASE_URL says where, JOBS_KILL_AT at which step, and
- * JOBS_KILL_AFTER at which of them. JOBS_PLANTED: the cursor of a step is saved after the commit of its work.
+ * A process that works on due jobs and dies by SIGKILL. JOBS_DATABASE_URL is the database; JOBS_KILL_AT and
+ * JOBS_KILL_AFTER are the step and its occurrence. JOBS_PLANTED plants a fault: the cursor of a step is saved after
+ * the commit of its work.
  */
 
 import { Config, Effect, Layer, Option, Redacted } from "effect"
@@ -29,7 +30,7 @@ const at = (step: string) =>
 
 const Deadly = Layer.succeed(FaultInjector, { at })
 
-/** The planted variant. It dies at the commit, before the cursor is saved. */
+/** The planted fault. The process dies at the commit, before the cursor is saved. */
 const SavesLater = Layer.effect(
   JobsRepo,
   Effect.map(JobsRepo, (repo) => ({

@@ -1,8 +1,8 @@
 /**
- * A process that publishes, and dies by SIGKILL at a named step. PUBLISH_DATABASE_URL says where; PUBLISH_ASK (JSON, a list of
- * account, entity and store) what it asks for first, telling each answer on stdout; PUBLISH_STEP and PUBLISH_OCCURRENCE where
- * it dies, if it does; PUBLISH_LEASE_MILLIS how long it keeps what it has, by default as the service does. PUBLISH_CARELESS
- * plants the wrong variant: a key for each attempt.
+ * A process that publishes, and dies by SIGKILL at a named step. PUBLISH_DATABASE_URL is the database. PUBLISH_ASK
+ * (JSON, a list of account, entity and store) are publishes that it requests first; it prints each result.
+ * PUBLISH_STEP and PUBLISH_OCCURRENCE say where it dies, if at all. PUBLISH_LEASE_MILLIS is the duration of its
+ * leases, by default the service's. PUBLISH_CARELESS plants a fault: a new idempotency key for each attempt.
  */
 import { Config, Duration, Effect, Layer, Option, Schema } from "effect"
 import * as Database from "../../src/database/Database.ts"
@@ -77,7 +77,7 @@ const Publisher = Layer.unwrapEffect(
         onNone: () => defaultPublishingOptions,
         onSome: (millis) => ({
           ...defaultPublishingOptions,
-          // However often its processes die: what is judged is not how often somebody tries.
+          // No limit on attempts whose process died, because the tests do not check this limit.
           maxLost: 100,
           maxPushes: 100,
           lease: Duration.millis(millis),

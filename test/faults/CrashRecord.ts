@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
 
-/** Entities that a crashing writer makes and renames together: each has the same number in a value of its own. */
+/** Entities that a crashing writer creates and renames together. Each has the same number in one of its values. */
 export const Bundle = Schema.Struct({
   product: EntityId,
   variant: EntityId,
@@ -11,7 +11,7 @@ export const Bundle = Schema.Struct({
 })
 export type Bundle = typeof Bundle.Type
 
-/** What a writer says of itself, one line each. */
+/** The lines that a writer prints. */
 export const Line = Schema.parseJson(
   Schema.Union(
     Schema.TaggedStruct("Begun", { product: EntityId, number: Schema.Int }),
@@ -20,27 +20,27 @@ export const Line = Schema.parseJson(
 )
 export type Line = typeof Line.Type
 
-/** What the judge reads of a line. */
+/** The parsed form of a line. */
 export type Said =
   | { readonly _tag: "Begun"; readonly product: EntityId; readonly number: number }
   | { readonly _tag: "Done"; readonly bundle: { readonly product: EntityId; readonly number: number } }
 
-/** The bundle of a product as the database has it: the number in each part, null where there is none. */
+/** A product with its parts as the database has them: the number in each part, null if the part is missing. */
 export interface Found {
   readonly product: EntityId
   readonly numbers: { readonly product: number | null } & Readonly<Record<string, number | null>>
 }
 
 export interface CrashVerdict {
-  /** Were acknowledged, and are gone or back at an earlier number. */
+  /** Bundles that were acknowledged, but are missing or have an earlier number. */
   readonly lost: ReadonlyArray<EntityId>
-  /** Are there in part, or with parts of different numbers. */
+  /** Bundles that are incomplete, or whose parts have different numbers. */
   readonly half: ReadonlyArray<EntityId>
-  /** Are there with a number that nobody had begun. */
+  /** Bundles with a number that no writer had begun. */
   readonly unexplained: ReadonlyArray<EntityId>
 }
 
-/** What kills did to the writers' work, from what they said before and what the database holds after. */
+/** The effect of kills, computed from the writers' output and the content of the database. */
 export const judge = (said: ReadonlyArray<Said>, found: ReadonlyArray<Found>): CrashVerdict => {
   const acknowledged = new Map<EntityId, number>()
   const begun = new Set<string>()

@@ -1,8 +1,8 @@
 /**
- * A process that carries out one batch of remedies, and dies by SIGKILL at a named step: one of the service's own, or behind
- * a step of every draft write (`locked`, `saved`, `recorded`, `raised`). REMEDY_DATABASE_URL, REMEDY_ACCOUNT, REMEDY_KIND,
- * REMEDY_STORE, REMEDY_WINNER and REMEDY_ENTITIES say what it does, REMEDY_STEP where it dies; REMEDY_CARELESS plants the
- * wrong variant, which writes without a transaction.
+ * A process that runs one batch of remedies, and dies by SIGKILL at a named step: one of the service's own steps, or
+ * after a step of every draft write (`locked`, `saved`, `recorded`, `raised`). REMEDY_DATABASE_URL, REMEDY_ACCOUNT,
+ * REMEDY_KIND, REMEDY_STORE, REMEDY_WINNER and REMEDY_ENTITIES describe the batch, REMEDY_STEP is the step.
+ * REMEDY_CARELESS plants a fault: the batch has no transaction.
  */
 
 import { Config, Effect, Layer, Option, Redacted } from "effect"

@@ -1,6 +1,6 @@
 /**
- * A process that undoes what a connection wrote, and dies by SIGKILL after its first committed transaction. UNDO_DATABASE_URL,
- * UNDO_ACCOUNT, UNDO_CONNECTION, UNDO_SINCE and UNDO_UNTIL say what it undoes.
+ * A process that undoes the writes of a connection, and dies by SIGKILL after its first committed transaction.
+ * UNDO_DATABASE_URL, UNDO_ACCOUNT, UNDO_CONNECTION, UNDO_SINCE and UNDO_UNTIL describe the undo.
  */
 
 import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"

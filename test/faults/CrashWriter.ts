@@ -1,7 +1,7 @@
 /**
- * A process that writes through the service until it is killed, and says on stdout what it begins and what was
- * acknowledged. CRASH_DATABASE_URL or CRASH_DATA_DIR name the database; CRASH_CARELESS plants the wrong variant, which
- * acknowledges before it has written, and writes in two transactions.
+ * A process that writes through the service until it is killed, and prints what it begins and what was acknowledged.
+ * CRASH_DATABASE_URL or CRASH_DATA_DIR is the database. CRASH_CARELESS plants a fault: it acknowledges before it has
+ * written, and writes in two transactions.
  */
 import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
@@ -26,7 +26,7 @@ const bundlesEach = 5
 
 const say = (line: Line) =>
   Effect.map(Effect.orDie(Schema.encode(Line)(line)), (text) => {
-    // A pipe is written at once: what was said is out before the next statement runs.
+    // Writes to a pipe are synchronous: the line is out before the next statement runs.
     process.stdout.write(`${text}\n`)
   })
 

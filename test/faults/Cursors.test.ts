@@ -14,7 +14,7 @@ import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/
 
 const silent = Logger.remove(Logger.defaultLogger)
 
-/** A node of the service on a database: as a process of its own would be, with pool, key and cursors of its own. */
+/** A node of the service on a database, with pools, keys and a cursor codec of its own, as in a process of its own. */
 const nodeOn = (database: Parameters<typeof Database.layer>[0]) =>
   serverWith().pipe(
     Layer.provideMerge(RateBudget.layerProcess({ perKey: 1_000, perAccount: 1_000 })),
@@ -40,7 +40,7 @@ const pageAt = (token: string, cursor: string | null) =>
 
 const titlesOf = ({ data }: Page) => data.map(({ title }) => title)
 
-/** Ten products, and the first page of a walk over them. */
+/** Creates ten products, and reads the first page of a walk over them. */
 const begun = Effect.gen(function* () {
   const { actor, token } = yield* anAccount()
   for (let place = 1; place <= 10; place++)
@@ -50,7 +50,7 @@ const begun = Effect.gen(function* () {
   return { token, cursor: String(first.next_cursor) }
 })
 
-/** The first page gives the same cursor, and the walk goes on from it to its end. */
+/** The first page gives the same cursor again, and the walk continues from it to the end. */
 const goesOn = ({ cursor, token }: { readonly cursor: string; readonly token: string }) =>
   Effect.gen(function* () {
     assert.strictEqual((yield* pageAt(token, null)).next_cursor, cursor)
@@ -67,7 +67,7 @@ const goesOn = ({ cursor, token }: { readonly cursor: string; readonly token: st
     )
   })
 
-/** A database that was made anew has another secret: a cursor of elsewhere is refused there. */
+/** A database that was created again has another secret, so it refuses cursors of the old one. */
 const isRefused = (cursor: string) =>
   Effect.gen(function* () {
     const { token } = yield* anAccount()

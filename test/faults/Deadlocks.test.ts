@@ -17,10 +17,10 @@ import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from 
 
 const writers = 16
 const listsEach = amount(30, 150)
-/** Every deadlock costs the planted variant its wait. */
+/** Few lists with the planted fault, because every deadlock waits for its timeout. */
 const plantedListsEach = 3
 
-/** The planted variant: rows are locked as the changes name them. */
+/** The planted fault: rows are locked in the order in which the changes name them. */
 const unsorted = Layer.effect(
   DraftsRepo,
   Effect.gen(function* () {
@@ -30,7 +30,7 @@ const unsorted = Layer.effect(
       ...drafts,
       lock: (accountId, owners, references) =>
         Effect.forEach(owners, (id) =>
-          // As a repository does inside a transaction: a lost lock is the transaction's to repeat.
+          // As in a repository inside a transaction: after a deadlock, the transaction is repeated.
           Effect.orDie(sql`SELECT id FROM entity WHERE account_id = ${accountId} AND id = ${id} FOR UPDATE`)
         ).pipe(Effect.zipRight(drafts.lock(accountId, owners, references)))
     }
@@ -52,7 +52,7 @@ interface Shop {
   readonly media: ReadonlyArray<EntityId>
 }
 
-/** Few enough entities that any two lists meet. */
+/** So few entities that any two lists overlap. */
 const aShop = Effect.gen(function* () {
   const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
   const ids = (count: number) => Effect.replicateEffect(mintId(EntityId), count)
@@ -80,7 +80,9 @@ const aShop = Effect.gen(function* () {
   return { actor, shop }
 })
 
-/** Renames of products, edits of variants, their order, galleries, members, stores and publishes, all over the shop. */
+/**
+ * Random changes of the whole shop: titles, variants and their order, galleries, members, stores and publish states.
+ */
 const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChange> => {
   const variantIds = shop.products.flatMap((product) => product.variantIds)
   const [product, owner] = [dice.pick(shop.products), dice.pick([...shop.products.map(({ id }) => id), ...variantIds])]
@@ -100,7 +102,7 @@ const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChan
       collectionId: dice.pick(shop.collections),
       productIds: dice.some(shop.products, 5).map(({ id }) => id)
     }),
-    // Back at once: every entity stays on every store, so that no list depends on the ones before it.
+    // Adds it again at once, so that every entity stays on every store and no list depends on earlier ones.
     [
       CatalogChange.RemoveFromStore({ entityId: other, storeId }),
       CatalogChange.AddToStore({ entityId: other, storeId })
@@ -188,7 +190,7 @@ describe.skipIf(!serverAnswers)("overlapping lists of changes in any order", () 
         const record = yield* race("Deadlocks", Writing, listsEach)
         assert.isUndefined(record.firstFailure, `seed ${seed}`)
         assert.isUndefined(record.firstWrong, `seed ${seed}`)
-        // A list may happen to change nothing.
+        // Some lists may change nothing.
         assert.isAtLeast(record.committed, 0.9 * writers * listsEach)
         assert.strictEqual(record.entities, 38)
         assert.strictEqual(record.lockCalls, writers * listsEach, `seed ${seed}: a transaction lost and was repeated`)
@@ -206,7 +208,7 @@ describe.skipIf(!serverAnswers)("overlapping lists of changes in any order", () 
   })
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("deadlock if rows are locked in the order of the list (planted)", () =>
+    it.effect("deadlock if rows are locked in the order of the list (planted fault)", () =>
       Effect.gen(function* () {
         const record = yield* race("Deadlocks, planted", WritingUnsorted, plantedListsEach)
         assert.isAbove(record.deadlocks, 0, `seed ${seed}`)

@@ -6,7 +6,7 @@ import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { valueOf } from "../../src/model/Attribute.ts"
 import { type AccountId, EntityId } from "../../src/model/Ids.ts"
 
-/** The derived fields of every entity that are not what the pure function makes of their sources. */
+/** The derived fields of all entities that differ from the result of the pure function on their sources. */
 export const wrongDerivations = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -1,7 +1,7 @@
-/** The seed of this run: TEST_SEED repeats the choices of an earlier one (the interleaving remains the machine's). */
+/** The seed of this run. TEST_SEED repeats the choices of an earlier run, but not its timing. */
 export const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
 
-/** Choices that follow from the seed and a name alone (mulberry32 over an FNV-1a hash of both). */
+/** Random choices that depend only on the seed and a name (mulberry32 over an FNV-1a hash of both). */
 export class Dice {
   private state: number
 
@@ -12,7 +12,7 @@ export class Dice {
     )
   }
 
-  /** From 0 up to 1. */
+  /** A random number from 0 up to, but not including, 1. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1)
@@ -20,7 +20,7 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number from 0 up to `end`. */
+  /** A random whole number from 0 up to, but not including, `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end)
   }
@@ -38,13 +38,13 @@ export class Dice {
       .map(({ item }) => item)
   }
 
-  /** Some of the items, at most `count`, in any order. */
+  /** Up to `count` of the items, in random order. */
   some<A>(items: ReadonlyArray<A>, count: number): ReadonlyArray<A> {
     return this.shuffle(items).slice(0, 1 + this.below(count))
   }
 }
 
-/** What a run did, with the seed that repeats its choices. */
+/** Prints the counts of a run, with the seed that repeats its choices. */
 export const report = (name: string, result: unknown): void => {
   console.info(`${name} (TEST_SEED=${seed}): ${JSON.stringify(result)}`)
 }

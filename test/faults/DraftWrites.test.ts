@@ -21,19 +21,22 @@ const writesEach = amount(60, 300)
 const toggles = amount(60, 300)
 const keys = ["title", "vendor", "seo_title"] as const
 
-/** On a connection of its own, outside the transaction that the caller is in: its locks are gone when it answers. */
+/**
+ * Runs a statement on a separate connection, outside the caller's transaction, so its locks are released when it
+ * returns.
+ */
 const outside = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.mapInputContext(effect, (context: Context.Context<never>) =>
     Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
   )
 
-/** A planted variant: rows are read, and then written, without a lock in between. */
+/** A planted fault: rows are read and then written, without a lock in between. */
 const selectThenUpdate = Layer.effect(
   DraftsRepo,
   Effect.map(DraftsRepo, (drafts) => ({ ...drafts, lock: (...request) => outside(drafts.lock(...request)) }))
 )
 
-/** A planted variant: the import's lock is looked at outside the transaction that writes. */
+/** A planted fault: the import lock is checked outside the transaction that writes. */
 const lockSeenOutside = Layer.effect(
   ImportLockRepo,
   Effect.map(ImportLockRepo, (lock) => ({ ...lock, share: (accountId) => outside(lock.share(accountId)) }))
@@ -49,7 +52,7 @@ const withoutImportLock = CatalogChanges.layer.pipe(
   Layer.provide(RepositoriesOnDatabase)
 )
 
-/** A pool of its own for whoever writes: the planted variants need a second connection each. */
+/** A separate pool for the writers: the planted faults need a second connection each. */
 const servicesOn = (changes: typeof right) =>
   Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
     Layer.provideMerge(MetafieldDefinitions.layer),
@@ -59,7 +62,7 @@ const servicesOn = (changes: typeof right) =>
     Layer.provide(layerPool(2 * writers + 2))
   )
 
-/** Few enough products that any two writers meet, each on two stores. */
+/** So few products that any two writers conflict, each on two stores. */
 const aShop = (count: number) =>
   Effect.gen(function* () {
     const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -82,7 +85,7 @@ type Outcome =
   | { readonly _tag: "accepted"; readonly revision: number }
   | { readonly _tag: "stale"; readonly current: number }
   | { readonly _tag: "locked" }
-  /** The database's own guards refused it. */
+  /** Writes that the database's own guards refused. */
   | { readonly _tag: "died"; readonly defect: unknown }
 
 const carryOut = ({ id, key, layer, sent, value }: Write) =>
@@ -106,7 +109,7 @@ interface Told {
   readonly outcome: Outcome
 }
 
-/** Writers know a revision from the last answer that they got, as clients do, and look it up only at first. */
+/** Like clients, a writer uses the revision of its last answer, and reads it only at first. */
 const writeAll = (
   name: string,
   { ids, layers }: Effect.Effect.Success<ReturnType<typeof aShop>>,
@@ -134,7 +137,10 @@ const writeAll = (
     { concurrency: "unbounded" }
   ).pipe(Effect.map((each) => each.flat()))
 
-/** What the answers and the history say of each other; empty: every accepted write is there, and was written over knowingly. */
+/**
+ * Contradictions between answers and history. Empty: every accepted write is in the history and was based on the
+ * previous revision.
+ */
 const contradictions = (accountId: AccountId, ids: ReadonlyArray<EntityId>, all: ReadonlyArray<Told>) =>
   Effect.gen(function* () {
     const history = yield* HistoryRepo
@@ -193,7 +199,7 @@ const race = (name: string, changes: typeof right) =>
     return record
   })
 
-/** An import enters and leaves while writers write; how many writes became visible while it was in. */
+/** Begins and ends imports while writers write. Returns the number of writes that became visible during an import. */
 const raceImports = (name: string, changes: typeof right) =>
   Effect.gen(function* () {
     yield* noticeDeadlocksSoon
@@ -256,7 +262,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("that read before they lock (planted)", (it) => {
+  layer(TestLayer, { excludeTestServices: true })("that read before they lock (planted fault)", (it) => {
     it.effect("lose updates", () =>
       Effect.gen(function* () {
         const record = yield* race("Drafts, planted", withoutRowLocks)
@@ -279,12 +285,15 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
     )
   })
 
-  layer(TestLayer, { excludeTestServices: true })("that check the lock outside their transaction (planted)", (it) => {
-    it.effect("write during the lock", () =>
-      Effect.gen(function* () {
-        const record = yield* raceImports("Import lock, planted", withoutImportLock)
-        assert.isAbove(record.inside, 0, `seed ${seed}`)
-      })
-    )
-  })
+  layer(TestLayer, { excludeTestServices: true })(
+    "that check the lock outside their transaction (planted fault)",
+    (it) => {
+      it.effect("write during the lock", () =>
+        Effect.gen(function* () {
+          const record = yield* raceImports("Import lock, planted", withoutImportLock)
+          assert.isAbove(record.inside, 0, `seed ${seed}`)
+        })
+      )
+    }
+  )
 })

@@ -20,13 +20,13 @@ import { layerDatabase } from "./ServerServices.ts"
 const program = bundledProgram("test/faults/DropsExecutor.ts")
 
 const executors = 3
-/** Drops come together, in so many groups; each goes when all have come. */
+/** Drops start in this number of groups. All drops of a group start at one time and end at another. */
 const groups = 5
 const betweenGroups = 600
 const accounts = 5
 const millionMicros = 1_000_000
 
-/** A node whose own clock is an hour ahead asks in the schema `fast`. */
+/** In the schema `fast`, app_now() is an hour ahead: a node whose own clock is wrong uses it. */
 const stopClocks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* stopClock
@@ -37,7 +37,7 @@ const stopClocks = Effect.gen(function* () {
   )
 })
 
-/** Products that a demo store has, each with a drop that gives it another title for a while. */
+/** Products on a demo store, each with a drop that changes its title for a while. */
 const schedule = (count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -60,7 +60,7 @@ const schedule = (count: number) =>
             CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
             CatalogChange.AcceptPublish({ entityId: id, storeId: store.id }),
             CatalogChange.Identify({ entityId: id, storeId: store.id, platformId: demoPlatformId("product", id) }),
-            // A draft that no drop may bring.
+            // A draft that no drop may publish.
             CatalogChange.SetAttributes({ entityId: id, values: { vendor: "Draft" } })
           ])
         )
@@ -87,7 +87,7 @@ const schedule = (count: number) =>
         { discard: true }
       )
     }
-    // So that a run counts nobody's drops but its own.
+    // A condition for the accounts of this run, so that it counts only its own drops.
     const mine = sql.in("account_id", accountIds)
     return { mine }
   })
@@ -100,7 +100,7 @@ interface Death {
 
 const isAlive = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null
 
-/** Drops that are due, and of which something remains to be done. */
+/** Due drops with a remaining step. */
 const due = ({ mine }: Scheduled) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
@@ -113,9 +113,9 @@ const due = ({ mine }: Scheduled) =>
   )
 
 /**
- * Lets three processes carry the drops out while time goes on, a group at a time, and kills the first where it is told to.
- * Within a group time goes on a little, for the leases of who was killed. `patienceTicks`: after so many looks a group is left as
- * it is, which is for planted variants, of which some never come to their end.
+ * Lets three processes carry out the drops while the clock advances, one group at a time, and kills the first process
+ * at the given step. Within a group the clock advances a little, so that leases of killed processes expire.
+ * `patienceTicks`: after this many checks a group is left as it is, because with some planted faults it never ends.
  */
 const race = (
   scheduled: Scheduled,
@@ -141,7 +141,7 @@ const race = (
       const children = yield* Effect.forEach(Arr.range(0, executors - 1), (index) =>
         startProgram(program, environment(index))
       )
-      /** What of earlier groups never came to its end. */
+      /** Drops of earlier groups that never ended. */
       let stuck = 0
       for (const group of Arr.range(1, 2 * groups)) {
         let tick = 0
@@ -165,7 +165,7 @@ const race = (
     })
   )
 
-/** What reached the shops, judged by the shops' own records and the times at which they were written. */
+/** Judges the publishes by the shops' records and the times at which they were written. */
 const judge = ({ mine }: Scheduled) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -231,7 +231,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
 
     for (const step of ["dropMoved", "dropSettling", "dropSettled"] as const)
       it.effect(
-        `nor if the process is killed at ${step}`,
+        `the same if the process is killed at ${step}`,
         () =>
           Effect.gen(function* () {
             const scheduled = yield* schedule(100)
@@ -252,7 +252,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       )
 
     it.effect(
-      "a claim outside the transaction of its effects loses drops of the killed process (planted)",
+      "a claim outside the transaction of its effects loses drops of the killed process (planted fault)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)
@@ -265,7 +265,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
     )
 
     it.effect(
-      "a claim that is not unique carries out drops twice (planted)",
+      "a claim that is not unique carries out drops twice (planted fault)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)
@@ -278,7 +278,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
     )
 
     it.effect(
-      "a process that uses its own clock is early (planted)",
+      "a process that uses its own clock is early (planted fault)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(100)

@@ -1,7 +1,7 @@
 /**
- * A process that carries out drops and publications of every account. DROPS_DATABASE_URL says where; DROPS_STEP and
- * DROPS_OCCURRENCE where it dies by SIGKILL; DROPS_PLANTED plants a wrong variant: `outside` claims in a transaction of its
- * own, `again` beside that takes no notice of a claim.
+ * A process that carries out drops and publications of all accounts. DROPS_DATABASE_URL is the database; DROPS_STEP
+ * and DROPS_OCCURRENCE say where it dies by SIGKILL. DROPS_PLANTED plants a fault: `outside` claims a step in a
+ * transaction of its own; `again` does this too and ignores existing claims.
  */
 
 import { SqlClient } from "@effect/sql"

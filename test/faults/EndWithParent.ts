@@ -1,4 +1,4 @@
-/** Ends this process when the process that started it has ended: nobody is left who could kill it. */
+/** Ends this process when its parent process has ended, because then nobody else would end it. */
 export const endWithParent = (): void => {
   process.stdin.on("end", () => process.exit(1)).resume()
 }

@@ -14,10 +14,10 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { isClusterThere, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
-/** Changes are only heard, or found after the connection is back: the looks in between come too late. */
+/** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
 const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", look: "1 day", retry: "3 seconds" }
 
-/** A process of the service: pools and services of its own on the database. */
+/** A process of the service, with its own pools and services on the database. */
 const aProcess = (times: EventTimes, catchesUp = true, pooler: "none" | "transaction" = "none") =>
   Effect.flatMap(TestDatabaseUrl, (url) =>
     Layer.build(
@@ -49,7 +49,7 @@ const untilListening = (count: number) =>
     Effect.orDie
   )
 
-/** A stream of a page that was rendered just now, which keeps all messages. */
+/** An event stream for a page that was just rendered. It records all messages. */
 const follow = (accountId: AccountId) =>
   Effect.gen(function* () {
     const events = yield* AccountEvents
@@ -73,7 +73,7 @@ const untilHeard = (what: string, isTrue: () => boolean) =>
 
 const tellsOf = (id: string) => (message: WorkChanges) => message.job === null || message.job?.includes(id) === true
 
-/** Ends the listening connection, and makes a change before another one listens. Returns what was heard of it. */
+/** Ends the listening connection, and makes a change before a new one listens. Returns the messages about it. */
 const changeWhileDeaf = (catchesUp: boolean) =>
   Effect.gen(function* () {
     const process = yield* aProcess(onlyHeard, catchesUp)
@@ -87,7 +87,8 @@ const changeWhileDeaf = (catchesUp: boolean) =>
       const { id } = yield* beginJob(accountId)
       assert.lengthOf(yield* onDatabase(`SELECT pid ${listeners}`), 0, "the change came while nobody listened")
       yield* untilListening(1)
-      // What comes now is heard: when it has come, so has what was found after the connection was back.
+      // A later change that is received by listening. When it has arrived, changes from the gap would have arrived
+      // too.
       const { id: later } = yield* beginJob(accountId)
       yield* untilHeard("the later change", () =>
         messages.some(({ job }) => job?.includes(later) === true || job === null)
@@ -122,7 +123,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens f
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("misses such a change if it does not catch up (planted)", () =>
+  it.scopedLive("misses such a change if it does not check after reconnecting (planted fault)", () =>
     Effect.gen(function* () {
       const { id, messages } = yield* changeWhileDeaf(false)
       assert.isNotEmpty(messages)
@@ -130,7 +131,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens f
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("is not needed: behind a pooler, and while it is lost, changes are polled", () =>
+  it.scopedLive("is not needed: behind a pooler, and while it is lost, the process polls", () =>
     Effect.gen(function* () {
       const url = Redacted.value(yield* TestDatabaseUrl)
       const name = new URL(url).pathname.slice(1)
@@ -154,7 +155,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens f
   )
 })
 
-/** Everything that is announced on the database, to whatever process. */
+/** All notifications of the database, whichever process they are for. */
 const announcements = Effect.gen(function* () {
   const url = Redacted.value(yield* TestDatabaseUrl)
   const client = yield* Effect.acquireRelease(
@@ -163,12 +164,12 @@ const announcements = Effect.gen(function* () {
   )
   const heard: Array<string> = []
   client.on("notification", ({ payload = "" }) => heard.push(payload))
-  // The database is dropped before the client is closed.
+  // The client must be closed before the database is dropped.
   client.on("error", () => {})
   yield* Effect.promise(() => client.connect())
   yield* Effect.promise(() => client.query("LISTEN catalog_events"))
   let ends = 0
-  /** Returns and forgets what was announced so far. Announcements arrive in the order of their commits. */
+  /** Returns and clears the notifications so far. They arrive in the order of their commits. */
   const announced = Effect.gen(function* () {
     const end = `end ${ends++}`
     yield* onDatabase(`NOTIFY catalog_events, '${end}'`)
@@ -184,10 +185,12 @@ const rowsOfWatched = (accountId: AccountId) =>
      FROM watched_account WHERE account_id = '${accountId}'`
   )
 
-/** Nothing is renewed, so only the look that belongs to the opening of a page can find a change. */
+/** Rows are not renewed, so only the check at the opening of a page can find a change. */
 const onlyOpened: EventTimes = { ...defaultEventTimes, collect: "20 millis", look: "50 millis", renew: "1 day" }
 
-/** Opens a page while a transaction is under way that has changed work of the account, which nobody watched until then. */
+/**
+ * Opens a page during a transaction that has already changed the account's work, when no page of the account was open.
+ */
 const openDuringChange = (catchesUp: boolean) =>
   Effect.gen(function* () {
     const { accountId: other } = yield* anAccount({ name: "Watched before" })
@@ -240,7 +243,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("cost a write a minute for an account, and rows that have expired are deleted", () =>
+  it.scopedLive("cost one write a minute for an account, and expired rows are deleted", () =>
     Effect.gen(function* () {
       const process = yield* aProcess(onlyHeard)
       yield* Effect.gen(function* () {
@@ -269,21 +272,21 @@ describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that a transaction did not make, because a page was opened later, are replaced by a look", () =>
+  it.scopedLive("that a transaction did not send, because the page was opened later, are replaced by a check", () =>
     Effect.gen(function* () {
       const { messages } = yield* openDuringChange(true)
       assert.deepEqual(messages[0], { job: null })
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that a transaction did not make are missed without the look (planted)", () =>
+  it.scopedLive("that a transaction did not send are missed without the check (planted fault)", () =>
     Effect.gen(function* () {
       const { id, messages } = yield* openDuringChange(false)
       assert.isFalse(messages.some(tellsOf(id)))
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that were not made, because the row had expired, are replaced by a look when it is renewed", () =>
+  it.scopedLive("that were not sent because the row had expired are replaced by a check when the row is renewed", () =>
     Effect.gen(function* () {
       const process = yield* aProcess({ ...onlyOpened, renew: "500 millis" })
       yield* Effect.gen(function* () {

@@ -29,7 +29,7 @@ writeFileSync(
   `Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price\n${Array.from({ length: products }, (_, n) => `p-${n},Product ${n},Size,S,p-${n}-S,10.00`).join("\n")}\n`
 )
 
-/** An account whose shop holds most of the products of the file. */
+/** An account whose shop has most of the products of the file. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount()
   const { store } = yield* Effect.flatMap(Stores, ({ link }) => link({ domain: "a.example", platform: "demo" })).pipe(
@@ -49,7 +49,7 @@ const states = (accountId: AccountId) =>
       FROM store_version v WHERE v.account_id = ${accountId} GROUP BY 1, 2, 3 ORDER BY 1`
   )
 
-/** What a merchant's stores hold after an importer was killed and another one went on. */
+/** The merchant's stores after an importer was killed and another process continued. */
 const after = (round: number, death: Death, more: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
     if (round === 0) yield* stopClock
@@ -87,11 +87,11 @@ describe.skipIf(!serverAnswers)("an export for a store with a platform whose imp
       { step: "unlocked", occurrence: 1 }
     ]
     for (const [round, death] of deaths.entries())
-      it.effect(`(${death.step}) ends with the store's values, and nothing else counts as accepted`, () =>
+      it.effect(`(${death.step}) ends with the store's values, and no others count as accepted`, () =>
         Effect.map(after(round, death), (held) => assert.deepStrictEqual(held, right))
       )
 
-    it.effect("loses the store's values if an item is marked as done in its own transaction (planted)", () =>
+    it.effect("loses the store's values if an item is marked as done in its own transaction (planted fault)", () =>
       Effect.map(after(deaths.length, { step: "marked", occurrence: 2 }, { IMPORT_CARELESS: "true" }), (held) =>
         assert.deepStrictEqual(held, [
           { status: "never_published", accepted: false, named: false, count: 2 * products }

@@ -9,7 +9,7 @@ const missing = missingCommands()
 if (missing.length > 0)
   console.warn(`The suite of fail-overs is SKIPPED: ${missing.join(", ")} not found. On Debian 12: ${installation}`)
 
-/** Runs the script to its end. When the test is interrupted, the script takes everything down. */
+/** Runs the script until it exits. If the test is interrupted, the script stops all servers. */
 const failOver = (...options: ReadonlyArray<string>) =>
   Effect.async<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
     const script = "ops/high-availability/failover.ts"
@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)("a database under Patroni behind HAProxy", (
   )
 
   it.live(
-    "loses acknowledged writes with asynchronous replicas that lag (planted)",
+    "loses acknowledged writes with asynchronous replicas that lag (planted fault)",
     () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* failOver("--asynchronous", "lag")

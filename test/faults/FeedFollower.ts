@@ -1,6 +1,6 @@
 /**
- * A process that keeps a copy of an account by the feed, in the file FEED_FILE, until it is killed. FEED_DATABASE_URL names the
- * database, FEED_ACCOUNT the account. FEED_CARELESS plants the wrong variant: it saves the cursor before the entities.
+ * A process that keeps a copy of an account by the feed, in the file FEED_FILE, until it is killed. FEED_DATABASE_URL
+ * is the database, FEED_ACCOUNT the account. FEED_CARELESS plants a fault: the cursor is saved before the entities.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs"
 import { Config, Effect, Layer, Redacted, Schedule } from "effect"

@@ -22,7 +22,7 @@ interface Page {
 
 type Rows = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** Titles of everything in the demo, and on how many stores it is. */
+/** Titles of all entities of the demo, and the number of stores of each. */
 const walked = async (
   pageAt: (path: keyof typeof kinds, cursor: string | undefined) => Promise<Page>
 ): Promise<Rows> => {
@@ -40,7 +40,7 @@ const walked = async (
   return found
 }
 
-/** Made without a disturbance, on the memory twins. */
+/** The same for a demo created in memory, without interruption. */
 const undisturbed = Effect.gen(function* () {
   const { account } = yield* (yield* Demo).create
   const { list } = yield* Catalog
@@ -57,7 +57,7 @@ const undisturbed = Effect.gen(function* () {
   )
 }).pipe(Effect.provide(TestServices))
 
-/** What a service answers to a key. */
+/** The status of the service's response to a key. */
 const shownBy = (baseUrl: string, key: string) =>
   walked(async (path, cursor) => {
     const query = cursor === undefined ? "" : `&cursor=${cursor}`
@@ -68,7 +68,7 @@ const shownBy = (baseUrl: string, key: string) =>
   })
 
 describe("a first start that is killed while it creates the demo", () => {
-  it.scopedLive("is completed by the next one: one complete account, and its key is shown", () =>
+  it.scopedLive("is completed by the next one: one complete account whose key is shown", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* Effect.acquireRelease(
         Effect.sync(() => join(mkdtempSync(join(tmpdir(), "catalog-first-")), "data")),
@@ -76,7 +76,7 @@ describe("a first start that is killed while it creates the demo", () => {
       )
       const expected = yield* undisturbed
       const dice = new Dice("First start")
-      // The first one makes the database's files too.
+      // The first process also creates the database's files.
       const kills = 2
       yield* Effect.promise(async () => {
         for (let killed = 0, tries = 0; killed < kills; tries++) {
@@ -96,13 +96,13 @@ describe("a first start that is killed while it creates the demo", () => {
             })
             child.once("exit", () => resolve())
           })
-          // It makes one: the kill before it left no account.
+          // The process creates the demo again, because the earlier kills left no account.
           assert.deepStrictEqual([child.exitCode, shown], [null, ""])
           await setTimeout(100 + dice.below(400))
           child.kill("SIGKILL")
           await gone
           if (shown === "") killed += 1
-          // It came too late.
+          // Killed too late: the demo was complete.
           else rmSync(DATA_DIR, { recursive: true })
         }
         const server = await serveCatalog({ DATA_DIR })

@@ -16,7 +16,7 @@ import { layerServices } from "./ServerServices.ts"
 const pings = 120
 const calls = 40
 
-/** A process with so little room for JavaScript that what a flood leaves in it shows. */
+/** A process with a small JavaScript heap, so that memory kept after a flood becomes visible. */
 const heapMegabytes = 160
 
 interface Seen {
@@ -24,17 +24,17 @@ interface Seen {
   readonly millis: number
 }
 
-/** Processor time and peak memory that a process has used so far; of a process that has ended, none. */
+/** Processor time and peak memory of a process so far; zero if it has ended. */
 const usageOf = (pid: number | undefined) => {
   if (!existsSync(`/proc/${pid}`)) return { cpuMillis: 0, peakMegabytes: 0 }
   const [, after = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")
   const [user, system] = after.split(" ").slice(11, 13).map(Number)
   const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
-  // Ticks of 10 ms.
+  // In ticks of 10 ms.
   return { cpuMillis: ((user ?? 0) + (system ?? 0)) * 10, peakMegabytes: Math.round(Number(peak) / 1_024) }
 }
 
-/** Starts `probe.mjs`. The result ends it and returns what it saw. */
+/** Starts `probe.mjs`. The returned function ends it and returns its measurements. */
 const startProbe = async (url: string, headers: Readonly<Record<string, string>> = {}) => {
   const probe = spawn(process.execPath, [join(import.meta.dirname, "probe.mjs"), url, JSON.stringify(headers)], {
     stdio: ["pipe", "pipe", "inherit"]
@@ -47,7 +47,7 @@ const startProbe = async (url: string, headers: Readonly<Record<string, string>>
   }
 }
 
-/** A process of the service, a token of each of two accounts, and what may be done to it. */
+/** A process of the service, a token of each of two accounts, and functions that use them. */
 const aProcess = (settings: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
@@ -96,7 +96,7 @@ const aProcess = (settings: Readonly<Record<string, string>>) =>
         return { status: 0, text: String(error) }
       }
     }
-    /** Sends bodies all at once, while two processes ask what other tenants would. */
+    /** Sends bodies at the same time, while two processes send requests of other tenants. */
     const flood = (bodies: ReadonlyArray<Buffer>) =>
       Effect.promise(async () => {
         const endProbes = await Promise.all([
@@ -115,7 +115,7 @@ const aProcess = (settings: Readonly<Record<string, string>>) =>
           peakGrownMegabytes: after.peakMegabytes - before.peakMegabytes
         }
       })
-    // What is compiled at its first use is not the flood's.
+    // Code that is compiled at its first use must not count as part of the flood.
     for (let turn = 0; turn < 20; turn++)
       yield* Effect.promise(async () => {
         await get("/healthz", {})
@@ -201,7 +201,7 @@ describe.skipIf(!serverAnswers)("a flood over MCP", () => {
       })
     )
 
-    it.scoped("is kept in memory completely, or kills the process, if nothing limits it (planted)", () =>
+    it.scoped("is kept in memory completely, or kills the process, without limits (planted fault)", () =>
       Effect.gen(function* () {
         const { statuses } = yield* callsTo({
           MAX_BODY_BYTES: "999999999",

@@ -18,11 +18,11 @@ const binaries = "/usr/lib/postgresql/15/bin"
 const run = (command: string, args: ReadonlyArray<string>) =>
   execFileSync(command, args, { stdio: ["ignore", "pipe", "pipe"] }).toString()
 
-/** As the user postgres: a server refuses to run as root. */
+/** Commands run as the user postgres, because the server refuses to run as root. */
 const asPostgres = (command: string, ...args: ReadonlyArray<string>) =>
   run("setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", command, ...args])
 
-/** Why no server with a small disk can be made here; undefined: one can. */
+/** Why no server with a small disk can be created on this machine; undefined: it can. */
 const obstacle = (() => {
   if (process.getuid?.() !== 0) return "it needs root, to mount a small disk"
   if (!existsSync(join(binaries, "initdb"))) return `there is no ${binaries}/initdb`
@@ -40,7 +40,7 @@ const obstacle = (() => {
 
 if (obstacle !== undefined) console.warn(`The suite of a full disk is SKIPPED: ${obstacle}`)
 
-/** A server whose tables lie on a disk of 128 MB of its own; its log of writes lies elsewhere, as is usual. */
+/** A server whose tables are on a disk of 128 MB. Its write-ahead log is on another disk, as is usual. */
 const aSmallServer = Effect.acquireRelease(
   Effect.promise(async () => {
     const folder = mkdtempSync(join(tmpdir(), "catalog-disk-"))
@@ -67,12 +67,12 @@ const aSmallServer = Effect.acquireRelease(
     })
 )
 
-/** Takes all the room that is left on the disk. */
+/** Fills the rest of the disk. */
 const fillUp = (disk: string) => {
   try {
     run("dd", ["if=/dev/zero", `of=${join(disk, "ballast")}`, "bs=64k"])
   } catch {
-    // It ends with "No space left on device".
+    // This fails with "No space left on device".
   }
 }
 
@@ -92,7 +92,7 @@ describe.skipIf(obstacle !== undefined)("a full disk", () => {
       const tenant = yield* Effect.provide(aTenant(3 * writes), services)
       const { baseUrl } = yield* serving(url)
       const { fill, get, read } = client(baseUrl)
-      // It does not compress, so that every write needs room.
+      // A text that cannot be compressed, so that every write needs space.
       const text = (place: number) => Array.from({ length: 1_500 }, (_, at) => Math.sin(place * 7 + at)).join(" ")
       const acknowledged = new Set<string>()
       const write = (from: number) =>
@@ -136,9 +136,9 @@ describe.skipIf(obstacle !== undefined)("a full disk", () => {
         watcher.query<{ id: string }>("SELECT entity_id AS id FROM store_version WHERE overrides ? 'description_html'")
       )
       const stored = new Set(rows.map(({ id }) => id))
-      // Nothing that was acknowledged is lost, and nothing that was refused is there.
+      // All acknowledged writes are there, and no refused one.
       assert.deepStrictEqual(stored, acknowledged)
-      // A service that had acknowledged every write would be found here.
+      // A service that acknowledged every write would fail this check.
       assert.notDeepEqual(stored, new Set(tenant.ids.slice(0, 3 * writes)))
     })
   )

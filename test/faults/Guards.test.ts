@@ -21,7 +21,7 @@ const all =
   (sql) =>
     Effect.forEach(statements, (statement) => statement(sql))
 
-/** The last statement of a writing transaction, by hand. */
+/** The last statement of a writing transaction, written by hand. */
 const raise =
   (...ids: ReadonlyArray<string>): Statements =>
   (sql) =>
@@ -93,7 +93,10 @@ const onMembers =
       product
     ])
 
-/** Every kind of canonical change: what it writes, the entities that it must stamp, and what is said of the first one that is not. */
+/**
+ * Every kind of canonical change: its statements, the entities that it must stamp, and the guard's message for the
+ * first one without a stamp.
+ */
 const changes: ReadonlyArray<{
   readonly name: string
   readonly write: Statements
@@ -156,7 +159,7 @@ const changes: ReadonlyArray<{
     why: "its members changed"
   },
   {
-    // The schema does not say that the owner of members is a collection: here any entity serves as the second one.
+    // The schema does not require the owner of members to be a collection, so here the second one can be any entity.
     name: "a member given to another collection",
     write: onMembers(`UPDATE collection_member SET collection_id = '${other}'`),
     owners: [collection, other],
@@ -170,7 +173,7 @@ const changes: ReadonlyArray<{
   }
 ]
 
-/** A product with a variant, a gallery and a place in a collection, and a product without. */
+/** Two products: one with a variant, a gallery and a collection, and one without. */
 const Catalog = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -194,7 +197,7 @@ const Catalog = Layer.effectDiscard(
 
 const undo = Symbol("undo")
 
-/** The same, with every deferred guard run while the transaction is open; nothing of it remains. */
+/** Runs a change and all deferred guards inside a transaction that is rolled back. */
 const refusalOfTrial = (statements: Statements) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -210,7 +213,7 @@ const refusal = (owners: ReadonlyArray<string>, why: string) =>
       "\\(raise the counter in the last statement\\) \\(23000\\)$"
   )
 
-/** A step that does not end its transaction when it fails. */
+/** A savepoint, so that a failed step does not end the transaction. */
 const savepoint =
   (statements: Statements): Statements =>
   (sql) =>

@@ -47,13 +47,16 @@ const aShop = Effect.gen(function* () {
   return { accountId, actor, stores, a: a.id, b: b.id }
 })
 
-/** On a connection of its own, outside the transaction that the caller is in: its locks are gone when it answers. */
+/**
+ * Runs a statement on a separate connection, outside the caller's transaction, so its locks are released when it
+ * returns.
+ */
 const outside = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.mapInputContext(effect, (context: Context.Context<never>) =>
     Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
   )
 
-/** A planted variant: what is there is read, and then written, without a lock in between. */
+/** A planted fault: values are read and then written, without a lock in between. */
 const selectThenUpdate = Layer.effect(
   DraftsRepo,
   Effect.map(DraftsRepo, (drafts) => ({ ...drafts, lock: (...request) => outside(drafts.lock(...request)) }))
@@ -61,7 +64,7 @@ const selectThenUpdate = Layer.effect(
 
 const counted = countingLocks.pipe(Layer.provide(DraftsRepo.layer))
 
-/** A planted variant: rows are locked one by one, in the order of the operations. */
+/** A planted fault: rows are locked one by one, in the order of the operations. */
 const inGivenOrder = Layer.effect(
   DraftsRepo,
   Effect.map(DraftsRepo, (drafts) => ({
@@ -97,7 +100,7 @@ const races = amount(500, 3_000)
 const racesAtOnce = 50
 const humans = 6
 
-/** A person and a batch, each about to give the same empty field a value. */
+/** A person and a batch write the same empty field at the same time. */
 const race = (name: string, rounds: number) =>
   Effect.gen(function* () {
     const { a, actor, stores } = yield* aShop
@@ -159,7 +162,7 @@ const Database = layerDatabase(2)
 describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same fields", () => {
   layer(Database, { excludeTestServices: true })((it) => {
     it.effect(
-      "only one of them wins each field and learns so, and no value of a person is replaced",
+      "only one of them wins each field and is told so, and no person's value is replaced",
       () =>
         Effect.gen(function* () {
           yield* dwell({ writeMillis: 2, commitMillis: 1 })
@@ -175,7 +178,7 @@ describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same f
   })
 
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("lose values if rows are read and then written (planted)", () =>
+    it.effect("lose values if rows are read and then written (planted fault)", () =>
       Effect.gen(function* () {
         yield* dwell({ writeMillis: 5, commitMillis: 2 })
         const { wrong } = yield* race("Remedies, planted", 6)
@@ -245,7 +248,7 @@ describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
   })
 
   layer(Counted, { excludeTestServices: true })((it) => {
-    it.effect("deadlock if rows are locked in the order of the operations (planted)", () =>
+    it.effect("deadlock if rows are locked in the order of the operations (planted fault)", () =>
       Effect.gen(function* () {
         yield* overlap("Overlap, planted", 6, 60).pipe(Effect.provide(servicesOn(inGivenOrder, batches)))
         const seen = yield* deadlocks
@@ -258,7 +261,7 @@ describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
 
 const program = bundledProgram("test/faults/CrashRemedier.ts")
 
-/** Steps at which a process dies, and whether its batch is there afterwards. */
+/** Steps at which a process dies, and whether its batch is written then. */
 const deaths: Readonly<Record<string, boolean>> = {
   batchBegun: false,
   locked: false,
@@ -272,7 +275,7 @@ const deaths: Readonly<Record<string, boolean>> = {
 describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
   const operations = 60
 
-  /** What a batch would have changed, of each of its entities. */
+  /** The values of each entity that the batch would change. */
   const stateOf = (ids: ReadonlyArray<EntityId>) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -329,7 +332,7 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
     ),
     { excludeTestServices: true }
   )((it) => {
-    it.effect("is written completely or not at all, whatever step it is killed at", () =>
+    it.effect("is written completely or not at all, at whatever step it is killed", () =>
       Effect.gen(function* () {
         const found: Array<string> = []
         for (const [step, isDone] of Object.entries(deaths))
@@ -344,7 +347,7 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
       })
     )
 
-    it.effect("is written partly without a transaction (planted)", () =>
+    it.effect("is written partly if it has no transaction (planted fault)", () =>
       Effect.gen(function* () {
         const { isNothing, states } = yield* die("fill", "saved", { REMEDY_CARELESS: "true" })
         report("Remedies killed, planted", [...states])

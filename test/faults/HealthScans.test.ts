@@ -46,10 +46,10 @@ const Database = layerDatabase(2)
 
 const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
 
-/** Products with a variant each, on two stores; every write is noted with the version that it made. */
+/** Products with a variant each, on two stores. Every write is recorded with the version that it created. */
 const aShop = Effect.gen(function* () {
   const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
-  // Of a platform: on one without, nothing is out of step.
+  // The stores have a platform, because sync has no issues without one.
   for (const store of stores) yield* (yield* StoresRepo).link(accountId, { ...store, platform: "demo" })
   const ids = yield* Effect.replicateEffect(Effect.all([mintId(EntityId), mintId(EntityId)]), 12)
   const changes = ids.flatMap(([product, variant]) => [
@@ -65,7 +65,7 @@ const aShop = Effect.gen(function* () {
 
 type Shop = Effect.Effect.Success<typeof aShop>
 
-/** A write that always changes something, so that each makes a version of its own. */
+/** A write that always changes a value, so that each creates a version. */
 const aWrite = (dice: Dice, { ids, storeIds }: Shop, nonce: string): CatalogChange => {
   const [product, variant] = dice.pick(ids)
   const storeId = dice.pick(storeIds)
@@ -79,7 +79,7 @@ const aWrite = (dice: Dice, { ids, storeIds }: Shop, nonce: string): CatalogChan
   ])
 }
 
-/** The version of an account, inside the transaction that made it. */
+/** The version of an account, read inside the transaction that created it. */
 const versionOf = (accountId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -87,13 +87,16 @@ const versionOf = (accountId: string) =>
     return Number(row?.version)
   })
 
-/** What a scan answered: the snapshot, and all rows of its sections in one read of the same scan. */
+/** The results of a scan: the snapshot, and all rows of its sections, read in one transaction. */
 interface Scanned {
   readonly snapshot: Extract<Snapshot, { readonly scanned: true }>
   readonly rows: ReadonlyArray<HealthIssue>
 }
 
-/** Writers and a scanner at once; the scans that do not say what the plain functions say of the version they read. */
+/**
+ * Runs writers and a scanner concurrently. Returns the scans that differ from the result of the plain functions on the
+ * version that they read.
+ */
 const contradictions = (shop: Shop, name: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -106,7 +109,7 @@ const contradictions = (shop: Shop, name: string) =>
     const writeOne = (change: CatalogChange) =>
       Effect.gen(function* () {
         yield* changes.apply([change])
-        // Its own: the counter's row stays locked until the commit.
+        // The transaction's own version: the counter's row stays locked until the commit.
         return yield* versionOf(shop.accountId)
       }).pipe(
         sql.withTransaction,
@@ -137,7 +140,7 @@ const contradictions = (shop: Shop, name: string) =>
           health.issues({ section, page: 1, page_size: 100 })
         )
         assert(snapshot.scanned)
-        // A scan that came between would have another time.
+        // If another scan had run in between, the time would differ.
         const isOfOne = pages.every(({ scanned_at }) => scanned_at === snapshot.scanned_at)
         return isOfOne ? [{ snapshot, rows: pages.flatMap(({ data }) => data) } satisfies Scanned] : []
       }).pipe(asOwner)
@@ -151,7 +154,7 @@ const contradictions = (shop: Shop, name: string) =>
       concurrency: "unbounded"
     })
 
-    // What was there at each version: the changes again, in the order of the versions that they made.
+    // Rebuilds the catalog of each version by repeating the changes in the order of the versions.
     const history = [...(yield* Ref.get(written))].sort(([left], [right]) => left - right)
     const known: Array<readonly [version: number, state: LockedCatalog]> = [[0, beginning]]
     for (const [version, change] of history) {
@@ -162,7 +165,7 @@ const contradictions = (shop: Shop, name: string) =>
     const wrong: Array<string> = []
     let compared = 0
     for (const { rows, snapshot } of scans) {
-      // Scans raise the version too: the newest state that is not newer than what was read.
+      // Scans raise the version too, so this is the newest state that is not newer than the version that was read.
       const [version, state] = known.findLast(([each]) => each <= snapshot.as_of_version) ?? [0, beginning]
       compared += 1
       const [expected] = scan(
@@ -197,7 +200,7 @@ const contradictions = (shop: Shop, name: string) =>
     return { scans: scans.length, compared, writes: history.length, wrong }
   })
 
-/** A planted variant: what was looked at is counted in a statement after the one that finds. */
+/** A planted fault: the counts are computed in a second statement, after the one that finds the rows. */
 const twoReads = Layer.effect(
   HealthRepo,
   Effect.gen(function* () {
@@ -220,7 +223,7 @@ const twoReads = Layer.effect(
 ).pipe(Layer.provide(HealthRepo.layer))
 
 /**
- * Each scan is a full scan and has steps of five entities. `planted`: each step skips the notes of writes that were made
+ * Every scan is a full scan with steps of five entities. `planted`: each step skips the notes of writes that were made
  * since the previous step.
  */
 const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
@@ -249,7 +252,7 @@ const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
 
 describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("have the same result as the plain functions on the same version", () =>
+    it.effect("have the same result as the plain functions for the same version", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
         const { wrong, ...record } = yield* contradictions(shop, "Scans")
@@ -260,7 +263,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
 
-    it.effect("have it too if each is a full scan and writers run between its steps", () =>
+    it.effect("have it too if each scan is a full one and writers run between its steps", () =>
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
@@ -274,7 +277,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       })
     )
 
-    it.effect("differ if a step ignores changes of entities that it has scanned (planted)", () =>
+    it.effect("differ if a step ignores changes of entities that it has scanned (planted fault)", () =>
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
@@ -287,7 +290,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   })
 
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect("differ if their version is read after their data (planted)", () =>
+    it.effect("differ if their version is read after their data (planted fault)", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
         const { wrong, ...record } = yield* contradictions(shop, "Scans, planted")
@@ -329,7 +332,10 @@ describe.skipIf(!serverAnswers)("scans while their rules change", () => {
   })
 })
 
-/** Counts runs, and lets each take a while: those who ask meanwhile must not wait in vain, nor run one more. */
+/**
+ * Counts runs and makes each take a while. Callers that arrive meanwhile must get a result, but not cause more than
+ * one further run.
+ */
 class Runs extends Context.Tag("test/Runs")<Runs, Ref.Ref<Chunk.Chunk<number>>>() {}
 
 const counted = Layer.effect(
@@ -351,20 +357,20 @@ const counted = Layer.effect(
   })
 ).pipe(Layer.provide(HealthRepo.layer))
 
-/** A planted variant: any scan will do, the one from before too. */
+/** A planted fault: any scan is accepted, even an earlier one. */
 const stale = Layer.effect(
   HealthRepo,
   Effect.map(HealthRepo, (repo) => ({ ...repo, ticket: Effect.succeed(0) }))
 ).pipe(Layer.provide(counted))
 
-/** A planted variant: what others have scanned is not looked at. */
+/** A planted fault: scans by other processes are ignored. */
 const unshared = Layer.effect(
   HealthRepo,
   Effect.map(HealthRepo, (repo) => ({ ...repo, lastRun: () => Effect.succeed(0) }))
 ).pipe(Layer.provide(counted))
 
-describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
-  /** Askers in several processes: each has services and a pool of its own on the one database. */
+describe.skipIf(!serverAnswers)("50 simultaneous requests for a scan", () => {
+  /** Callers in several processes, each with its own services and pool on the same database. */
   const askAll = (health: typeof counted, processes: number, askersEach: number) =>
     Effect.gen(function* () {
       const runs = yield* Ref.make(Chunk.empty<number>())
@@ -388,7 +394,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
           Effect.gen(function* () {
             const { apply } = yield* CatalogChanges
             const [product] = shop.ids[asker % shop.ids.length] ?? assert.fail("no product")
-            // Each asks right after a write of its own, which its answer must show.
+            // Each caller requests a scan right after a write of its own, which the result must include.
             yield* apply([CatalogChange.SetAttributes({ entityId: product, values: { [`own.n${asker}`]: "x" } })])
             const version = yield* versionOf(shop.accountId)
             return { version }
@@ -429,7 +435,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
       })
     )
 
-    it.scoped("run more if scans of other processes are ignored (planted)", () =>
+    it.scoped("run more if scans of other processes are ignored (planted fault)", () =>
       Effect.gen(function* () {
         const { runs } = yield* askAll(unshared, 5, 2)
         report("Scans at once, planted", { runs })
@@ -437,7 +443,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
       })
     )
 
-    it.scoped("miss earlier writes if any scan is accepted (planted)", () =>
+    it.scoped("miss earlier writes if any scan is accepted (planted fault)", () =>
       Effect.gen(function* () {
         const { answers } = yield* askAll(stale, 2, 10)
         report("Scans at once, planted", { stale: answers.filter((answer) => !isTrue(answer)).length })
@@ -447,7 +453,7 @@ describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
   })
 })
 
-/** The rules of all kinds, changed at once, again and again: the kinds whose change was lost. */
+/** Changes the rules of all kinds concurrently, repeatedly. Returns the kinds whose change was lost. */
 const lostRules = (rounds: number) =>
   Effect.gen(function* () {
     const health = yield* DataHealth
@@ -467,7 +473,7 @@ const lostRules = (rounds: number) =>
     return lost.flat()
   })
 
-/** A planted variant: the rules are read before they are written, and nothing keeps others out meanwhile. */
+/** A planted fault: the rules are read before they are written, without a lock. */
 const unlocked = Layer.effect(
   HealthRepo,
   Effect.map(HealthRepo, (repo) => ({ ...repo, lockRules: repo.rules }))
@@ -483,7 +489,7 @@ describe.skipIf(!serverAnswers)("concurrent changes of the rules of several kind
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
 
-    it.effect("are lost if the rules are read without a lock (planted)", () =>
+    it.effect("are lost if the rules are read without a lock (planted fault)", () =>
       Effect.gen(function* () {
         const lost = yield* lostRules(rounds)
         report("Rules at once, planted", { lost: lost.length })

@@ -22,7 +22,7 @@ const dies = importDeaths()
 const folder = mkdtempSync(join(tmpdir(), "import-crash-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Products of four entities each: 250 of them fill a transaction. */
+/** Products with four entities each: 250 of them fill a transaction. */
 const products = 550
 const inBase = 40
 
@@ -43,7 +43,7 @@ const file = exportOf("all.csv", products, "10.00")
 
 const quiet = () => Effect.void
 
-/** An account that has a few of the products from another store already: some of what is imported changes them. */
+/** An account that has a few of the products from another store, so that the import changes these. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount({ domains: ["a.example", "b.example"] })
   const imports = yield* Imports
@@ -53,7 +53,7 @@ const aMerchant = Effect.gen(function* () {
   return accountId
 })
 
-/** The newest import of the file that the killed processes read: time stands still, and orders nothing by itself. */
+/** The newest import of the killed processes' file. The clock is stopped, so times do not order the imports. */
 const runOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const run = (yield* (yield* Imports).list).find(({ fileName }) => fileName === basename(file))
@@ -61,7 +61,7 @@ const runOf = (accountId: AccountId) =>
     return run
   }).pipe(actingAs({ _tag: "Cli", accountId }))
 
-/** The catalog that an import of the same files makes when nothing disturbs it. */
+/** The catalog after an undisturbed import of the same files. */
 const undisturbed = (counters: boolean) =>
   Effect.gen(function* () {
     const accountId = yield* aMerchant
@@ -74,7 +74,7 @@ const undisturbed = (counters: boolean) =>
 
 const wholeImport = { phase: "applied", applied: products, error: null } as const
 
-/** Everything is there once, written once, and the import's record says so. */
+/** Checks that everything was imported exactly once, and that the import's record says so. */
 const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
   Effect.gen(function* () {
     const run = yield* runOf(accountId)
@@ -86,13 +86,13 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     assert.isFalse(yield* refusesWrites(accountId))
   })
 
-/** How often a server looks for leases that ran out: Sweeper.test.ts holds it. */
+/** The interval at which servers look for expired leases; Sweeper.test.ts checks it. */
 const betweenTakeoversSeconds = 10
 
 const TestLayer = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6)))
 
 describe.skipIf(!serverAnswers)("an importer that is killed while it applies an import", () => {
-  /** Steps at which importers die, and how many products were applied by then. */
+  /** Steps at which importers die, and the number of products that were applied by then. */
   const lives: Readonly<Record<string, ReadonlyArray<readonly [death: Death, applied: number]>>> = {
     "before a transaction ends": [
       [{ step: "applying", occurrence: 1 }, 0],
@@ -119,7 +119,7 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
           assert.lengthOf(expected.entities, 4 * products)
           const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
           yield* Effect.acquireRelease(
-            // A scan after the import would raise the version that is compared.
+            // A scan after the import would raise the version that is compared here.
             Effect.promise(() => serveCatalog({ DATABASE_URL, HEALTH_SCANS: "off" })),
             (server) => Effect.promise(() => server.stop("SIGKILL"))
           )
@@ -222,7 +222,7 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
             assert.deepStrictEqual([code, stderr], [0, ""])
             assert.deepInclude(JSON.parse(stdout), { import_id: id, phase: "applied" })
           } else {
-            // Any other import finds the account free: it finishes what was left first.
+            // Before any other import, the unfinished one is completed.
             const absent = join(folder, "absent.csv")
             const { stderr } = yield* command("import", "csv", absent, "--store", "a.example")
             assert.strictEqual(stderr, `There is no such file: ${absent}\n`)
@@ -268,7 +268,7 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
       })
     )
 
-    it.effect("loses products if they are marked as done in their own transaction (planted)", () =>
+    it.effect("loses products if they are marked as done in their own transaction (planted fault)", () =>
       Effect.gen(function* () {
         const expected = yield* undisturbed(false)
         const accountId = yield* aMerchant
@@ -287,7 +287,7 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
 describe.skipIf(!serverAnswers)("an importer that is killed before the import is accepted", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
     for (const step of ["created", "checked", "staged"] as const)
-      it.effect(`locks nothing (${step}), and its import fails when the lease expires`, () =>
+      it.effect(`does not lock the account (${step}), and its import fails when the lease expires`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           if (step === "created") yield* stopClock

@@ -9,13 +9,13 @@ import { bundledProgram, startProgram } from "./BundledProgram.ts"
 
 export const leaseSeconds = 60
 
-/** Where a process dies. */
+/** The step at which a process dies. */
 export interface Death {
   readonly step: FaultStep
   readonly occurrence: number
 }
 
-/** Runs processes that begin an import, or take one over, and die where they should. */
+/** Runs processes that begin an import, or take one over, and die at given steps. */
 export const importDeaths = () => {
   const program = bundledProgram("test/faults/CrashImporter.ts")
   return (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
@@ -34,7 +34,7 @@ export const importDeaths = () => {
     )
 }
 
-/** Whether a draft write is refused; nothing is changed by asking. */
+/** Whether draft writes are refused. The check changes nothing. */
 export const refusesWrites = (accountId: AccountId) =>
   Effect.flatMap(CatalogChanges, ({ apply }) => apply([])).pipe(
     Effect.as(false),

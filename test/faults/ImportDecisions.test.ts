@@ -21,8 +21,8 @@ const ImportsLive = Imports.layer.pipe(Layer.provide(FaultInjector.layer))
 const Live = ImportsLive.pipe(Layer.provideMerge(layerServices(8)), Layer.orDie)
 
 /**
- * The planted service: its decisions share the import lock, as writers of drafts do, so two of them run at the same time. `repo`: makes
- * both of them read before one of them writes, as they may then.
+ * The service with a planted fault: decisions share the import lock, as writers of drafts do, so two of them can run
+ * at the same time. `repo` makes both read before one of them writes.
  */
 const withoutLock = (repo: (right: ImportsRepo["Type"]) => Partial<ImportsRepo["Type"]>) =>
   Layer.fresh(ImportsLive).pipe(
@@ -64,7 +64,7 @@ const raceOfTwo = (id: ImportId, conflicts: ReadonlyArray<number>) =>
     )
   })
 
-/** The conflicts whose decision is not the one that was saved last by somebody who had seen the one before. */
+/** The conflicts whose final decision is not the last saved one. */
 const lostOf = (
   id: ImportId,
   saved: ReadonlyArray<{ readonly conflict: number; readonly decision: ConflictDecision }>
@@ -123,7 +123,7 @@ describe.skipIf(!serverAnswers)("two people who decide the conflicts of an impor
       })
     )
 
-    it.effect("would lose one without the lock", () =>
+    it.effect("lose one without the lock (planted fault)", () =>
       Effect.gen(function* () {
         const { actor, id } = yield* aConflictReview(conflictCount)
         const reads = yield* Ref.make(0)
@@ -141,7 +141,7 @@ describe.skipIf(!serverAnswers)("two people who decide the conflicts of an impor
       })
     )
 
-    it.effect("lose no decision while one of them replaces all", () =>
+    it.effect("lose no decision while one of them replaces all decisions", () =>
       Effect.gen(function* () {
         const { actor, id } = yield* aConflictReview(conflictCount)
         for (let round = 0; round < rounds; round++)
@@ -153,14 +153,14 @@ describe.skipIf(!serverAnswers)("two people who decide the conflicts of an impor
       })
     )
 
-    it.effect("would lose those that come between the count and the replacement without the lock", () =>
+    it.effect("lose decisions between the count and the replacement without the lock (planted fault)", () =>
       Effect.gen(function* () {
         const { actor, id } = yield* aConflictReview(conflictCount)
         const counted = yield* Deferred.make<void>()
         const decided = yield* Deferred.make<void>()
         const counts = yield* Ref.make(0)
         const planted = withoutLock((repo) => ({
-          // The first count is that of the page, the second one that of the replacement.
+          // The first count is for the page, the second one for the replacement.
           tally: (...run) =>
             Effect.tap(repo.tally(...run), () =>
               Effect.flatMap(

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { AccountId } from "../../src/model/Ids.ts"
 
-/** An account's catalog without its ids: entities by what names them in a file, with all that an import writes. */
+/** An account's catalog without ids: entities by their names in the file, with everything that an import writes. */
 export interface ImportedCatalog {
   /** The account's counters. */
   readonly version: number
@@ -20,7 +20,9 @@ const Rows = Schema.Array(
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 
-/** Reads what an account's catalog holds. With `counters`, revisions and places in the change order count too. */
+/**
+ * Reads the content of an account's catalog. With `counters`, it includes revisions and positions in the change order.
+ */
 export const catalogOf = (accountId: AccountId, { counters }: { readonly counters: boolean }) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -65,15 +67,15 @@ export const catalogOf = (accountId: AccountId, { counters }: { readonly counter
   })
 
 export interface ImportVerdict {
-  /** Entities of the undisturbed import that are not there. */
+  /** Entities of the undisturbed import that are missing. */
   readonly lost: ReadonlyArray<string>
-  /** Entities that are there more than once. */
+  /** Entities that exist more than once. */
   readonly twice: ReadonlyArray<string>
-  /** Entities that the undisturbed import does not have, or has with other content. */
+  /** Entities that do not exist in the undisturbed import, or have other content there. */
   readonly different: ReadonlyArray<string>
 }
 
-/** What a disturbed import did wrong, held against an undisturbed one of the same files. */
+/** The errors of a disturbed import, compared with an undisturbed import of the same files. */
 export const judgeImport = (found: ImportedCatalog, undisturbed: ImportedCatalog): ImportVerdict => {
   const expected = new Map(undisturbed.entities)
   const there = new Map(found.entities)

@@ -38,7 +38,7 @@ interface World {
   readonly entities: number
 }
 
-/** Products on two stores. Some have a title of their own there, so that their search texts are derived again. */
+/** Products on two stores. Some have their own title there, so their search texts must be derived again. */
 const aWorld = (entities: number) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -77,7 +77,7 @@ const requested = ({ accountId, storeId }: World) =>
     count(sql`SELECT count(*) FROM publication p WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}`)
   )
 
-/** Rows of the account in the tables that its deletion goes through. */
+/** Rows of the account in the tables that its deletion deletes. */
 const rowsOf = ({ accountId }: World) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -87,14 +87,14 @@ const rowsOf = ({ accountId }: World) =>
     return rows
   })
 
-/** What a kind of jobs does, and how much of it readers of the database see. */
+/** The work of a kind of jobs, and how to observe it in the database. */
 interface Work {
   readonly kind: JobKindName
   readonly prepare: (world: World) => Effect.Effect<unknown, never, Services>
   readonly begin: (world: World) => Effect.Effect<Job, unknown, Services>
-  /** Items that are done, by the rows. `before`: the same when the job began. */
+  /** The number of finished items in the database. `before`: the same number when the job began. */
   readonly seen: (world: World) => Effect.Effect<number, never, Services>
-  /** Entities of the world: of a kind whose steps are small, fewer. */
+  /** The number of entities; fewer for kinds with small steps. */
   readonly entities: number
 }
 
@@ -190,7 +190,7 @@ const works: ReadonlyArray<Work> = [
   },
   {
     kind: "health_scan",
-    // Stores that were linked again by the tests before have scans that are due.
+    // Runs the scans that are due because earlier tests linked stores again.
     prepare: () => Effect.flatMap(JobWorker, ({ runDue }) => runDue),
     begin: ({ actor }) =>
       Effect.flatMap(Jobs, (jobs) =>
@@ -206,12 +206,12 @@ const works: ReadonlyArray<Work> = [
       Effect.flatMap(SqlClient.SqlClient, (sql) =>
         count(sql`SELECT count(DISTINCT h.dimension) FROM health_snapshot h WHERE h.account_id = ${accountId}`)
       ),
-    // As many as scans: the number is compared with the items that are done.
+    // As many as there are scans, because the number is compared with the finished items.
     entities: HealthDimension.literals.length
   }
 ]
 
-/** Every setting of scans is on, as it is in the processes that die. */
+/** All automatic scans are on, as in the processes that die. */
 const layerAll = (connections: number) =>
   layerServices(connections).pipe(
     Layer.provide(Layer.succeed(AutomaticScans, { nightly: true, afterImports: true, hour: 3 }))
@@ -219,7 +219,7 @@ const layerAll = (connections: number) =>
 
 const program = bundledProgram("test/faults/CrashJobs.ts")
 
-/** Runs a process that dies at a step. Its leases are over afterwards. */
+/** Runs a process that dies at a step. Its leases have expired afterwards. */
 const crash = (environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const url = Redacted.value(yield* TestDatabaseUrl)
@@ -236,7 +236,7 @@ const crash = (environment: Readonly<Record<string, string>>) =>
 
 const find = ({ actor }: World, id: Job["id"]) => Effect.flatMap(Jobs, ({ get }) => get(id)).pipe(actingAs(actor))
 
-/** Runs a job to its end, with its publishes. */
+/** Runs a job until it ends, including its publishes. */
 const finish = ({ actor }: World, id: Job["id"]) =>
   Effect.gen(function* () {
     const worker = yield* JobWorker
@@ -277,12 +277,12 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
       )
 
     for (const { begin, kind, prepare, seen } of works)
-      it.effect(`${kind}: a cursor that is saved in another transaction is detected (planted)`, () =>
+      it.effect(`${kind}: a cursor that is saved in another transaction is detected (planted fault)`, () =>
         Effect.gen(function* () {
           const world = yield* aWorld(300)
           yield* prepare(world)
           const { id } = yield* begin(world)
-          // The first step of a full scan finishes nothing.
+          // The first step of a full scan does not finish an item.
           yield* crash(kind === "health_scan" ? { ...planted, JOBS_KILL_AFTER: "2" } : planted)
           assert.isAbove(yield* seen(world), (yield* find(world, id)).done)
           yield* Effect.ignore(Effect.flatMap(Jobs, ({ command }) => command("pause", id)).pipe(actingAs(world.actor)))
@@ -341,7 +341,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
       })
     )
 
-    it.effect("account_deletion: a cursor that is saved in another transaction is detected (planted)", () =>
+    it.effect("account_deletion: a cursor that is saved in another transaction is detected (planted fault)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const world = yield* aWorld(300)

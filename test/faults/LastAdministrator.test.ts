@@ -32,7 +32,7 @@ const administrators = (accountId: AccountId) =>
     (all) => all.filter(({ disabledAt, role }) => role === "admin" && disabledAt === null).length
   )
 
-/** Each of two administrators removes the other at the same time. Returns how many succeeded. */
+/** Two administrators remove each other at the same time. Returns the number of successes. */
 const raced = (round: number) =>
   Effect.gen(function* () {
     const users = yield* Users
@@ -51,8 +51,8 @@ const raced = (round: number) =>
   })
 
 /**
- * The planted service: it reads the administrators without a lock. Both removals have read them before one of them writes, as they
- * may in a service without the lock.
+ * The service with a planted fault: it reads the administrators without a lock. Both removals read them before one of
+ * them writes.
  */
 const withoutLock = Effect.gen(function* () {
   const repo = yield* UsersRepo
@@ -87,13 +87,13 @@ describe.skipIf(!serverAnswers)("two administrators who remove each other", () =
       })
     )
 
-    it.effect("leave none without the lock (planted)", () =>
+    it.effect("leave none without the lock (planted fault)", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* withoutLock, { left: 0, succeeded: 2 })
       })
     )
 
-    it.effect("a user who cannot sign in yet does not count as an administrator who remains", () =>
+    it.effect("a user who cannot sign in yet does not count as a remaining administrator", () =>
       Effect.gen(function* () {
         const users = yield* Users
         const { accountId, emails } = yield* twoAdministrators

@@ -8,7 +8,7 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 import { layerPool } from "./ServerServices.ts"
 import { openClient } from "./Stalls.ts"
 
-/** A server whose requests are answered within half a second, over statements that may take longer. */
+/** A server that answers requests within half a second, while statements may take longer. */
 const server = serverWith({ ...ample, REQUEST_TIMEOUT_MS: "500" }).pipe(
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(layerPool(8)),
@@ -60,7 +60,7 @@ describe.skipIf(!serverAnswers)("a request that exceeds its time limit", () => {
         assert.match(page.headers["content-type"] ?? "", /^text\/html/)
         assert.match(page.text, /<h1/)
 
-        // The requests are over, so nothing waits for the lock any more.
+        // The requests have ended, so nothing waits for the lock.
         yield* Effect.promise(async () => {
           for (let waiting = 1; waiting > 0; ) {
             const { rows } = await locker.query(

@@ -1,10 +1,10 @@
 import { Context, Effect, Layer, Ref } from "effect"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 
-/** How often a transaction asked for its locks: more than once when it lost to another and was run again. */
+/** The number of times that transactions took their locks; it rises if a transaction is repeated after a deadlock. */
 export class LockCalls extends Context.Tag("test/LockCalls")<LockCalls, Ref.Ref<number>>() {}
 
-/** Drafts whose locks are counted. */
+/** Drafts with a counter of the lock calls. */
 export const countingLocks = Layer.effect(
   DraftsRepo,
   Effect.gen(function* () {

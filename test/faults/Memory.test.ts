@@ -14,12 +14,12 @@ const requests = amount(20_000, 200_000)
 const connections = 16
 
 /**
- * What a request may leave behind, in bytes. Whoever keeps anything of it keeps at least an object with a text (an id of 40
- * characters and its map entry are 120 bytes); what compiling, caches of known size and pools still take after the first
- * requests is spread over so many that it stays below this.
+ * Maximum memory that a request may leave behind, in bytes. Keeping anything of a request needs at least an object
+ * with a text (an id of 40 characters and its map entry are 120 bytes). Memory that compilation, limited caches and
+ * pools still need after the first requests is divided by so many requests that it stays below this.
  */
 const maxHeapEach = 100
-/** Pages that the allocator holds in reserve come and go with the load: 48 MB, whatever the number of requests. */
+/** The allocator's reserved pages vary with the load by up to 48 MB, whatever the number of requests. */
 const maxRss = 48 * 2 ** 20
 
 interface Memory {
@@ -27,7 +27,9 @@ interface Memory {
   readonly rss: number
 }
 
-/** Grows by what so many requests of all kinds leave in a process, after as many as fill what is meant to be filled. */
+/**
+ * Measures the growth of a process over this number of requests of all kinds, after warm-up requests that fill caches.
+ */
 const growth = (name: string, count: number, environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const url = Redacted.value(yield* TestDatabaseUrl)
@@ -64,7 +66,7 @@ const growth = (name: string, count: number, environment: Readonly<Record<string
     const { headers } = yield* Effect.promise(() => send("/api/v1/products", { authorization }))
     const kinds: ReadonlyArray<(place: number) => readonly [string, Readonly<Record<string, string>>, number]> = [
       (place) => [`/api/v1/products/${ids[place % ids.length]}`, { authorization }, 200],
-      // Never asked for again: what remembers answers must not remember these.
+      // These targets are requested only once, so caches must not keep their answers.
       (place) => [`/api/v1/products?search=${name}${place}`.replaceAll(" ", "+"), { authorization }, 200],
       () => ["/api/v1/products", { authorization, "if-none-match": String(headers.etag) }, 304],
       (place) => [`/api/v1/products?cursor=${place}`, { authorization }, 400],
@@ -115,7 +117,7 @@ describe.skipIf(!serverAnswers)("memory", () => {
       })
     )
 
-    it.scoped("grows if a part of every request is kept (planted)", () =>
+    it.scoped("grows if a part of every request is kept (planted fault)", () =>
       Effect.gen(function* () {
         const count = 6_000
         const { grown } = yield* growth("Memory, planted", count, { MEMORY_LEAK: "true" })

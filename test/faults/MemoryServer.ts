@@ -1,6 +1,6 @@
 /**
- * A process that serves the suite's database (MEMORY_DATABASE_URL) and says over IPC what memory it uses after a collection.
- * MEMORY_LEAK plants the wrong variant: it keeps the address of every request.
+ * A process that serves the suite's database (MEMORY_DATABASE_URL) and reports its memory after a garbage collection
+ * over IPC. MEMORY_LEAK plants a fault: it keeps the URL of every request.
  */
 
 import { subscribe } from "node:diagnostics_channel"
@@ -20,7 +20,7 @@ if (process.env.MEMORY_LEAK !== undefined)
   })
 
 const collected = async () => {
-  // What is freed by one collection (finalizers, weak maps) lets the next free more.
+  // Finalizers and weak maps of one collection allow the next one to free more.
   for (let round = 0; round < 4; round++) {
     globalThis.gc?.()
     await new Promise((resolve) => setTimeout(resolve, 50))

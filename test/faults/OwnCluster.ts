@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const script = `${root}test/support/citus.sh`
 
-/** Suites that kill nodes or add some start a cluster of their own, where TEST_CITUS_URL says that one can be started. */
+/** Whether suites that kill or add nodes can start a cluster of their own: TEST_CITUS_URL is set. */
 export const canStart = isClusterThere && existsSync(process.env.CITUS_CLUSTER ?? `${root}../shared/citus/cluster`)
 
 /** The nodes of a cluster: 0 is the coordinator. */

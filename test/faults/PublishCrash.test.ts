@@ -26,10 +26,15 @@ import { layerServices, untilQuiet } from "./ServerServices.ts"
 
 const program = bundledProgram("test/faults/CrashPublisher.ts")
 
-/** Two accounts with two stores each, each product on both stores: asked for twice, that is eight publications a product. */
+/**
+ * Two accounts with two stores each, each product on both stores and requested twice: eight publications for each
+ * product.
+ */
 const products = amount(25, 125)
 const publications = 8 * products
-/** Short: many processes die. A process that is slow loses what it has to another, which must not matter either. */
+/**
+ * Short, because many processes die. A slow process can lose its lease to another one, which must not matter either.
+ */
 const leaseMillis = 3_000
 
 const timeout = amount(300_000, 1_800_000)
@@ -40,7 +45,7 @@ interface Ask {
   readonly storeId: StoreId
 }
 
-/** What a merchant has before anything is published: products, each with a variant and a picture, in shops that fail. */
+/** A merchant before anything is published: products with a variant and a picture each, on shops that fail at times. */
 const merchants = (count: number, failures: ReadonlyArray<"lost" | "error">, percent: number) =>
   Effect.forEach([1, 2], (number) =>
     Effect.gen(function* () {
@@ -80,7 +85,7 @@ interface Told {
   readonly publicationId?: string
 }
 
-/** The answers that a process told before it ended. */
+/** The results that a process printed before it ended. */
 const toldBy = (child: ChildProcess) => {
   const told: Array<Told> = []
   let rest = ""
@@ -92,7 +97,7 @@ const toldBy = (child: ChildProcess) => {
   return told
 }
 
-/** A process that publishes, and by which signal it ended, once all that it said was read. */
+/** Runs a publishing process. Returns its output and the signal that ended it. */
 const publisher = (more: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const url = Redacted.value(yield* TestDatabaseUrl)
@@ -107,7 +112,7 @@ const publisher = (more: Readonly<Record<string, string>>) =>
 
 const short = { PUBLISH_LEASE_MILLIS: String(leaseMillis) }
 
-/** Asks for all of them by processes, of which some die while they ask; whoever has no answer asks again. */
+/** Requests all publishes with processes, some of which die meanwhile; requests without a result are repeated. */
 const askAll = (
   asks: ReadonlyArray<Ask>,
   deaths: ReadonlyArray<{ readonly step: FaultStep; readonly occurrence: number }>
@@ -133,7 +138,7 @@ const askAll = (
 
 const left = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT id FROM publication WHERE state = 'pending'`)
 
-/** Two processes that live, until nothing is left. */
+/** Two processes that are not killed work until nothing is left. */
 const recover = (more: Readonly<Record<string, string>>) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -167,7 +172,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           ])
           let kills = 0
           const deaths = dice.shuffle(Array.from({ length: amount(2, 4) }, () => workSteps).flat())
-          /** Two at a time: whenever one is dead, the next begins. */
+          /** Two processes at a time; when one is dead, the next one starts. */
           const killing = Effect.forEach(
             deaths,
             (step) =>
@@ -212,7 +217,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           assert.deepInclude(volume, { publications, published: publications, failed: 0 })
           assert.strictEqual(kills, 7 * amount(2, 4))
           assert.isAtLeast(volume.attempts.lost ?? 0, 7)
-          // A lost answer is read back within its attempt; what the platform fails at is tried again.
+          // A lost answer is read back within the same attempt; failures of the platform are retried.
           assert.isAtLeast(volume.attempts.unavailable ?? 0, publications / 50)
           assert.strictEqual(volume.attempts.open ?? 0, 0)
         }),
@@ -220,7 +225,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("with a key for each attempt (planted)", (it) => {
+  layer(layerServices(6), { excludeTestServices: true })("with a new key for each attempt (planted fault)", (it) => {
     it.effect(
       "publish twice",
       () =>
@@ -238,7 +243,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
 
   layer(layerServices(6), { excludeTestServices: true })("with the service's own lease", (it) => {
     it.effect(
-      "lose their publications to another process when it has expired, and not before",
+      "lose their publications to another process when the lease has expired, and not before",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

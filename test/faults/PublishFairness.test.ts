@@ -16,7 +16,7 @@ import { layerServices } from "./ServerServices.ts"
 
 const queued = 50
 
-/** A publisher of its own, of these options, on a platform that stands between. */
+/** A publisher with these options, on a platform that records calls. */
 const publisherOf = (
   options: Partial<PublishingOptions>,
   between: (client: PlatformClient["Type"]) => PlatformClient["Type"]
@@ -27,7 +27,7 @@ const publisherOf = (
     Layer.provide(RepositoriesOnDatabase)
   )
 
-/** An account with a demo store and so many media on it. */
+/** An account with a demo store and this number of media on it. */
 const aMerchant = (count: number) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -45,7 +45,7 @@ const aMerchant = (count: number) =>
 
 type Call = { readonly storeId: StoreId; readonly what: "begins" | "ends" }
 
-/** What the platform saw, in its order, when one account's store hangs and another account publishes. */
+/** The calls in the platform's order, when one account's store hangs and another account publishes. */
 const raceHanging = (options: Partial<PublishingOptions>) =>
   Effect.gen(function* () {
     const hanging = yield* aMerchant(queued)
@@ -83,7 +83,7 @@ const raceHanging = (options: Partial<PublishingOptions>) =>
       const [record] = own
       assert(record !== undefined)
       const stateOfOther = Effect.map(publishing.find([record.id]), ([now]) => now?.state).pipe(actingAs(other.actor))
-      // Until it is through, or every slot was looked for often enough to know that it waits.
+      // Waits until the other publish is done, or until slots were claimed so often that it evidently waits.
       let looks = 0
       yield* Effect.repeat(
         Effect.tap(stateOfOther, () => Effect.sync(() => looks++)),
@@ -115,7 +115,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("if all stores share their permits (planted)", (it) => {
+  layer(layerServices(6), { excludeTestServices: true })("if all stores share their slots (planted fault)", (it) => {
     it.effect("delays every publish", () =>
       Effect.gen(function* () {
         const { begins, firstEnd } = yield* raceHanging({ maxAtOnce: 8, maxPerStore: 8 })
@@ -127,7 +127,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
 
 const revisions = amount(30, 100)
 
-/** One entity, edited and asked for again and again while two publishers work; pushes take different times. */
+/** One entity that is edited and published repeatedly while two publishers work; calls have different durations. */
 const raceRevisions = Effect.gen(function* () {
   const { actor, ids, store } = yield* aMerchant(1)
   const [id] = ids
@@ -143,7 +143,7 @@ const raceRevisions = Effect.gen(function* () {
       const { apply } = yield* CatalogChanges
       for (let revision = from; revision < end; revision++) {
         yield* apply([CatalogChange.SetAttributes({ entityId: id, values: { alt: `Revision ${revision}` } })])
-        // Two clients at once: they share one publication.
+        // Two clients at the same time share one publication.
         const [one, two] = yield* Effect.forEach(
           publishers,
           (each) => Effect.flatMap(Publishing, ({ request }) => request(id, store.id)).pipe(Effect.provide(each)),
@@ -153,7 +153,7 @@ const raceRevisions = Effect.gen(function* () {
           assert.strictEqual(one.publicationId, two.publicationId)
       }
     }).pipe(actingAs(actor))
-  // Half of them wait already when the publishers begin, the others come while they work.
+  // Half of them wait when the publishers start, the others are requested while they work.
   yield* ask(0, revisions / 2)
   yield* Effect.forEach(publishers, (each) =>
     Effect.forkScoped(Effect.flatMap(Publishing, ({ work }) => work).pipe(Effect.provide(each)))
@@ -180,7 +180,7 @@ describe.skipIf(!serverAnswers)("revisions of one entity", () => {
     )
   })
 
-  layer(layerServices(6), { excludeTestServices: true })("that do not wait for each other (planted)", (it) => {
+  layer(layerServices(6), { excludeTestServices: true })("that do not wait for each other (planted fault)", (it) => {
     it.effect("overtake each other", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -1,16 +1,16 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** What publications, versions and shops say of each other; all lists are empty when nothing went wrong. */
+/** Contradictions between publications, versions and shops; all lists are empty if nothing went wrong. */
 export interface PublishVerdict {
-  /** Effects at the platform that no ask accounts for, or that an ask had more than once. */
+  /** Effects at the platform without a request, or with more than one effect for a request. */
   readonly duplicates: ReadonlyArray<string>
   readonly failedButLive: ReadonlyArray<string>
   readonly publishedButNotLive: ReadonlyArray<string>
   readonly pending: ReadonlyArray<string>
-  /** Publications to which a newer one came first. */
+  /** Publications that reached the store after a newer one. */
   readonly overtaken: ReadonlyArray<string>
-  /** Versions whose accepted values are not those of the newest publication, or not what the shop holds. */
+  /** Versions whose accepted values differ from the newest publication, or from the shop. */
   readonly different: ReadonlyArray<string>
   readonly volume: {
     readonly publications: number
@@ -22,7 +22,7 @@ export interface PublishVerdict {
 
 const names = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>) => rows.map(({ name }) => String(name))
 
-/** Judges everything that the database and its shops hold. */
+/** Checks all publications, versions and shops in the database. */
 export const judgePublishing: Effect.Effect<PublishVerdict, unknown, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const duplicates = yield* sql`

@@ -8,7 +8,7 @@ import { aTenant, client, openClient, paced, type Seen, serving, type Tenant, ta
 
 const writes = 30
 
-/** The whole envelope of a refusal. */
+/** The complete error envelope of a refusal. */
 const assertUnavailable = (seen: ReadonlyArray<Seen>) => {
   for (const { body, status } of seen) {
     const { error } = JSON.parse(body)
@@ -23,7 +23,7 @@ const isFilled = ({ body, status }: Seen) => status === 200 && JSON.parse(body).
 
 describe.skipIf(!serverAnswers)("a database that is set to read-only", () => {
   layer(layerServices(2), { excludeTestServices: true })((it) => {
-    it.scoped("refuses writes with 503, serves reads, and accepts writes as soon as it can", () =>
+    it.scoped("refuses writes with 503, serves reads, and accepts writes again as soon as possible", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const tenant = yield* aTenant(3 * writes)
@@ -37,7 +37,7 @@ describe.skipIf(!serverAnswers)("a database that is set to read-only", () => {
               return id === undefined ? Promise.reject(new Error("no product")) : fill(tenant, id, "Text")
             })
           )
-        /** New sessions get the setting; those of the pool end, as after a fail-over. */
+        /** New sessions get the setting; existing ones are ended, as in a fail-over. */
         const set = (isReadOnly: boolean) =>
           Effect.promise(() =>
             operator.query(`DO $$ BEGIN EXECUTE format(
@@ -59,7 +59,7 @@ describe.skipIf(!serverAnswers)("a database that is set to read-only", () => {
 
         yield* Effect.promise(() => operator.query("SET default_transaction_read_only = off"))
         yield* set(false)
-        // No connection of the pool keeps the setting with which it began.
+        // All connections of the pool were opened after the change of the setting.
         const after = yield* write(2 * writes)
         assert.strictEqual(tally("Read-only, after", after).ok, writes)
         assert.strictEqual(after.filter(isFilled).length, writes)
@@ -68,7 +68,7 @@ describe.skipIf(!serverAnswers)("a database that is set to read-only", () => {
   })
 })
 
-/** What a server says when a connection begins: a message of the type S, with its length. */
+/** A ParameterStatus message of the server: type S, with its length. */
 const hotStandby = (state: string) => {
   const body = Buffer.from(`in_hot_standby\0${state}\0`)
   const head = Buffer.alloc(5, "S")
@@ -76,7 +76,7 @@ const hotStandby = (state: string) => {
   return Buffer.concat([head, body])
 }
 
-/** A way to the server that, until it is promoted, has every new connection told that the server is a standby. */
+/** A proxy to the server. Until it is promoted, every new connection is told that the server is a standby. */
 const openStandby = (database: Redacted.Redacted) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

@@ -17,7 +17,7 @@ import { layerDatabase, untilQuiet } from "./ServerServices.ts"
 
 const dies = importDeaths()
 
-/** Products of four entities each, their files by themselves: all files and some products fill the first transaction. */
+/** Products with four entities each. Files come first: all files and some products fill the first transaction. */
 const products = 300
 const inBase = 20
 const items = 2 * products
@@ -44,7 +44,7 @@ const shopOf = (count: number, price: string): ReadonlyArray<PlatformRecord> =>
     )
   ]).flat()
 
-/** An account with two shops, of which one was imported: some of what the other has changes it. */
+/** An account with two shops. One was imported before, and the import of the other one changes some of its products. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount()
   const { link } = yield* Stores
@@ -62,7 +62,7 @@ const aMerchant = Effect.gen(function* () {
 
 const cli = (accountId: AccountId) => actingAs({ _tag: "Cli", accountId })
 
-/** The import of the shop that the killed processes read. */
+/** The refresh that the killed processes run. */
 const runOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const run = (yield* (yield* Imports).list).find(({ storeDomain }) => storeDomain === "a.example")
@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
           })
       )
 
-    it.effect("loses products if they are marked as done in their own transaction (planted)", () =>
+    it.effect("loses products if they are marked as done in their own transaction (planted fault)", () =>
       Effect.gen(function* () {
         yield* setClock(10 * leaseSeconds)
         const whole = yield* undisturbed(false)
@@ -138,7 +138,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
         yield* setClock(11 * leaseSeconds)
         assert.strictEqual(yield* (yield* Imports).resume(Option.some(accountId)), 1)
         const { lost } = judgeImport(yield* catalogOf(accountId, { counters: false }), whole)
-        // Products come in the order of what the shop calls them; those of the other shop were here before.
+        // Products are read in the order of their platform ids; those of the other shop existed before.
         const inOrder = Array.from({ length: products }, (_, index) => String(index)).sort()
         assert.lengthOf(lost, 3 * inOrder.slice(inFirst).filter((index) => Number(index) >= inBase).length)
       })

@@ -26,13 +26,16 @@ const products = 40
 const domain = "race.example"
 const quiet = () => Effect.void
 
-/** On a connection of its own, outside the transaction that the caller is in: its locks are gone when it answers. */
+/**
+ * Runs a statement on a separate connection, outside the caller's transaction, so its locks are released when it
+ * returns.
+ */
 const outside = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.mapInputContext(effect, (context: Context.Context<never>) =>
     Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
   )
 
-/** A planted variant: whoever writes drafts looks at the import's lock outside the transaction that writes. */
+/** A planted fault: writers of drafts check the import lock outside the transaction that writes. */
 const lockSeenOutside = CatalogChanges.layer.pipe(
   Layer.provide(
     Layer.effect(
@@ -42,10 +45,10 @@ const lockSeenOutside = CatalogChanges.layer.pipe(
   )
 )
 
-/** Whether writers write: between the first comparison of a refresh and the second, and during its review. */
+/** Whether writers write: between the first and the second comparison of a refresh, and during its review. */
 const gate = { isOpen: false, comparisons: 0 }
 
-/** Then comparisons have moments in which nobody writes: one must come to an end. */
+/** Later comparisons have moments without writes, because one comparison must succeed. */
 const Gated = Layer.succeed(FaultInjector, {
   at: (step) =>
     Effect.sync(() => {
@@ -57,7 +60,7 @@ const Gated = Layer.succeed(FaultInjector, {
 
 const right = Imports.layer.pipe(Layer.provide(Gated), Layer.provideMerge(Services))
 
-/** A planted variant: whoever decides does not look at what the import is doing. */
+/** A planted fault: a decision does not check the state of the import. */
 const decidedAnyway = Layer.effect(
   Imports,
   Effect.gen(function* () {
@@ -78,7 +81,7 @@ const decidedAnyway = Layer.effect(
 
 const repositories = RepositoriesOnDatabase.pipe(Layer.provideMerge(layerPool(2 * writers + 4)))
 
-/** An account with a shop whose products it has, and what everybody else does with them. */
+/** An account with a shop and its products, and functions for the writers and deciders. */
 const aShop = (count: number) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -101,7 +104,7 @@ const aShop = (count: number) =>
 
 const lingerMillis = 300
 
-/** A writer's transaction is open for a while after it wrote; those of imports are not. */
+/** A writer's transaction stays open for a while after its writes; those of imports do not. */
 const linger = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.unsafe(`
     CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -114,7 +117,7 @@ const linger = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   `)
 )
 
-/** Refreshes come and go while writers write; how many writes became visible between a review's beginning and its end. */
+/** Refreshes begin and end while writers write. Returns the number of writes that became visible during a review. */
 const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
   Effect.gen(function* () {
     yield* noticeDeadlocksSoon
@@ -160,9 +163,9 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
       )
       const refreshAll = Effect.gen(function* () {
         let [done, inside, compared] = [0, 0, 0]
-        // A planted variant has shown what it does wrong.
+        // The planted fault has been detected.
         for (let turn = 0; done < refreshes && inside === 0; turn++) {
-          // The first comparison begins when nobody writes, and ends when they begin.
+          // No writer is active when the first comparison begins; they start when it ends.
           gate.isOpen = false
           yield* Effect.repeat(Effect.sleep(5), { until: () => counts.writing === 0 })
           yield* sell(`turn ${turn}`)
@@ -185,7 +188,10 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
     return record
   })
 
-/** Deciders decide for as long as they may, while somebody accepts; conflicts whose decision is not what became of them. */
+/**
+ * Deciders decide as long as the review is open, while somebody accepts the import. Returns the conflicts whose saved
+ * decision was not applied.
+ */
 const raceDeciders = (name: string, services: typeof right) =>
   Effect.gen(function* () {
     const result = yield* Effect.gen(function* () {
@@ -236,12 +242,12 @@ const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
 
 describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })("writers", (it) => {
-    it.effect("write nothing between the begin and the end of a review, without deadlocks", () =>
+    it.effect("write nothing between the start and the end of a review, without deadlocks", () =>
       Effect.gen(function* () {
         const record = yield* raceWriters("Refreshes and writers", null)
         assert.strictEqual(record.inside, 0, `seed ${seed}`)
         assert.strictEqual(record.refreshes, refreshes)
-        // Writes came before the lock, and were refused behind it.
+        // Some writes came before the lock, others were refused after it.
         assert.isAbove(record.compared, refreshes)
         assert.isAtLeast(record.accepted, refreshes)
         assert.isAtLeast(record.locked, refreshes)
@@ -253,7 +259,7 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })(
     "writers that check the lock outside their transaction (planted)",
     (it) => {
-      it.effect("write during the lock", () =>
+      it.effect("write during the lock (planted fault)", () =>
         Effect.gen(function* () {
           const record = yield* raceWriters("Refreshes and writers, planted", lockSeenOutside)
           assert.isAbove(record.inside, 0, `seed ${seed}`)
@@ -263,7 +269,7 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   )
 
   layer(TestLayer, { excludeTestServices: true })("deciders", (it) => {
-    it.effect("decide each conflict with effect, or learn that it is too late", () =>
+    it.effect("make each decision in time, or learn that it is too late", () =>
       Effect.gen(function* () {
         const record = yield* raceDeciders("Deciders", right)
         assert.deepInclude(record, { conflicts: rounds * products, wrong: 0 }, `seed ${seed}`)
@@ -275,7 +281,7 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })(
     "deciders that do not check whether it is too late (planted)",
     (it) => {
-      it.effect("save decisions that have no effect", () =>
+      it.effect("save decisions that have no effect (planted fault)", () =>
         Effect.gen(function* () {
           const record = yield* raceDeciders("Deciders, planted", decidedAnyway)
           assert.isAbove(record.wrong, 0, `seed ${seed}`)

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Cause, Effect } from "effect"
 import { describe, isSqlError } from "../../src/database/SqlErrors.ts"
 
-/** Why the database refused the transaction, in its own words, at a statement or at the commit; "" when it did not. */
+/** The database's error message for a transaction, at a statement or at the commit; "" if there was none. */
 export const refusalOf = <E, R>(statements: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -12,7 +12,7 @@ import { serverAnswers } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
 import { layerPool, layerServices } from "./ServerServices.ts"
 
-/** What the database said comes in late: it may be over by then. */
+/** The delay of the database's answers, which may be outdated when they arrive. */
 const LateAccess = Layer.effect(
   AccessRepo,
   Effect.map(AccessRepo, (access) => ({
@@ -22,7 +22,7 @@ const LateAccess = Layer.effect(
   }))
 ).pipe(Layer.provide(AccessRepo.layer))
 
-/** The planted look-up: who asks while one runs takes its answer, which may be older than the question. */
+/** The planted fault: a caller that arrives during a look-up gets its result, which may be older than the call. */
 const joining = (keys: ApiKeys["Type"]): ApiKeys["Type"] => {
   const running = new Map<string, Deferred.Deferred<Option.Option<Credential>>>()
   return {
@@ -57,7 +57,7 @@ const clientsEach = 8
 
 interface Answer {
   readonly status: number
-  /** Whether the key had been revoked, and whoever did so had been told, before the request was begun. */
+  /** Whether the key was revoked, and the revocation acknowledged, before the request began. */
   readonly afterwards: boolean
 }
 
@@ -98,7 +98,7 @@ const revokeUnderLoad = (name: string, lookUp: (keys: ApiKeys["Type"]) => ApiKey
         yield* Deferred.await(used)
         yield* (yield* ApiKeys).revoke(accountId, id)
         revoked = true
-        // Clients that were not there before: the others wait for what they asked earlier.
+        // New clients; the others wait for their earlier requests.
         yield* Effect.all(each(askOnce), { concurrency: "unbounded", discard: true })
       })
       yield* Effect.all([revoking, ...each(client)], { concurrency: "unbounded", discard: true })
@@ -127,9 +127,9 @@ describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it o
       })
     )
 
-    it.effect("admits some if requests join a look-up that is running already (planted)", () =>
+    it.effect("admits some if requests join a look-up that is already running (planted fault)", () =>
       Effect.gen(function* () {
-        // Whether a look-up runs at the right moment is chance: several tries make it certain.
+        // A look-up runs at the right moment only by chance, so the test tries several times.
         let stale = 0
         for (let tries = 0; tries < 10 && stale === 0; tries++)
           stale = (yield* revokeUnderLoad("Revocations, planted", joining)).counts.stale

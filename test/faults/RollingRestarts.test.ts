@@ -12,7 +12,7 @@ import { layerServices } from "./ServerServices.ts"
 const restarts = amount(4, 50)
 const clients = 8
 
-/** How often the balancer asks whether a node is ready. */
+/** The interval at which the balancer checks the readiness of a node. */
 const checkMillis = 200
 
 interface Node {
@@ -22,8 +22,8 @@ interface Node {
 }
 
 /**
- * A balancer as simple as there are: HTTP over connections that stay open, in turn to each node whose last check was green. It
- * repeats nothing: a request that a node resets or refuses has failed.
+ * A simple load balancer: HTTP over open connections, by turns to each node whose last check succeeded. It repeats
+ * nothing: a request that a node resets or refuses has failed.
  */
 const openBalancer = async (nodes: ReadonlyArray<Node>) => {
   let turn = 0
@@ -170,7 +170,7 @@ describe.skipIf(!serverAnswers)("rolling restarts of two nodes under load", () =
       })
     )
 
-    it.scoped("fail some if a node stops listening before the balancer knows (planted)", () =>
+    it.scoped("fail some if a node stops listening before the balancer knows (planted fault)", () =>
       Effect.gen(function* () {
         const { answered, failures } = yield* rollingRestarts(4, { DRAIN_DELAY: "0" })
         report("Rolling restarts, planted", { restarts: 4, answered, failed: failures.length })

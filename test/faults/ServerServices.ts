@@ -11,7 +11,10 @@ export const layerPool = (maxConnections: number, deadlines?: Deadlines) =>
     Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url, maxConnections, deadlines }))
   ).pipe(Layer.orDie)
 
-/** Silent: records say what happened, and the end of a suite's database what its idle connections think of that. */
+/**
+ * Without logs: the tests record the results themselves, and errors of idle connections at the end of a database are
+ * expected.
+ */
 const silent = Logger.remove(Logger.defaultLogger)
 
 /** A fresh database of the server, with the schema. */
@@ -23,8 +26,8 @@ export const layerServices = (maxConnections: number) =>
   Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(maxConnections)))
 
 /**
- * Makes every writing transaction dwell: up to `writeMillis` between its rows and its last statement, where no lock of the
- * account is held yet, and up to `commitMillis` between that statement and the commit.
+ * Delays every writing transaction: up to `writeMillis` between its rows and its last statement, when it holds no lock
+ * of the account yet, and up to `commitMillis` between that statement and the commit.
  */
 export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: number; readonly commitMillis: number }) =>
   Effect.gen(function* () {
@@ -44,7 +47,7 @@ export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: num
     `)
   }).pipe(Effect.orDie)
 
-/** A killed client's transaction lives on until the server has noticed. */
+/** Waits until the server has ended the transactions of killed clients. */
 export const untilQuiet = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
@@ -54,14 +57,16 @@ export const untilQuiet = Effect.gen(function* () {
   `.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule: Schedule.spaced("20 millis") }))
 }).pipe(Effect.timeout("20 seconds"))
 
-/** Deadlocks are looked for after this long; the default is a second for each. For connections that begin from now on. */
+/** Deadlocks are detected after this time instead of one second, on connections that are opened from now on. */
 export const noticeDeadlocksSoon = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe(`
     DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$`)
 })
 
-/** Deadlocks of this database. A connection reports its own when it ends, so those of the writers must be gone. */
+/**
+ * The number of deadlocks in this database. Connections report theirs when they end, so the writers must have ended.
+ */
 export const deadlocks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`

@@ -16,7 +16,7 @@ const signInFrom = (address: string, email: string, given: string, cookie?: stri
     ...(cookie !== undefined && { cookie })
   })
 
-/** A user with a password, and the cookie by which their browser is known. */
+/** A user with a password, and the device cookie of their browser. */
 const anOwner = (email: string) =>
   Effect.gen(function* () {
     const { accountId } = yield* anAccount()
@@ -26,7 +26,7 @@ const anOwner = (email: string) =>
     return { email, device: device?.split(";")[0] ?? assert.fail("no device cookie") }
   })
 
-/** Guesses for ever other e-mails from one address, 24 at a time, for as long as it is told to. */
+/** Sends guesses for constantly new e-mails from one address, 24 at a time, until it is stopped. */
 const flood = Effect.gen(function* () {
   const answers: Array<Answer> = []
   let sent = 0
@@ -63,7 +63,9 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 
 const isOfNetwork = ({ text }: Answer) => text.includes("Too many failed attempts from your network")
 
-/** Two owners sign in while the flood has digests made, and again when its address is refused. */
+/**
+ * Two owners sign in while the guesses keep the password queue busy, and again when the guessing address is refused.
+ */
 const drowned = Effect.gen(function* () {
   const { device, email } = yield* anOwner("owner@example.com")
   const { email: stranger } = yield* anOwner("traveller@example.com")
@@ -119,7 +121,7 @@ layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 1 }), { exclud
   }
 )
 
-// The planted variant: no proxy is believed, so all addresses are one.
+// The planted fault: no proxy is trusted, so all clients have the same address.
 layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 0 }), { excludeTestServices: true })(
   "a flood at a service that cannot distinguish addresses",
   (it) => {
@@ -127,7 +129,7 @@ layer(pagesServer({ signInFailuresPerAddress: 30, trustedProxies: 0 }), { exclud
       Effect.gen(function* () {
         const { after, answers, during } = yield* drowned
         assert.isAtLeast(answers.length, 120)
-        // The failures of the one address, or its queue: either keeps everybody else there out.
+        // The failures of the address, or its full queue, refuse all other clients of that address.
         assertErrorPage(
           after.fresh.value,
           429,

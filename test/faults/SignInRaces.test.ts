@@ -32,7 +32,7 @@ const linkFor = ({ accountId, email }: Pick<Identity, "accountId" | "email">) =>
 
 let people = 0
 
-/** A user whose password is `old`, as their sign-in has found them. */
+/** A user with the password `old`, as read by a sign-in. */
 const signedIn = Effect.gen(function* () {
   const signIns = yield* SignIns
   const { id: accountId } = yield* Effect.orDie((yield* Accounts).create("Raced"))
@@ -41,7 +41,7 @@ const signedIn = Effect.gen(function* () {
   return yield* Effect.orDie(signIns.signIn(email, old, { address: "192.0.2.1", device: undefined }))
 })
 
-/** Ways to end all that somebody with the old password has. */
+/** Changes that must end everything that the old password has started. */
 const changes: Readonly<
   Record<string, (user: Identity) => Effect.Effect<unknown, never, SignIns | Users | UsersRepo>>
 > = {
@@ -62,14 +62,17 @@ const changes: Readonly<
 const sessionsOf = ({ accountId, id }: Identity) =>
   Effect.flatMap(Sessions, (sessions) => Effect.map(sessions.list({ accountId, userId: id }), ({ length }) => length))
 
-/** The connections of this database that wait for a lock. */
+/** Connections of this database that wait for a lock. */
 const waiting = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`
     SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 ).pipe(Effect.repeat({ until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") }))
 
-/** Starts a session, and commits it only when `change` waits for the user's row. Returns the number of sessions that are left. */
+/**
+ * Starts a session, and commits it only when `change` waits for the user's row. Returns the number of remaining
+ * sessions.
+ */
 const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
@@ -92,7 +95,7 @@ const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>
     return yield* sessionsOf(user)
   }).pipe(Effect.orDie)
 
-/** The planted change: one statement, which sees only the sessions that were committed before it began to wait. */
+/** The planted fault: one statement, which sees only the sessions that were committed before it began to wait. */
 const inOneStatement = ({ accountId, id }: Identity) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -124,7 +127,7 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
         })
       )
 
-      it.effect(`waits for no code any more after ${name}`, () =>
+      it.effect(`ends a sign-in that waits for a code, after ${name}`, () =>
         Effect.gen(function* () {
           const factors = yield* SecondFactorsRepo
           const user = yield* signedIn
@@ -144,7 +147,7 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
       })
     )
 
-    it.effect("would leave a session if one statement changed the user and ended the sessions", () =>
+    it.effect("leaves a session if one statement changes the user and ends the sessions (planted fault)", () =>
       Effect.gen(function* () {
         const user = yield* signedIn
         assert.strictEqual(yield* startDuring(user, inOneStatement(user)), 1)

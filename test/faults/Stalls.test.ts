@@ -18,7 +18,7 @@ import {
   withoutDeadlines
 } from "./Stalls.ts"
 
-/** Whether a process of the server runs on this machine and may be stopped by the test. */
+/** Whether PostgreSQL's processes run on this machine and the test may stop them. */
 const isOurs = (pid: number) => {
   const path = `/proc/${pid}/cmdline`
   if (process.getuid?.() !== 0 || !existsSync(path)) return false
@@ -41,7 +41,7 @@ describe.skipIf(!serverAnswers)("a server process that hangs", () => {
         const quiet = tally("Stopped backend, quiet", yield* Effect.promise(() => paced(reads, 10, both)))
         assert.deepStrictEqual(quiet, { requests: reads, ok: reads, unavailable: 0, unanswered: 0 })
 
-        // A request that is nothing but a look-up.
+        // A request that only looks up a key.
         yield* Effect.promise(() => client(baseUrl).get("/api/v1/ping", one.token))
         const { rows } = yield* Effect.promise(() =>
           watcher.query<{ pid: number }>(
@@ -61,7 +61,7 @@ describe.skipIf(!serverAnswers)("a server process that hangs", () => {
         const beside = tally("Stopped backend, beside it", yield* Effect.promise(() => paced(reads, 10, both)))
         assert.strictEqual(beside.requests, reads)
         assert.strictEqual(beside.unanswered, 0)
-        // The look-up on it is asked again elsewhere; one page at most was on it.
+        // The look-up on it is repeated on another connection; at most one page was using it.
         assert.isAtMost(beside.unavailable, 1)
         assert.strictEqual(beside.ok + beside.unavailable, reads)
         assert.strictEqual((yield* Effect.promise(() => client(baseUrl).get("/readyz"))).status, 200)
@@ -70,7 +70,10 @@ describe.skipIf(!serverAnswers)("a server process that hangs", () => {
   })
 })
 
-/** Nine of ten connections of a process go dead, as behind a firewall that forgot them; what it answers from then on. */
+/**
+ * Nine of ten connections of a process stop answering, as behind a firewall that dropped them. Returns the process's
+ * responses from then on.
+ */
 const blackHole = (during: number, afterwards: number, settings: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
     const proxy = yield* openProxy(yield* TestDatabaseUrl)
@@ -82,7 +85,7 @@ const blackHole = (during: number, afterwards: number, settings: Readonly<Record
       const id = tenant.ids[place % 5]
       return place % 10 > 1 || id === undefined ? read(tenant) : fill(tenant, id, "Text")
     }
-    // Each account may hold half of the pool: together they fill it.
+    // Each account may use half of the pool, so two accounts fill it.
     for (let rounds = 0; proxy.count() < 10 && rounds < 50; rounds++)
       yield* Effect.promise(() => Promise.all(Arr.makeBy(80, both)))
     const hung = proxy.hang(1)
@@ -114,7 +117,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", (
       })
     )
 
-    it.scoped("planted: without deadlines some requests get no response", () =>
+    it.scoped("planted fault: without deadlines some requests get no response", () =>
       Effect.gen(function* () {
         const { seen } = yield* blackHole(60, 0, withoutDeadlines)
         assert.isAbove(tally("Black hole, planted", seen).unanswered, 0)
@@ -123,7 +126,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", (
   })
 })
 
-/** What others see while 25 writes wait for an account's row, and what became of these. */
+/** The responses to other accounts while 25 writes wait for an account's row, and the results of these writes. */
 const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: number) =>
   Effect.gen(function* () {
     const url = yield* database
@@ -190,7 +193,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
       })
     )
 
-    it.scoped("planted: one account occupies the whole pool, and others are refused", () =>
+    it.scoped("planted fault: one account occupies the whole pool, and others are refused", () =>
       Effect.gen(function* () {
         const { beside } = yield* besideLock({ CONNECTION_SHARE_PER_ACCOUNT: "100", CONNECTION_SHARE_PER_KEY: "100" })
         assert.isAbove(tally("Locked account, planted", beside).unavailable, 0)
@@ -199,7 +202,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
   })
 })
 
-/** A process stops inside a write of an account; what another process answers meanwhile. */
+/** A process is stopped inside a write of an account. Returns the responses of another process meanwhile. */
 const besideStopped = (idleMillis: string) =>
   Effect.gen(function* () {
     const url = yield* database
@@ -216,13 +219,13 @@ const besideStopped = (idleMillis: string) =>
     yield* Effect.promise(() =>
       locker.query("SELECT FROM account_state WHERE account_id = $1 FOR UPDATE", [held.accountId])
     )
-    // Its process stands still for as long as the others are watched.
+    // The account's process is stopped during the whole observation.
     const cut = client(stopped.baseUrl, 0).fill(held, first, "Text")
-    // Once it waits for our lock it is inside its transaction: stopped there, it gets the lock and keeps it.
+    // When it waits for the test's lock, it is inside its transaction. Stopped there, it gets the lock and keeps it.
     yield* Effect.promise(async () => {
       for (let waiting = 0; waiting === 0; await sleep(20)) {
         const { rows } = await locker.query(
-          // Not pg_stat_activity, which a transaction sees as it was at its first look.
+          // Not pg_stat_activity, which does not change within a transaction after its first read.
           `SELECT count(*)::int AS waiting FROM pg_locks waiting
            WHERE NOT granted AND EXISTS (
              SELECT FROM pg_locks held JOIN pg_database d ON d.oid = held.database
@@ -275,7 +278,7 @@ describe.skipIf(!serverAnswers)("a process that hangs inside a write", () => {
       })
     )
 
-    it.scoped("planted: without that limit the account stays blocked", () =>
+    it.scoped("planted fault: without that limit the account stays blocked", () =>
       Effect.gen(function* () {
         const { beside, each, own } = yield* besideStopped("99999999")
         assert.strictEqual(tally("Stopped process, planted, another tenant", beside).ok, each)

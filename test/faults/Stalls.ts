@@ -9,7 +9,7 @@ import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
 import { report } from "./Dice.ts"
 
-/** Every deadline off, as if none had ever been set: what a stall does then must be noticed. */
+/** Settings without any deadline, to show the effect of a stall without them. */
 export const withoutDeadlines = Object.fromEntries(
   [
     "LOOKUP_TIMEOUT_MS",
@@ -25,7 +25,7 @@ export const withoutDeadlines = Object.fromEntries(
   ].map((name) => [name, "99999999"])
 )
 
-/** A process of the service whose budgets are no limit. */
+/** A process of the service whose budgets are never used up. */
 export const serving = (database: string, settings: Readonly<Record<string, string>> = {}) =>
   Effect.acquireRelease(
     Effect.promise(() =>
@@ -44,7 +44,7 @@ export const serving = (database: string, settings: Readonly<Record<string, stri
       }).pipe(Effect.catchAllDefect(() => Effect.void))
   )
 
-/** An account with one store and products on it whose description is empty there. */
+/** An account with one store, and products with an empty description there. */
 export const aTenant = (products: number) =>
   Effect.gen(function* () {
     const { actor, accountId, stores, token } = yield* anAccount({ domains: ["shop.example"] })
@@ -57,16 +57,16 @@ export const aTenant = (products: number) =>
 export type Tenant = Effect.Effect.Success<ReturnType<typeof aTenant>>
 
 export interface Seen {
-  /** 0: not answered while the test waited. */
+  /** The status; 0: no answer while the test waited. */
   readonly status: number
   readonly millis: number
   readonly body: string
 }
 
-/** Longer than any bound of the service: a request without an answer by then counts as never answered. */
+/** Longer than any limit of the service: a request without an answer by then counts as never answered. */
 const usualWaitMillis = 12_000
 
-/** Sends requests to one process on connections of its own. `waitMillis`: 0 waits for as long as it takes. */
+/** Sends requests to one process on new connections. `waitMillis` 0: waits without a limit. */
 export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
   const dispatcher = new Agent({ connections: 256, headersTimeout: waitMillis, bodyTimeout: waitMillis })
   const send = async (path: string, token: string, body?: unknown): Promise<Seen> => {
@@ -86,7 +86,7 @@ export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
   }
   let asked = 0
   return {
-    /** A page that no memory of the process answers. */
+    /** A page that no cache has. */
     read: ({ token }: Tenant) => send(`/api/v1/products?limit=5&search=${++asked}`, token),
     fill: ({ storeId, token }: Tenant, id: EntityId, value: string) =>
       send("/api/v1/data-health/completeness-fills", token, {
@@ -97,7 +97,9 @@ export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
   }
 }
 
-/** A slow machine must not fill the queues of the service by itself: at most so many requests wait for their answers. */
+/**
+ * On a slow machine requests must not fill the service's queues, so at most this number of requests waits for answers.
+ */
 const maxUnanswered = 8
 
 /** `count` requests, `apartMillis` or more apart. */
@@ -125,7 +127,7 @@ export const paced = async (
 const quantile = (sorted: ReadonlyArray<number>, part: number) =>
   Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0)
 
-/** Prints what was seen, and counts it. */
+/** Prints the responses, and counts them. */
 export const tally = (name: string, seen: ReadonlyArray<Seen>) => {
   const sorted = seen.map(({ millis }) => millis).sort((left, right) => left - right)
   const count = (test: (status: number) => boolean) => seen.filter(({ status }) => test(status)).length
@@ -139,7 +141,7 @@ export const tally = (name: string, seen: ReadonlyArray<Seen>) => {
   return counts
 }
 
-/** A connection of the test's own. */
+/** A separate connection of the test. */
 export const openClient = (database: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -151,7 +153,7 @@ export const openClient = (database: string) =>
     (opened) => Effect.promise(() => opened.end())
   )
 
-/** A way to the server on which connections that are open can be made to hang, while new ones work. */
+/** A proxy to the server whose open connections can be made to hang, while new ones work. */
 export const openProxy = (database: Redacted.Redacted) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -182,7 +184,7 @@ export const openProxy = (database: Redacted.Redacted) =>
       return {
         url: url.href,
         count: () => open().length,
-        /** All but so many of the connections that are open say nothing more. */
+        /** Makes all open connections except this number hang. */
         hang: (butFor: number) => {
           const chosen = open().slice(butFor)
           for (const pair of chosen) pair.hangs = true

@@ -15,7 +15,7 @@ const writers = 4
 
 type Outcome = "added" | "stale"
 
-/** Writes the title of a product on a store where it is not yet. All writers send the same revision. */
+/** Writes the title of a product on a store that does not have it yet. All writers send the same revision. */
 const addWith = (id: EntityId, storeId: StoreId, draft_revision: number, title: string) =>
   Effect.gen(function* () {
     const { updateVersionAttributes } = yield* Drafts

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
 
-/** Tables that belong to no account, and why. */
+/** Tables that belong to no account, with the reason. */
 const globalTables: Readonly<Record<string, string>> = {
   account: "is the tenant itself",
   installation: "one row for the whole database",
@@ -13,7 +13,7 @@ const globalTables: Readonly<Record<string, string>> = {
   deleted_account: "what is left of an account that is gone"
 }
 
-/** Unique columns over all accounts, and why. */
+/** Columns that are unique over all accounts, with the reason. */
 const globalUniques: Readonly<Record<string, string>> = {
   "api_key (hash)": "looked up before the account is known",
   "app_user (email)": "signs in before the account is known",
@@ -38,7 +38,7 @@ const Reference = Schema.Struct({
 const rows = <A, I>(schema: Schema.Schema<A, I>, found: unknown) =>
   Schema.decodeUnknown(Schema.Array(schema))(found, { errors: "all" })
 
-/** Everything in the schema by which the rows of two accounts could meet. */
+/** Everything in the schema that could connect rows of two accounts. */
 const leaks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* rows(
@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("every table keeps accounts apart", () => {
         assert.isAtLeast(volume.tables, 9)
         assert.isAtLeast(volume.uniques, 11)
         assert.isAtLeast(volume.references, 10)
-        // The lists name nothing that is gone.
+        // The lists above name only existing tables and columns.
         assert.includeMembers(
           tables.filter(({ owned }) => !owned).map(({ name }) => name),
           Object.keys(globalTables)
@@ -136,7 +136,7 @@ describe.skipIf(!serverAnswers)("every table keeps accounts apart", () => {
       })
     )
 
-    it.effect("a table that breaks this rule is found", () =>
+    it.effect("a table that breaks this rule is detected (planted fault)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe(`

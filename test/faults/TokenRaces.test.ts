@@ -41,7 +41,7 @@ const Served = addressOf({ baseUrl: "http://127.0.0.1" }).pipe(
 const opens = (token: string) =>
   Effect.flatMap(Connections, ({ authenticate }) => Effect.map(authenticate(token, audience), Option.isSome))
 
-/** Every token of these answers, and whether it still opens or refreshes something. */
+/** All tokens in these answers, and whether each is still valid. */
 const usable = (clientId: string, tokens: ReadonlyArray<{ readonly access: string; readonly refresh: string }>) =>
   Effect.forEach(tokens, (each) =>
     Effect.gen(function* () {
@@ -56,8 +56,9 @@ const successes = (
 ) => answers.filter(({ status }) => status === 200).map(tokensOf)
 
 /**
- * The planted server: a refresh token is read, and its successor is written, without the lock of the connection, and its
- * tokens are asked nothing about the connection. It stands for an authorization server whose tokens live by themselves.
+ * The server with a planted fault: a refresh token is read and its successor written without the lock of the
+ * connection, and tokens are checked without the connection. It represents an authorization server whose tokens are
+ * valid by themselves.
  */
 const withoutLock = (oauth: OAuthRepo["Type"]): OAuthRepo["Type"] => ({
   ...oauth,
@@ -143,7 +144,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("planted: tokens survive if a refresh does not check the connection", () =>
+    it.effect("planted fault: tokens survive if a refresh does not check the connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const planted = yield* Effect.provide(
@@ -181,7 +182,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
           const code = yield* aCode(cookie, { clientId, verifier })
           const redeeming = redeem({ clientId, verifier }, code)
           const ending = Effect.as(connections.disconnectAll(accountId), undefined)
-          // The later of the two by up to a few milliseconds, so that either may be first.
+          // One begins up to a few milliseconds after the other, so that either may be first.
           const held = (milliseconds: number) => Effect.sleep(`${Math.max(0, milliseconds)} millis`)
           const ahead = (race % 9) - 2
           const [, answer] = yield* Effect.all(

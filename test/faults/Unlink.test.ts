@@ -33,7 +33,7 @@ const products = 12
 const rounds = 20
 const plantedRounds = 100
 
-/** The planted variant: who unlinks keeps nobody out. */
+/** The planted fault: unlinking does not lock out writers. */
 const unlocked = Layer.effect(
   ImportLockRepo,
   Effect.map(ImportLockRepo, (lock) => ({ ...lock, take: lock.share }))
@@ -73,7 +73,7 @@ const aShop = Effect.gen(function* () {
   return { actor, shop }
 })
 
-/** Changes that the derived fields depend on; on a store that is not linked just then they are refused. */
+/** Changes on which derived fields depend. They are refused if the store is not linked at that moment. */
 const aList = (dice: Dice, { products, storeIds, variants }: Shop, nonce: string): ReadonlyArray<CatalogChange> => {
   const [product, variant, storeId] = [dice.pick(products), dice.pick(variants), dice.pick(storeIds)]
   return dice.pick<ReadonlyArray<CatalogChange>>([
@@ -89,7 +89,10 @@ const aList = (dice: Dice, { products, storeIds, variants }: Shop, nonce: string
   ])
 }
 
-/** What a reader sees of the second store in one statement. `isWhole`: all of its entities, or none, as its status says. */
+/**
+ * The second store as a reader sees it in one statement. `isWhole`: all or none of its entities are visible, as its
+ * status says.
+ */
 const sight = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql`
@@ -103,7 +106,7 @@ const sight = Effect.gen(function* () {
   return { status: String(row?.status), all, isWhole: Number(row?.shown) === (row?.status === "linked" ? all : 0) }
 }).pipe(Effect.orDie)
 
-/** In every round the store is unlinked, or linked again, among lists of all writers; it ends at the first fault. */
+/** In every round the store is unlinked or linked again while all writers write. Ends at the first fault. */
 const race = (name: string, linking: typeof Linking, rounds: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -171,7 +174,7 @@ describe.skipIf(!serverAnswers)("a store that is unlinked and linked again while
   })
 
   layer(layerDatabase(writers + 4), { excludeTestServices: true })((it) => {
-    it.effect("leaves wrong fields if writers are not kept out (planted)", () =>
+    it.effect("leaves wrong fields if writers are not locked out (planted fault)", () =>
       Effect.gen(function* () {
         const record = yield* race("Unlink, planted", LinkingUnlocked, plantedRounds)
         assert.isAbove(record.halves + record.wrong, 0, `seed ${seed}`)
@@ -180,7 +183,7 @@ describe.skipIf(!serverAnswers)("a store that is unlinked and linked again while
   })
 })
 
-/** Dies at one of the steps of the transaction that begins to unlink. */
+/** A process that dies at one of the steps of the transaction that begins an unlink. */
 const steps = ["unlink", "countVersions", "raise"] as const
 
 const dyingAt = (step: (typeof steps)[number]) => {
@@ -193,7 +196,7 @@ const dyingAt = (step: (typeof steps)[number]) => {
   )
 }
 
-/** The planted variant: every statement by itself. */
+/** The planted fault: every statement is a transaction of its own. */
 const inPieces = Layer.succeed(Transaction, { run: (effect) => effect })
 
 describe.skipIf(!serverAnswers)("a process that is killed when it begins to unlink a store", () => {
@@ -257,7 +260,7 @@ describe.skipIf(!serverAnswers)("a process that is killed when it begins to unli
         child.kill("SIGKILL")
         yield* Effect.promise(() => gone)
         assert.strictEqual(child.signalCode, "SIGKILL")
-        // The server notices by itself as soon as it would answer.
+        // The server would notice the lost client only when it answers, so the test ends its session.
         yield* sql`SELECT pg_terminate_backend(pid) FROM (${lingering}) l`
         yield* lingering.pipe(
           Effect.repeat({ until: (found) => found.length === 0, schedule: Schedule.spaced("20 millis") })

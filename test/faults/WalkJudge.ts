@@ -1,40 +1,43 @@
 import type { EntityId } from "../../src/model/Ids.ts"
 
-/** The canonical fields of a copy. Store edits raise draft_revision in place, so a copy may be behind in that alone. */
+/**
+ * The canonical fields of a copy. Changes on a store raise draft_revision without moving the row, so only the revision
+ * of a copy may be outdated.
+ */
 export interface Canonical {
   readonly title: string
   readonly updatedAt: string
 }
 
-/** One row of one page, as it was handed over. */
+/** One row of a received page. */
 export interface Delivery extends Canonical {
-  /** Counts the walker's walks: a page of the last one has the largest. */
+  /** The number of the walk; pages of the last walk have the highest. */
   readonly walk: number
   readonly id: EntityId
   readonly revision: number
 }
 
-/** All that one walker was handed, in order, and what it should know after its last walk. */
+/** All rows that a walker received, in order, and its expected copy after the last walk. */
 export interface WalkRecord {
   readonly deliveries: ReadonlyArray<Delivery>
-  /** For a walk that began from nothing: the entities that had been committed by then. */
+  /** For a walk from the beginning: the entities that were committed before it began. */
   readonly begun: ReadonlyMap<number, ReadonlyArray<EntityId>>
-  /** The database after the last commit. */
+  /** The database's content after the last commit. */
   readonly truth: ReadonlyMap<EntityId, Canonical>
 }
 
 export interface WalkVerdict {
-  /** Exist and were never delivered, or existed throughout a walk from nothing that did not deliver them. */
+  /** Entities that exist but were never received, or that existed during a complete walk that did not have them. */
   readonly skipped: ReadonlyArray<EntityId>
-  /** Delivered twice at one revision within one walk. */
+  /** Rows that were received twice with the same revision in one walk. */
   readonly repeated: ReadonlyArray<EntityId>
-  /** Their last copy is not what the database holds. */
+  /** Entities whose last copy differs from the database. */
   readonly stale: ReadonlyArray<EntityId>
-  /** Were delivered, and do not exist: a transaction that was undone had shown through. */
+  /** Rows that were received but do not exist: an uncommitted transaction was visible. */
   readonly phantom: ReadonlyArray<EntityId>
 }
 
-/** What a syncing client suffered. */
+/** The errors of a client that synchronizes. */
 export const judge = ({ begun, deliveries, truth }: WalkRecord): WalkVerdict => {
   const copies = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
   const seen = new Set<string>()

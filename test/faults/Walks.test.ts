@@ -19,12 +19,12 @@ const movesEach = amount(230, 1_000)
 const nothing = EntityId.make(nilUuid)
 const ordinals = (count: number) => Array.from({ length: count }, (_, ordinal) => ordinal)
 
-/** A row as a client keeps it, and the time from which it asks again. */
+/** A row in a client's copy, and the time from which the client reads changes. */
 interface Row extends Omit<Delivery, "walk"> {
   readonly since: Timestamp
 }
 
-/** A page of a list: from the start or after a cursor, of everything or of what changed since a time. */
+/** A page of a list: from the start or after a cursor, with everything or with changes since a time. */
 type ListPage<R> = (
   kind: EntityKind,
   limit: number,
@@ -71,7 +71,7 @@ const PlantedRow = Schema.Struct({
 })
 const PlantedCursor = Schema.parseJson(Schema.Tuple(Timestamp, EntityId))
 
-/** The planted variant's column: the time at which the row's transaction began, as an `updated_at` usually is. */
+/** The column of the planted fault: the start time of the row's transaction, as `updated_at` usually is. */
 const plantUpdatedAt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe(`
@@ -87,7 +87,7 @@ const plantUpdatedAt = Effect.gen(function* () {
   `)
 }).pipe(Effect.orDie)
 
-/** The planted variant: a list in the order of that column. */
+/** The planted fault: a list ordered by that column. */
 const planted: ListPage<SqlClient.SqlClient | CurrentActor> = (kind, limit, cursor, since) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -111,14 +111,14 @@ const planted: ListPage<SqlClient.SqlClient | CurrentActor> = (kind, limit, curs
 interface Walker<R> {
   readonly list: ListPage<R>
   readonly limit: number
-  /** From nothing every time, or from the latest change it knows. */
+  /** Each walk starts from the beginning, or from the latest change that the client has. */
   readonly from: "nothing" | "latest"
 }
 
-/** Everything that writers know of one another: what has been committed. */
+/** The state that all writers share: the committed entities. */
 type Known = Record<EntityKind, Array<EntityId>>
 
-/** Walks every kind over and over, and once more after the writers stopped. */
+/** Walks every kind repeatedly, and once more after the writers have stopped. */
 const syncing = <R>({ from, limit, list }: Walker<R>, known: Known, stopped: Ref.Ref<boolean>, dice: Dice) =>
   Effect.gen(function* () {
     const deliveries: Array<Delivery> = []
@@ -141,7 +141,7 @@ const syncing = <R>({ from, limit, list }: Walker<R>, known: Known, stopped: Ref
           }
           pages += 1
           cursor = page.next
-          // Long enough for changes to fall between two pages, most of them on this side of the end.
+          // Long enough for changes between two pages, most of them before the end of the list.
           yield* Effect.sleep(dice.below(cursor === null ? 60 : 6))
         } while (cursor !== null)
         walk += 1
@@ -152,7 +152,7 @@ const syncing = <R>({ from, limit, list }: Walker<R>, known: Known, stopped: Ref
 
 class Planned extends Schema.TaggedError<Planned>()("Planned", {}) {}
 
-/** One small transaction: what it changes, which entities it makes, and how it is meant to end. */
+/** One small transaction: its changes, the entities that it creates, and whether it commits. */
 interface Move {
   readonly changes: ReadonlyArray<CatalogChange>
   readonly created: ReadonlyArray<readonly [EntityKind, EntityId]>
@@ -217,7 +217,7 @@ const aMove = (dice: Dice, known: Known, storeId: CatalogChange & { _tag: "AddTo
         ])
   })
 
-/** Lets 8 writers run against clients that walk, and hands out the record of each client. */
+/** Runs 8 writers against clients that walk. Returns the record of each client. */
 const race = <R>(
   name: string,
   walkers: ReadonlyArray<Walker<R>>,
@@ -292,7 +292,7 @@ const race = <R>(
     const records = walked.map(({ begun, deliveries }) => ({ begun, deliveries, truth }))
     const verdicts = records.map(judge)
     const volume = {
-      // The first transaction made the ground to stand on.
+      // The first transaction created the initial entities and does not count.
       committed: Number(account?.version) - 1,
       planned: Arr.countBy(outcomes.flat(), ({ ends }) => ends !== "committed"),
       entities: truth.size,
@@ -321,7 +321,7 @@ describe("the checker of walks", () => {
   })
   const truth = new Map([a, b].map((id) => [id, { title: "2", updatedAt: "2" }]))
 
-  it("accepts entities that come late, again with a newer revision, or again in the next walk", () => {
+  it("accepts entities that arrive late, again with a newer revision, or again in the next walk", () => {
     const deliveries = [row(0, a, 1, "1"), row(0, a, 2, "2"), row(1, a, 2, "2"), row(1, b, 4, "2")]
     assert.deepStrictEqual(judge({ begun: new Map([[0, [a]]]), deliveries, truth }), {
       skipped: [],
@@ -349,7 +349,9 @@ describe("the checker of walks", () => {
   })
 })
 
-/** Two that follow the changes, in small and in middling pages, and one that begins again every time. */
+/**
+ * Two clients that follow the changes, with small and medium pages, and one that starts from the beginning every time.
+ */
 const clients = <R>(list: ListPage<R>): ReadonlyArray<Walker<R>> => [
   { list, limit: 3, from: "latest" },
   { list, limit: 25, from: "latest" },
@@ -377,7 +379,7 @@ describe.skipIf(!serverAnswers)("walks under 8 concurrent writers", () => {
   })
 
   layer(layerServices(12), { excludeTestServices: true })((it) => {
-    it.effect("lose entities and changes with an updated_at cursor (planted)", () =>
+    it.effect("lose entities and changes with an updated_at cursor (planted fault)", () =>
       Effect.gen(function* () {
         yield* plantUpdatedAt
         yield* dwell({ writeMillis: 20, commitMillis: 2 })

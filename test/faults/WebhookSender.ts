@@ -1,6 +1,7 @@
 /**
- * A process that delivers webhooks until it is killed. WEBHOOKS_DATABASE_URL names the database, WEBHOOKS_HOST the receiver that may be
- * private, WEBHOOKS_KEY the SECRET_KEY. WEBHOOKS_PLANTED plants the wrong variant: it saves the position before the deliveries.
+ * A process that delivers webhooks until it is killed. WEBHOOKS_DATABASE_URL is the database, WEBHOOKS_HOST the
+ * receiver that may be private, WEBHOOKS_KEY the SECRET_KEY. WEBHOOKS_PLANTED plants a fault: the position is saved
+ * before the deliveries.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
@@ -15,7 +16,7 @@ import { endWithParent } from "./EndWithParent.ts"
 
 const isPlanted = process.env.WEBHOOKS_PLANTED === "yes"
 
-/** The planted variant. Changes that were read count as handled before they are delivered. */
+/** The planted fault: changes count as handled when they are read, before they are delivered. */
 const Planted = Layer.effectContext(
   Effect.gen(function* () {
     const feed = yield* ChangeFeed

@@ -16,7 +16,7 @@ import { layerServices } from "./ServerServices.ts"
 const sender = bundledProgram("test/faults/WebhookSender.ts")
 const entities = 24
 
-/** An account with entities and a webhook, and writers of their titles that go on until they are stopped. */
+/** An account with entities and a webhook, and writers of titles that continue until they are stopped. */
 const aWorld = (path: string) =>
   Effect.gen(function* () {
     const { accountId, actor } = yield* anAccount()
@@ -57,7 +57,7 @@ const start = (planted: boolean) =>
     return child
   })
 
-/** Two processes at a time deliver, and one after the other is killed at a random moment. */
+/** Two processes at a time deliver; one after the other is killed at a random moment. */
 const killing = (dice: Dice, kills: number, planted: boolean) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -71,7 +71,7 @@ const killing = (dice: Dice, kills: number, planted: boolean) =>
     })
   )
 
-/** Delivers until the webhook has nothing more. */
+/** Delivers until the webhook has no more changes. */
 const drained = (id: WebhookId, planted: boolean) =>
   Effect.scoped(
     Effect.zipRight(
@@ -104,7 +104,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
             const refused = new Set<number>()
             receiver.behaviour.answer = async ({ message: { data } }) => {
               await new Promise((resolve) => setTimeout(resolve, dice.below(12)))
-              // Some changes are refused once, so that they are set aside while others go on.
+              // Some changes are refused once, so that they are set aside while others continue.
               if (refused.has(data.seq) || dice.next() > 0.01) return 204
               refused.add(data.seq)
               return 500
@@ -135,7 +135,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
       )
 
       it.effect(
-        "a position that is saved before the deliveries loses changes (planted)",
+        "a position that is saved before the deliveries loses changes (planted fault)",
         () =>
           Effect.gen(function* () {
             const dice = new Dice("planted webhooks")
@@ -160,7 +160,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
               assert.isAbove(expected.length, 200)
               return expected.length - accepted.length
             })
-            // All kills of a round may come between two deliveries.
+            // By chance, all kills of a round may come between two deliveries.
             const lost = yield* Effect.repeat(lose, { until: (lost) => lost > 0, times: 9 })
             assert.isAbove(lost, 0)
           }),

@@ -25,7 +25,7 @@ const settings = ({ url }: OwnCluster) => ({
   RATE_LIMIT_PER_ACCOUNT: "999999"
 })
 
-/** Kills worker 1 under load and starts it again. Returns what the accounts saw. */
+/** Kills worker 1 under load and starts it again. Returns the accounts' results. */
 const killWorker = (cluster: OwnCluster) =>
   Effect.gen(function* () {
     const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
@@ -58,7 +58,7 @@ const killWorker = (cluster: OwnCluster) =>
       )
       yield* untilMore(healthy, enough)
 
-      // Publishes of the other accounts go on too.
+      // Publishes of other accounts continue too.
       const repo = yield* PublicationsRepo
       for (const { actor, entityId, storeId } of healthy) {
         const { request } = yield* Publishing
@@ -69,7 +69,8 @@ const killWorker = (cluster: OwnCluster) =>
           )
           yield* Effect.repeat(find, { until: ([record]) => record?.state === "published" })
           published += 1
-          // Planted: without hints a worker asks all accounts in one statement. It fails while a node is down.
+          // Planted fault: without hints a worker queries all accounts in one statement, which fails while a node is
+          // down.
           const asksAll = repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [answer.publicationId] })
           assert.isTrue(Exit.isFailure(yield* Effect.exit(asksAll)))
         }
@@ -83,7 +84,7 @@ const killWorker = (cluster: OwnCluster) =>
       const line = `Node ${cluster.addressOf(1)} does not answer: ${dead.length} accounts wait: Merchant`
       yield* until(() => server.output.stderr.includes(line))
 
-      // Nobody writes until the titles were compared: a later write would hide a lost one.
+      // Writers stop until the titles are compared, because a later write would hide a lost one.
       for (const tally of dead) tally.isPaused = true
       yield* until(() => dead.every(({ isWriting }) => !isWriting))
       yield* cluster.start(1)
@@ -143,7 +144,7 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
   )
 
   it.live(
-    "planted: a worker that acknowledges before its disk has the commit loses writes",
+    "planted fault: a worker that acknowledges before its disk has the commit loses writes",
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster

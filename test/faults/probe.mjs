@@ -1,5 +1,6 @@
-// Asks for a URL again and again until stdin ends or nobody answers (status 0), then prints [{status, millis}] as JSON. A process of its own: the event loop
-// of a test that sends a flood is late itself. Arguments: the URL, and the headers as JSON.
+// Requests a URL repeatedly until stdin ends or nobody answers (status 0), then prints [{status, millis}] as JSON. It
+// is a process of its own, because the event loop of a test that sends a flood is delayed itself. Arguments: the URL,
+// and the headers as JSON.
 import http from "node:http"
 
 const [url, headers] = process.argv.slice(2)
