@@ -101,9 +101,9 @@ layer(serving(sound), { excludeTestServices: true })("a clock that is set forwar
 })
 
 layer(serving(byTimeOfDay), { excludeTestServices: true })(
-  "budgets that are measured by the time of day (planted)",
+  "budgets that are measured by the time of day (planted fault)",
   (it) => {
-    it.effect("admit too many requests after such a step, or make clients wait for hours (planted fault)", () =>
+    it.effect("admit too many requests after such a step, or make clients wait for hours", () =>
       Effect.gen(function* () {
         const answers = yield* answersAt(steps)
         assert.notDeepEqual(statusesOf(answers), expected)

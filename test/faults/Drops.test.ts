@@ -258,7 +258,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
           const scheduled = yield* schedule(100)
           yield* race(scheduled, { step: "dropMoving", occurrence: 5 }, { planted: "outside", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
-          report("Drops, claimed outside (planted)", judged)
+          report("Drops, claimed outside (planted fault)", judged)
           assert.isAtLeast(judged.missed ?? 0, 1)
         }),
       longest
@@ -271,7 +271,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
           const scheduled = yield* schedule(100)
           yield* race(scheduled, { step: "dropMoving", occurrence: 1_000 }, { planted: "again", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
-          report("Drops, claimed again (planted)", judged)
+          report("Drops, claimed again (planted fault)", judged)
           assert.isAtLeast(judged.double ?? 0, 1)
         }),
       longest
@@ -288,7 +288,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
             { search: "fast,public", patienceTicks: 30 }
           )
           const judged = yield* judge(scheduled)
-          report("Drops, by another clock (planted)", judged)
+          report("Drops, by another clock (planted fault)", judged)
           assert.isAtLeast(judged.early ?? 0, 1)
         }),
       longest

@@ -257,9 +257,9 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   })
 
   layer(TestLayer, { excludeTestServices: true })(
-    "writers that check the lock outside their transaction (planted)",
+    "writers that check the lock outside their transaction (planted fault)",
     (it) => {
-      it.effect("write during the lock (planted fault)", () =>
+      it.effect("write during the lock", () =>
         Effect.gen(function* () {
           const record = yield* raceWriters("Refreshes and writers, planted", lockSeenOutside)
           assert.isAbove(record.inside, 0, `seed ${seed}`)
@@ -279,9 +279,9 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   })
 
   layer(TestLayer, { excludeTestServices: true })(
-    "deciders that do not check whether it is too late (planted)",
+    "deciders that do not check whether it is too late (planted fault)",
     (it) => {
-      it.effect("save decisions that have no effect (planted fault)", () =>
+      it.effect("save decisions that have no effect", () =>
         Effect.gen(function* () {
           const record = yield* raceDeciders("Deciders, planted", decidedAnyway)
           assert.isAbove(record.wrong, 0, `seed ${seed}`)
