@@ -2,7 +2,7 @@ import pg from "pg"
 import { mustRun, run } from "./Processes.ts"
 import { progress } from "./Progress.ts"
 
-/** A filled database of the benchmark, and a key to its account. */
+/** A filled benchmark database, and an API key of its account. */
 export interface BenchCatalog {
   readonly url: string
   readonly accountId: string
@@ -11,10 +11,10 @@ export interface BenchCatalog {
   readonly postgresVersion: string
 }
 
-/** Any database of the server; the benchmark's own is made beside it. */
+/** Any database of the server. The benchmark creates its own databases on this server. */
 const serverUrl = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
 
-/** Raised whenever the fill changes: a database of another one is made anew. */
+/** Raise it when the fill changes: databases with another version are created again. */
 const fillVersion = 1
 const stores = 3
 
@@ -24,7 +24,7 @@ export const urlOf = (database: string): string => {
   return url.href
 }
 
-/** Runs something on a connection of its own. */
+/** Runs a function with a connection of its own. */
 export const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -32,21 +32,21 @@ export const connected = async <A>(url: string, use: (client: pg.Client) => Prom
 }
 
 const serve = ["dist/main.js"]
-/** Runs a command of the service on a database; answers its stdout. */
+/** Runs a command of the service on a database. Returns its stdout. */
 export const catalog = (url: string, ...command: ReadonlyArray<string>) =>
   mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
 
-/** What a database of the benchmark contains. */
+/** The content of a benchmark database. */
 export interface Content {
-  /** The name of its account: another one for each version of the fill. */
+  /** The name of its account, which contains the version of the fill. */
   readonly account: string
   readonly products: number
-  /** Store versions of the account's entities. */
+  /** The number of store versions of the account's entities. */
   readonly versions: number
   readonly fill: (url: string) => Promise<void>
 }
 
-/** The account of a database that is filled as this version of the benchmark fills it. */
+/** The account of a database, if this version of the benchmark filled it. */
 const findAccount = (url: string, { account, products, versions }: Content): Promise<string | undefined> =>
   connected(url, async (client) => {
     const { rows } = await client.query<{ readonly id: string; readonly whole: boolean }>(
@@ -60,9 +60,10 @@ const findAccount = (url: string, { account, products, versions }: Content): Pro
   })
 
 /**
- * One transaction of set-based statements. Entities come with their place in the change order and the time of it, one
- * stamp a row as the service gives them. Of a hundred products, two failed on the first store, eight wait for their
- * publication on the second, ten were never published; rows agree with their store versions.
+ * Fills the tables in one transaction of set-based statements. Entities get positions in the change order with
+ * matching times, and one stamp per row, as the service writes them. Of each hundred products, two failed on the first
+ * store, eight wait for their publication on the second, and ten were never published; entities agree with their store
+ * versions.
  */
 const fill = (url: string, name: string, products: number): Promise<void> =>
   connected(url, async (client) => {
@@ -149,7 +150,7 @@ const productsOnStores = (products: number): Content => {
   return { account, products, versions: products * stores, fill: (url) => fill(url, account, products) }
 }
 
-/** An empty database of this name, whatever there was before. */
+/** Creates an empty database with this name; an existing one is dropped. */
 export const recreate = (database: string) =>
   connected(serverUrl, async (client) => {
     await client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
@@ -162,7 +163,7 @@ const exists = (database: string) =>
     return rowCount === 1
   })
 
-/** The account in a database that an earlier run left, with a schema that this build can bring up to date. */
+/** The account in a database of an earlier run, if this build can update its schema. */
 const kept = async (database: string, content: Content): Promise<string | undefined> => {
   if (!(await exists(database))) return undefined
   const url = urlOf(database)
@@ -191,7 +192,7 @@ export const postgresVersionOf = (url: string): Promise<string> =>
     return rows[0]?.server_version ?? "unknown"
   })
 
-/** A database with this content: that of an earlier run if it is right, else a new one. */
+/** A database with this content. Reuses the one of an earlier run if it fits. */
 export const openFilled = async (database: string, content: Content): Promise<BenchCatalog> => {
   const accountId = (await kept(database, content)) ?? (await filled(database, content))
   const url = urlOf(database)
@@ -200,6 +201,6 @@ export const openFilled = async (database: string, content: Content): Promise<Be
   return { url, accountId, token, products: content.products, postgresVersion: await postgresVersionOf(url) }
 }
 
-/** A database of so many products, each on three stores. */
+/** A database with this number of products, each on three stores. */
 export const openCatalog = (database: string, products: number): Promise<BenchCatalog> =>
   openFilled(database, productsOnStores(products))

@@ -22,7 +22,7 @@ const linesOf = (n: number): string => {
   return [first, ...rest].join("\n")
 }
 
-/** Writes a product export of Shopify: products of three variants and one image, of about 900 bytes each. */
+/** Writes a Shopify product export. Each product has three variants, one image and about 900 bytes. */
 export const writeExport = async (path: string, products: number): Promise<void> => {
   const file = createWriteStream(path)
   file.write(`${header}\n`)

@@ -1,12 +1,12 @@
 import { type BenchCatalog, connected } from "./Catalog.ts"
 import { progress } from "./Progress.ts"
 
-/** The server deletes changes after 30 days, so a feed that is nearly as old is made again. */
+/** The server deletes changes after 30 days, so a feed that is nearly that old is created again. */
 const maxAge = "20 days"
 
 /**
- * The feed of a catalog: one change of each product, each in a row of its own, as edits of single products leave them. That is the
- * feed with the most rows to read for a page.
+ * The feed of a catalog: one change for each product, each in its own row, as after edits of single products. No other
+ * feed has more rows for a page.
  */
 export const fillFeed = ({ accountId, products, url }: BenchCatalog): Promise<void> =>
   connected(url, async (client) => {

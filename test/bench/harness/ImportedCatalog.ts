@@ -4,15 +4,15 @@ import { join } from "node:path"
 import { type BenchCatalog, catalog, openFilled } from "./Catalog.ts"
 import { variantsOf, writeExport } from "./Export.ts"
 
-/** Raised whenever the fill changes. */
+/** Raise it when the fill changes. */
 const fillVersion = 1
 
-/** Entities of a product: itself, its variants and its image. */
+/** The number of entities of a product: itself, its variants and its image. */
 export const entitiesOf = 1 + variantsOf + 1
 
 export const storeDomain = "store.example"
 
-/** A database of products with variants and an image each, which were imported from a file into one store. */
+/** A database of products with variants and an image each, imported from a file into one store. */
 export const openImported = (database: string, products: number): Promise<BenchCatalog> => {
   const account = `Benchmark of ${products} imported products, fill ${fillVersion}`
   return openFilled(database, {

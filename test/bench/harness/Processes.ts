@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url"
 /** The root of the repository. */
 export const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** The same for every process that is measured: nothing of the shell's settings reaches it but what is given. */
+/** Every measured process gets only these environment variables, not those of the shell. */
 const { DATABASE_URL: _, DATA_DIR: __, REDIS_URL: ___, ...shell } = process.env
 const environment = { ...shell, NODE_ENV: "production", NODE_OPTIONS: "", LOG_FORMAT: "json" }
 
-/** What `npm start` gives the service, the peers get too. */
+/** Node's options as in `npm start`, also for the peers. */
 const youngGeneration = "--max-semi-space-size=32"
 
-/** Arguments with which node runs a TypeScript file of the benchmark. tsx costs time at the start only. */
+/** Node's arguments for a TypeScript file of the benchmark. tsx costs time at the start only. */
 export const script = (path: string): ReadonlyArray<string> => ["--import", "tsx", `test/bench/${path}`]
 
 export interface Exited {
@@ -21,7 +21,7 @@ export interface Exited {
   readonly stderr: string
 }
 
-/** Runs a command to its end. `started` is given its process id. */
+/** Runs a command until it exits. `started` receives its process id. */
 export const run = (
   command: string,
   parameters: ReadonlyArray<string>,
@@ -42,7 +42,7 @@ export const run = (
     child.once("error", reject).once("close", (code) => resolve({ code, stdout, stderr }))
   })
 
-/** As `run`; with the time that it took, and the most memory that it held. */
+/** Runs a command. The result also has its duration and its peak memory. */
 export const runMeasured = async (parameters: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
   let megabytes = 0
   let look: NodeJS.Timeout | undefined
@@ -55,7 +55,7 @@ export const runMeasured = async (parameters: ReadonlyArray<string>, env: Readon
   return { ...exited, seconds: (performance.now() - startedAt) / 1_000, megabytes }
 }
 
-/** As `run`, and it must succeed; answers its stdout. */
+/** Runs a command that must succeed. Returns its stdout. */
 export const mustRun = async (
   command: string,
   parameters: ReadonlyArray<string>,
@@ -79,11 +79,11 @@ const whenListening = (child: ChildProcess): Promise<string> =>
     })
   })
 
-/** Processor time that a process has used so far, in milliseconds; NaN where the system does not tell (it is Linux that does). */
+/** Processor time that a process has used so far, in milliseconds; NaN on systems other than Linux. */
 export const cpuMillisOf = (pid: number | undefined): number => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-    // utime and stime, the 14th and 15th field, in ticks of 10 ms; the name before may hold blanks.
+    // utime and stime are the 14th and 15th field, in ticks of 10 ms. The name before them may contain blanks.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
     return (Number(fields[11]) + Number(fields[12])) * 10
   } catch {
@@ -91,7 +91,10 @@ export const cpuMillisOf = (pid: number | undefined): number => {
   }
 }
 
-/** A line of /proc/PID/status in MB: VmRSS is what is resident now, VmHWM the most so far; NaN where there is none. */
+/**
+ * A line of /proc/PID/status in MB: VmRSS is the current resident memory, VmHWM its maximum so far. NaN if there is no
+ * such line.
+ */
 export const megabytesOf = (pid: number | undefined, line: "VmRSS" | "VmHWM"): number => {
   try {
     const kilobytes = new RegExp(`^${line}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
@@ -112,8 +115,8 @@ export class ServerProcess {
   }
 
   /**
-   * Started by node with these parameters, on any free port; it prints the address that it listens on. `stderr`: a file that its
-   * log goes to.
+   * Starts node with these arguments, which listens on any free port and prints its address. `stderr`: a file for its
+   * log.
    */
   static async start(
     parameters: ReadonlyArray<string>,

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto"
 
-/** A page as it was seen before anything is timed. */
+/** A page as it was before the measurement. */
 export interface WalkedPage {
   readonly target: string
-  /** Bytes of the whole body. */
+  /** Length of the whole body in bytes. */
   readonly length: number
-  /** Digest of its rows. */
+  /** Digest of the page's rows. */
   readonly rows: string
 }
 
-/** A row of a list has an id, a change of the feed a number. */
+/** A row of a list has an id; a change of the feed has a number instead. */
 interface Row {
   readonly id?: string
   readonly seq?: number
@@ -27,7 +27,7 @@ interface Answer {
   readonly etag: string | null
 }
 
-/** A list, with the parameters that its pages have beside `limit` and `cursor`. */
+/** A list, with the parameters of its pages other than `limit` and `cursor`. */
 const products = "/api/v1/products"
 
 const targetOf = (list: string, limit: number, cursor: string | null) => {
@@ -49,7 +49,7 @@ const get = async (
   return { text, body, status: response.status, etag: response.headers.get("etag") }
 }
 
-/** Members in the order of their names: contenders may write them in another one. */
+/** JSON with sorted members, because contenders may write them in another order. */
 const canonical = (row: Row) =>
   JSON.stringify(row, (_, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
@@ -59,7 +59,7 @@ const canonical = (row: Row) =>
 
 const digestOf = (rows: ReadonlyArray<Row>) => createHash("sha256").update(rows.map(canonical).join("\n")).digest("hex")
 
-/** One page, with what a comparison needs of it. `rows` is their digest. */
+/** Reads one page, with the digest of its `rows` for comparison. */
 export const readPage = async (
   url: string,
   token: string,
@@ -71,8 +71,8 @@ export const readPage = async (
 }
 
 /**
- * The pages of a walk, each asked for when the one before is done with; the first has `lead` rows. The feed has a cursor on its
- * last page too: a walk through it ends before its first empty page.
+ * The pages of a walk, each requested after the previous one. The first page has `lead` rows. The feed has a cursor on
+ * its last page too, so a walk ends before the first empty page.
  */
 export async function* pagesFrom(
   url: string,
@@ -90,17 +90,17 @@ export async function* pagesFrom(
 }
 
 export interface WalkOptions {
-  /** Default: all products, as short rows. */
+  /** By default all products, as short rows. */
   readonly list?: string
   readonly limit: number
   readonly lead: number
-  /** Rows of the whole list. */
+  /** The number of rows of the whole list. */
   readonly rows: number
 }
 
 /**
- * Walks a list once, behind a first page of `lead` rows: each lead gives other pages, so that several walks give more distinct
- * pages than one has. Answers the full pages; asserts that the walk saw every row once.
+ * Reads a whole list once; the first page has `lead` rows. Each lead gives other pages, so several walks give more
+ * distinct pages than one. Returns the full pages; asserts that the walk had every row once.
  */
 export const walk = async (
   url: string,

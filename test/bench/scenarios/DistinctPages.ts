@@ -10,20 +10,20 @@ import { median } from "../harness/Statistics.ts"
 import { type WalkedPage, type WalkOptions, walk } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** A walk in which no page is asked for twice: what a mirror does that catches up. */
+/** A scenario of walks that request no page twice, as a mirror does that catches up. */
 interface Walks extends Pick<Scenario, "name" | "title"> {
   readonly open: () => Promise<BenchCatalog>
   readonly walks: ReadonlyArray<WalkOptions>
   readonly targets: ReadonlyArray<Target>
-  /** The catalog and its pages, in words. */
+  /** A description of the catalog and its pages. */
   readonly what: string
-  /** What else there is to say of the pages. */
+  /** A remark about the pages in the report. */
   readonly remark: (pages: ReadonlyArray<WalkedPage>) => string
 }
 
 type Pages = ReadonlyMap<ContenderName, ReadonlyArray<WalkedPage>>
 
-/** The pages of ours and of every peer, which must have the same rows. */
+/** The pages of the catalog and of every peer, which must have the same rows. */
 const walkAll = async (
   { token }: BenchCatalog,
   servers: Servers,
@@ -77,7 +77,7 @@ export const distinctPages = scenario({
   name: "distinct-pages",
   title: "Distinct pages",
   open: () => openCatalog("catalog_bench", products),
-  // The first pages of the walks differ: with five of them a round asks for 10,000 pages, none of them twice.
+  // The first pages of the walks have different sizes. With five walks a round requests 10,000 pages, each once.
   walks: [50, 10, 20, 30, 40].map((lead) => ({ limit: 50, lead, rows: products })),
   targets: [
     { peer: "fair", atLeast: 1 },
@@ -87,12 +87,12 @@ export const distinctPages = scenario({
   remark: () => ""
 })
 
-/** Fewer while working on it: the targets are for these. */
+/** A smaller number is for development; the targets are for this one. */
 const mirrored = Number(process.env.BENCH_EXPORT_PRODUCTS ?? 100_000)
 const limit = 250
 const minSaved = 50
 
-/** The same with the values of all products and variants: what a mirror does that begins. */
+/** The same with the values of all products and variants, as a new mirror reads them. */
 export const includeWalk = scenario({
   name: "include-walk",
   title: "A mirror of all values",

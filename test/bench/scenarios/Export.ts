@@ -11,9 +11,9 @@ import { ratio, table, whole } from "../harness/Report.ts"
 import { median, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Fewer while working on it: the targets are for these. */
+/** A smaller number is for development; the targets are for this one. */
 const products = Number(process.env.BENCH_EXPORT_PRODUCTS ?? 100_000)
-/** The same command for so few of them tells what the process needs before the size of the catalog makes a difference. */
+/** The memory of the same command with so few products is the baseline. */
 const fewProducts = 1_000
 const maxRatio = 3
 const maxGrowthMegabytes = 100
@@ -21,7 +21,7 @@ const maxGrowthMegabytes = 100
 interface Format {
   readonly name: string
   readonly parameters: ReadonlyArray<string>
-  /** Lines of the file. */
+  /** The expected number of lines in the file. */
   readonly lines: (products: number) => number
   /** The columns that the export reads. */
   readonly tables: Readonly<Record<string, string>>
@@ -33,7 +33,7 @@ const formats: ReadonlyArray<Format> = [
   {
     name: "jsonl",
     parameters: ["jsonl"],
-    // Besides entities: the catalog, its store and the end.
+    // Beside entities, the file has lines for the catalog, its store and the end.
     lines: (count) => count * entitiesOf + 3,
     tables: {
       entity:
@@ -64,7 +64,7 @@ const linesOf = async (path: string) => {
   return lines
 }
 
-/** Runs the command in a process of its own, which reads the database itself. */
+/** Runs the command as a process of its own, which reads the database itself. */
 const exportCatalog = async (catalog: BenchCatalog, { lines, name, parameters }: Format, folder: string) => {
   const path = join(folder, name)
   const { code, megabytes, seconds, stderr } = await runMeasured(
@@ -77,7 +77,7 @@ const exportCatalog = async (catalog: BenchCatalog, { lines, name, parameters }:
   return { seconds, megabytes, bytes: statSync(path).size }
 }
 
-/** Seconds in which the server copies the same columns of the account into files, table after table. */
+/** Seconds that the server needs to copy the same columns of the account into files, one table after the other. */
 const copyOut = ({ accountId, url }: BenchCatalog, { tables }: Format, folder: string) =>
   connected(url, async (client) => {
     const startedAt = performance.now()
@@ -96,7 +96,7 @@ interface Round {
   readonly bytes: number
 }
 
-/** How much an export costs beside the least that reading its columns costs. */
+/** Compares an export with a COPY of the columns that it reads. */
 export const exporting: Scenario = {
   name: "export",
   title: "Export",
@@ -104,7 +104,7 @@ export const exporting: Scenario = {
     const few = await openImported("catalog_bench_shop_few", fewProducts)
     const catalog = await openImported("catalog_bench_shop", products)
     const folder = mkdtempSync(join(tmpdir(), "bench-export-"))
-    // The database server writes here too, as another user.
+    // The database server, which runs as another user, writes here too.
     chmodSync(folder, 0o777)
     try {
       const rounds = new Map(formats.map(({ name }): [string, Array<Round>] => [name, []]))

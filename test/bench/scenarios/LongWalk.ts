@@ -8,23 +8,23 @@ import { median, spreadOf } from "../harness/Statistics.ts"
 import { pagesFrom } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Fewer while working on it: the targets are for these. */
+/** A smaller number is for development; the targets are for this one. */
 const count = Number(process.env.BENCH_WALK_PRODUCTS ?? 1_000_000)
 const limit = 250
-/** How many pages at each end are compared. */
+/** The number of pages at each end that are compared. */
 const compared = Math.min(100, count / limit / 2)
 const maxGrowthMegabytes = 100
 
-/** What is walked. */
+/** The list that is read. */
 interface Walked extends Pick<Scenario, "name" | "title"> {
   readonly list: string
-  /** The rows, in words. */
+  /** A description of the rows. */
   readonly rows: string
   readonly maxRatio: number
   readonly prepare: (catalog: BenchCatalog) => Promise<void>
 }
 
-/** A walk as it was seen: how long each page took, and how much memory the server gained meanwhile at most. */
+/** The measurements of a walk: the duration of each page, and the maximum growth of the server's memory. */
 const walkOnce = async (server: ServerProcess, token: string, list: string) => {
   const millis: Array<number> = []
   const seen = new Set<string | number | undefined>()
@@ -50,7 +50,7 @@ const walkOnce = async (server: ServerProcess, token: string, list: string) => {
   }
 }
 
-/** Whether the end of a long walk costs more than its beginning, and whether the server keeps anything of it. */
+/** Whether pages at the end of a long walk are slower than at the beginning, and whether the server's memory grows. */
 const scenario = ({ list, maxRatio, name, prepare, rows: what, title }: Walked): Scenario => ({
   name,
   title,
@@ -65,7 +65,7 @@ const scenario = ({ list, maxRatio, name, prepare, rows: what, title }: Walked):
         progress(
           `walk ${number}: ${whole(walk.seconds)} s, ${ratio(walk.last / walk.first)} last to first, ${whole(walk.grownMegabytes)} MB gained to ${whole(walk.megabytes)}`
         )
-        // The first one only warms up.
+        // The first walk only warms up.
         if (number > 0) walks.push(walk)
       }
       const firsts = spreadOf(walks.map(({ first }) => first))
@@ -107,7 +107,7 @@ export const longWalk = scenario({
   prepare: async () => {}
 })
 
-/** The same through the feed of changes: what a mirror reads after a long pause, beside what one reads that is nearly up to date. */
+/** The same for the feed of changes: compares reading after a long pause with reading when nearly up to date. */
 export const feed = scenario({
   name: "feed",
   title: "The feed of changes",
