@@ -111,7 +111,10 @@ export interface AppConfig {
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
   readonly trustedProxies: number
-  /** HEALTH_SCANS, HEALTH_SCAN_HOUR: the scans of data health that nobody asks for. Default: all, at 3 o'clock UTC. */
+  /**
+   * HEALTH_SCANS, HEALTH_SCAN_HOUR: the scans of data health that the service begins by itself. Default: all, at 3
+   * o'clock UTC.
+   */
   readonly automaticScans: AutomaticScanSettings
 }
 

@@ -33,7 +33,7 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
     readonly list: (user: Pick<SignedIn, "accountId" | "userId">) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Ends one session of the user. A session that has ended, or of another user, is left alone. */
     readonly endOwn: (user: Pick<SignedIn, "accountId" | "userId">, sessionHash: string) => Effect.Effect<void>
-    /** Ends all sessions of the user but this one. */
+    /** Ends all sessions of the user except this one. */
     readonly endOthers: (user: SignedIn) => Effect.Effect<void>
     /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
     readonly forget: Effect.Effect<number>

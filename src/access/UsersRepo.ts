@@ -91,7 +91,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
       id: UserId,
       life: SessionLife
     ) => Effect.Effect<ReadonlyArray<SessionRow>>
-    /** Ends all sessions of the user but the one with this hash. */
+    /** Ends all sessions of the user except the one with this hash. */
     readonly endOtherSessions: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
     /** False: the user was disabled or has another password by now. */
     readonly startSession: (

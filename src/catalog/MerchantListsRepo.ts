@@ -36,9 +36,9 @@ export const ListedEntity = Schema.Struct({
   productType: Schema.String,
   sku: Schema.String,
   price: Schema.String,
-  /** Of a product; 0 for others. */
+  /** Number of variants of a product; 0 for other kinds. */
   variants: Schema.Number,
-  /** Of a collection, at most 1,000; 0 for others. */
+  /** Number of members of a collection, at most 1,000; 0 for other kinds. */
   members: Schema.Number,
   /** The first image of the gallery, or the image itself. */
   picture: Schema.NullOr(Schema.Struct({ id: EntityId, url: Schema.String, alt: Schema.String })),

@@ -19,7 +19,7 @@ export const Icon = ({ name }: { readonly name: IconName }) => (
   />
 )
 
-/** The mark of the service: three tiles, beside a round one. */
+/** The logo of the service: three square tiles. A circle is drawn as the fourth. */
 export const markShape =
   "M4 3h4a1 1 0 0 1 1 1v5H4a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM11 4a1 1 0 0 1 1-1h4a1 1 0 0 1 1 1v4a1 1 0 0 1-1 1h-5zM3 12a1 1 0 0 1 1-1h5v5a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z"
 

@@ -69,7 +69,7 @@ export const drawDemoPicture = ({ hostname, pathname }: URL): string | undefined
   const shape = shapes[shapeOfType[type ?? ""] ?? "scene"]
   const digits = hash("sha256", product ?? file, "buffer")
   const [ground, ink] = colours[(digits[0] ?? 0) % colours.length] ?? colours[0]
-  // Each picture of a product stands in its own light.
+  // The light comes from another side in each picture of a product.
   const light = 30 + ((hash("sha256", file, "buffer")[0] ?? 0) % 40)
   return [
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" width="400" height="400">',

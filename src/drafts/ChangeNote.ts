@@ -22,7 +22,7 @@ export interface ChangeNote {
   readonly entities: ReadonlyArray<EntityId>
   /** SKUs that variants had before. */
   readonly skus: ReadonlyArray<string>
-  /** Of entities that are in `entities` too. */
+  /** Entities that were created or changed their stores. They are in `entities` too. */
   readonly moved: ReadonlyArray<MovedEntities>
 }
 

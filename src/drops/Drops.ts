@@ -191,7 +191,8 @@ const makeRunDue = Effect.gen(function* () {
     for (;;) {
       const steps = yield* repo.due(maxSteps, [...skipped])
       if (steps.length === 0) return count
-      // Each process begins elsewhere. Where it meets a step of another process, it asks again what is still due.
+      // Each process begins with a random step. When another process already has the step, it reads the due steps
+      // again.
       const first = yield* Random.nextIntBetween(0, steps.length)
       const before = count
       for (const due of [...steps.slice(first), ...steps.slice(0, first)]) {

@@ -6,7 +6,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
 
-/** What an export of a store's products begins with. */
+/** The counts that an export of a store's products reports first. */
 const Overview = Schema.Struct({
   products: Schema.Number,
   withoutTitle: Schema.Number,

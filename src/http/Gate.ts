@@ -32,7 +32,7 @@ const bearer = /^bearer +([^\s,]+)$/i
 
 const tokenOf = (header: string | undefined) => (header === undefined ? undefined : bearer.exec(header)?.[1])
 
-/** A passage with the fields that only the gate uses. */
+/** The state of a request, with fields that only the gate uses. */
 interface GatePassage extends Passage {
   /** The route and the input that it decodes: the body, or the target with its parameters. Undefined before the decoding. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
@@ -83,7 +83,7 @@ const unwatchPassage = ({ watching }: Passage) => {
 
 /** Makes the last step of every request, which caches the answer if that is allowed, adds the headers and sends it. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
-  /** Keeps a 200 in the passage, to send it, and in the cache for later requests if that is allowed. */
+  /** Keeps a 200 in the request's state, to send it, and in the cache for later requests if that is allowed. */
   const note = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
     const { reading } = passage
     if (passage.known !== undefined) return
@@ -92,7 +92,7 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
       cache.remember(reading.accountId, reading.target, passage.known)
   }
 
-  /** Compresses the body of a known answer, keeps it beside the answer if that is cached, and sends it. */
+  /** Compresses the body of a known answer, caches the compressed copy if the answer is cached, and sends it. */
   const sendCompressed = (passage: GatePassage, known: KnownAnswer, coding: Coding, standing: Standing) =>
     Effect.map(withCoding(known, coding), (coded) => {
       const { reading } = passage

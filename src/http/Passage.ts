@@ -36,7 +36,7 @@ export interface Passage {
   standing: Standing | undefined
 }
 
-/** The passage is a property of Node's request: a WeakMap entry costs more, and a context for each request much more. */
+/** The state is a property of Node's request: a WeakMap entry costs more, and a context for each request much more. */
 const passage = Symbol("passage")
 
 type Carrier = IncomingMessage & { [passage]?: Passage }
@@ -46,10 +46,10 @@ export const carry = (passing: Passage): void => {
   carrier[passage] = passing
 }
 
-/** The passage of a request. Undefined: the request did not reach the gate. */
+/** The state of a request. Undefined: the request did not reach the gate. */
 export const passageIn = (request: IncomingMessage): Passage | undefined => (request as Carrier)[passage]
 
-/** The passage of a request. Throws if the request did not pass the gate. */
+/** The state of a request. Throws if the request did not pass the gate. */
 export const passageOf = (request: HttpServerRequest.HttpServerRequest): Passage => {
   const { [passage]: carried }: Carrier = toIncomingMessage(request)
   if (carried === undefined) throw new Error("a handler ran for a request that did not pass the gate")

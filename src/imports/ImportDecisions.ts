@@ -57,7 +57,7 @@ export const makeImportDecisions = Effect.gen(function* () {
   const each = (actor: Actor, id: ImportId, choices: Choices) =>
     Effect.zipRight(requireSeen(actor.accountId, id, choices), writeEach(actor, id, choices.decisions))
 
-  /** One decision for all conflicts but the choices. Returns whether a decision was written. */
+  /** One decision for all conflicts except those in `choices`. Returns whether a decision was written. */
   const all = (actor: Actor, id: ImportId, { choices, decision, replaces }: BulkDecision) =>
     Effect.gen(function* () {
       const { accountId } = actor

@@ -39,7 +39,7 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 const isFillable = (section: HealthSection) =>
   section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
 
-/** What is said when some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
+/** The message if some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
 const notRetried = (refusals: ReadonlyArray<string>, begun: number) =>
   `Not published again: ${refusals.join("; ")}.${begun === 0 ? "" : ` ${counted(begun, "job")} for other stores began: see the page Jobs.`}`
 
@@ -49,7 +49,10 @@ const queryIn = (given: Parameters) => decoded(IssuesParams, ["section", "page",
 
 const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ storeId: store_id, locale, field })
 
-/** What a form leaves on the page: its outcome, the rows as they were sent, and the value for several rows. */
+/**
+ * The result of a sent form, which the page shows: its outcome, the rows as they were sent, and the value for several
+ * rows.
+ */
 interface Sent {
   readonly outcome?: Outcome
   readonly refusal?: string

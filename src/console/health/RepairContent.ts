@@ -7,7 +7,10 @@ import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import type { IssueFilters } from "./IssuesPage.tsx"
 import type { FillRow } from "./RepairRows.ts"
 
-/** What the tables that repair show. `rows`: number of issues on all pages; `typed`: what the common control has. */
+/**
+ * The content of the tables that repair. `rows`: number of issues on all pages; `typed`: the value in the common
+ * control.
+ */
 export interface RepairContent {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<Store>

@@ -44,7 +44,10 @@ const Preferences = ({ visitor }: { readonly visitor: Visitor }) => (
   </section>
 )
 
-/** `field`: the name of the field in a misfit. It tells the two forms of the page apart, whose inputs have the same name. */
+/**
+ * `field`: the name of the field in a problem. It distinguishes the two forms of the page, whose inputs have the same
+ * name.
+ */
 const CurrentPassword = ({ field, misfit }: { readonly field: string; readonly misfit: Misfit | undefined }) => (
   <>
     <label>

@@ -27,7 +27,10 @@ export interface TestShop {
   readonly remove: (platformId: string) => Effect.Effect<void>
 }
 
-/** What a shop has beside its catalog: exactly what its reads must return, in this order. Give more than a page of markets. */
+/**
+ * The data of a shop in addition to its catalog: exactly what its reads must return, in this order. Give more than a
+ * page of markets.
+ */
 export interface ShopSections {
   readonly markets: ReadonlyArray<PlatformMarket>
   /** Definitions of variants. */
