@@ -151,7 +151,7 @@ const withNames = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): S
         ast.annotations
       )
     default:
-      throw new Error("only an object has members to annotate")
+      throw new Error("members can be annotated only on an object")
   }
 }
 

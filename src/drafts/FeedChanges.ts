@@ -57,7 +57,7 @@ export const groupAt = (groups: ReadonlyArray<StoredGroup>, index: number): Stor
     first += group.count
     if (index < first) return group
   }
-  throw new Error("a slice has a group for each of its entities")
+  throw new Error("the groups of a slice have fewer entities than the slice")
 }
 
 /** Maximum number of changes in a slice. */

@@ -9,7 +9,7 @@ export interface NumberedSlice extends ChangeSlice {
   readonly at: string
 }
 
-/** A change in the order of members of the API. */
+/** Builds a change of the feed, with its members in the order that the API shows. */
 export const toFeedChange = (
   seq: number,
   at: Timestamp,

@@ -157,7 +157,7 @@ export const makeMcpServer = Effect.gen(function* () {
   // The SDK answers with one JSON body, unless a handler sends notifications before its result.
   const handler = createMcpHandler(({ authInfo }) => {
     const passenger = authInfo?.extra?.passenger
-    if (!isPassenger(passenger)) throw new Error("a request came past the gate")
+    if (!isPassenger(passenger)) throw new Error("a request did not pass the gate")
     return serverFor(passenger)
   })
 

@@ -128,7 +128,7 @@ const withoutOmitted = (ast: SchemaAST.AST): SchemaAST.AST => {
 
 const literalOf = (ast: SchemaAST.AST): SchemaAST.TypeLiteral => {
   const inner = wire(ast)
-  if (inner._tag !== "TypeLiteral") throw new Error("what an endpoint takes is an object")
+  if (inner._tag !== "TypeLiteral") throw new Error("the input of an endpoint must be an object")
   return inner
 }
 
@@ -394,7 +394,7 @@ export const toolsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<DerivedTool> =>
       const tool = Context.getOption(endpoint.annotations, Tool)
       if (Option.isNone(tool)) return
       const success = [...successes.values()].map(({ ast }) => ast).find(Option.isSome)
-      if (success === undefined) throw new Error(`${tool.value.name} answers nothing`)
+      if (success === undefined) throw new Error(`the endpoint of ${tool.value.name} has no response body`)
       found.push(derive(endpoint, tool.value, tool.value.answer.success?.ast ?? success.value))
     }
   })

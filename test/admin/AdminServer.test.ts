@@ -271,7 +271,7 @@ describe("the socket of a server", () => {
 })
 
 describe("AdminClient.layer", () => {
-  /** The first step of opening the embedded database. */
+  /** Runs commands in this process, which first takes the embedded database's lock, as opening the database does. */
   const inProcess = (directory: string) =>
     AdminInProcess.layer.pipe(
       Layer.provide(AdminServices),

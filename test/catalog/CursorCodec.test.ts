@@ -31,7 +31,7 @@ const pairs = fc.oneof(
 )
 const positions = fc.oneof(fc.nat(1000), fc.maxSafeNat())
 
-/** The text that two equal bindings share, computed independently of the codec. */
+/** Whether two bindings are equal, computed independently of the codec. */
 const sameBinding = (a: CursorBinding, b: CursorBinding) => {
   const defined = (binding: CursorBinding) =>
     new Map(Object.entries(binding.filters).filter(([, value]) => value !== undefined))

@@ -56,7 +56,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         )
         assert.strictEqual(shops?.records, 4)
 
-        // --again publishes to a shop that lost an accepted value, and to no other store.
+        // Only --again sends accepted values again, for example to a shop that lost them.
         yield* Effect.promise(() => query(DATABASE_URL, "DELETE FROM demo_shop_record"))
         assert.strictEqual(
           yield* said("publish", id, "--store", europe),

@@ -77,7 +77,7 @@ const Publisher = Layer.unwrapEffect(
         onNone: () => defaultPublishingOptions,
         onSome: (millis) => ({
           ...defaultPublishingOptions,
-          // No limit on attempts whose process died, because the tests do not check this limit.
+          // Limits so high that they are not reached, because the tests of crashes do not check them.
           maxLost: 100,
           maxPushes: 100,
           lease: Duration.millis(millis),

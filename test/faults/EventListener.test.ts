@@ -286,7 +286,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that were not sent because the row had expired are replaced by a check when the row is renewed", () =>
+  it.scopedLive("for an expired row are not sent: when the row is renewed, a check finds the changes", () =>
     Effect.gen(function* () {
       const process = yield* aProcess({ ...onlyOpened, renew: "500 millis" })
       yield* Effect.gen(function* () {

@@ -57,7 +57,7 @@ const undisturbed = Effect.gen(function* () {
   )
 }).pipe(Effect.provide(TestServices))
 
-/** The status of the service's response to a key. */
+/** The demo as the service shows it to the owner of a key. */
 const shownBy = (baseUrl: string, key: string) =>
   walked(async (path, cursor) => {
     const query = cursor === undefined ? "" : `&cursor=${cursor}`

@@ -87,7 +87,7 @@ const versionOf = (accountId: string) =>
     return Number(row?.version)
   })
 
-/** The results of a scan: the snapshot, and all rows of its sections, read in one transaction. */
+/** The results of a scan: the snapshot, and all rows of its sections from the same scan. */
 interface Scanned {
   readonly snapshot: Extract<Snapshot, { readonly scanned: true }>
   readonly rows: ReadonlyArray<HealthIssue>

@@ -16,7 +16,7 @@ import { layerServices } from "./ServerServices.ts"
 
 const queued = 50
 
-/** A publisher with these options, on a platform that records calls. */
+/** A publisher with these options, whose platform client is wrapped by `between`. */
 const publisherOf = (
   options: Partial<PublishingOptions>,
   between: (client: PlatformClient["Type"]) => PlatformClient["Type"]

@@ -12,7 +12,7 @@ import { serverAnswers } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
 import { layerPool, layerServices } from "./ServerServices.ts"
 
-/** The delay of the database's answers, which may be outdated when they arrive. */
+/** Delays the database's answers, so that they may be outdated when they arrive. */
 const LateAccess = Layer.effect(
   AccessRepo,
   Effect.map(AccessRepo, (access) => ({

@@ -133,7 +133,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const samples = yield* DemoSamples
         const { token } = yield* aConnection(samples.accountId)
         const port = yield* portOf
-        // Both eras check arguments with the same code, so each case is sent in a random one of them.
+        // Both eras check arguments with the same code, so each case is sent in one of them, and in the long run in both.
         const cases = tools
           .flatMap(({ input, listed }) =>
             casesOf(input, samples.argsOf(listed.name, 1)).map((each) => ({ ...each, tool: listed.name }))

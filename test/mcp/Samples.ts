@@ -20,7 +20,7 @@ export interface Samples {
   /** Its domain. */
   readonly domain: string
   readonly drop: string
-  /** Arguments of this tool. Writes name the current draft revision. */
+  /** Arguments of a tool. Writes are based on `revision`. */
   readonly argsOf: (name: string, revision: number) => Args
 }
 

@@ -7,7 +7,7 @@ import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portO
 import { DemoSamples } from "./Samples.ts"
 import { toolNames } from "./ToolNames.ts"
 
-/** The tools that a tier allows, by rank. */
+/** The rank of a tier, which allows the tools of all tiers up to this rank. */
 const rank = (tier: Tier) => Tier.literals.indexOf(tier)
 
 /** The names of the tiers on the consent page. */

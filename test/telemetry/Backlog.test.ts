@@ -79,7 +79,7 @@ interface Ids {
   readonly entityId: string
 }
 
-/** A publish that was requested a few minutes ago. */
+/** A publish that was requested this number of minutes ago. */
 const aPublish = (sql: SqlClient.SqlClient, { accountId, entityId, storeId }: Ids, minutes: number) => sql`
   INSERT INTO publication (account_id, id, sequence, entity_id, store_id, draft_revision, brings, content, actor, asked_at)
   VALUES (${accountId}, gen_random_uuid(), 1, ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 /** The root of the repository. */
 export const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** Every measured process gets only these environment variables, not those of the shell. */
+/** The environment of every measured process: the shell's, without its settings of the service. */
 const { DATABASE_URL: _, DATA_DIR: __, REDIS_URL: ___, ...shell } = process.env
 const environment = { ...shell, NODE_ENV: "production", NODE_OPTIONS: "", LOG_FORMAT: "json" }
 
