@@ -126,23 +126,21 @@ for (const [name, refused] of Object.entries(ways))
         })
       )
 
-      it.effect.each(tellsReads ? disturbances : [])(
-        "of which the file %s while it is read is refused",
-        ([, disturb]) =>
-          Effect.gen(function* () {
-            const { accountId, actor } = yield* aMerchant
-            const path = freePath()
-            writeLongExport(path)
-            const disturbed = Effect.zipRight(
-              untilRead(path),
-              Effect.sync(() => disturb(path))
-            )
-            const refusal = Effect.map(
-              Effect.all([refused(accountId, path, "us.example"), disturbed], { concurrency: 2 }),
-              ([message]) => message
-            )
-            yield* refuses(refusal, changedMessage, true).pipe(actingAs(actor))
-          })
+      it.effect.each(tellsReads ? disturbances : [])("a file that %s while it is read is refused", ([, disturb]) =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* aMerchant
+          const path = freePath()
+          writeLongExport(path)
+          const disturbed = Effect.zipRight(
+            untilRead(path),
+            Effect.sync(() => disturb(path))
+          )
+          const refusal = Effect.map(
+            Effect.all([refused(accountId, path, "us.example"), disturbed], { concurrency: 2 }),
+            ([message]) => message
+          )
+          yield* refuses(refusal, changedMessage, true).pipe(actingAs(actor))
+        })
       )
     })
   })

@@ -92,7 +92,7 @@ describe("a request", () => {
     })
   )
 
-  it.effect("that reads is repeated with growing pauses after a 503 or no answer", () =>
+  it.effect("a read is repeated with growing pauses after a 503 or no answer", () =>
     Effect.gen(function* () {
       const broken = new Response(
         new ReadableStream({ pull: (controller) => controller.error(new Error("the connection broke")) })
@@ -117,7 +117,7 @@ describe("a request", () => {
   )
 
   const scan = { payload: { dimension: "sync" } } as const
-  it.effect("that writes is repeated after a 429, but not if its effect is unknown", () =>
+  it.effect("a write is repeated after a 429, but not if its effect is unknown", () =>
     Effect.gen(function* () {
       for (const [step, code] of [
         [refusal(503, "unavailable"), "unavailable"],

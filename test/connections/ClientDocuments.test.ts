@@ -60,7 +60,7 @@ describe("documents of clients", () => {
       })
   )
 
-  it.scoped("that are sent slowly are given up after five seconds, and at most eight are fetched at once", () =>
+  it.scoped("a slow document is given up after five seconds, and at most eight are fetched at once", () =>
     Effect.gen(function* () {
       const { admit, answers, requested } = yield* alone
       const paths = Array.from({ length: 9 }, (_, index) => `/slow-${index}.json`)

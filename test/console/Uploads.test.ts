@@ -87,7 +87,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     })
   )
 
-  it.effect("that cannot be read shows its problem with line and column", () =>
+  it.effect("the problem of an invalid file is shown with line and column", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const id = begun(yield* send({ content: "Handle,Title,Variant Price\npan,Pan,5.00\npot,Pot,five\n" }))
@@ -99,7 +99,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     })
   )
 
-  it.effect("with invalid values shows its problems, at most 100", () =>
+  it.effect("the problems of an invalid file are listed, at most 100", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const upload = (count: number) =>

@@ -194,7 +194,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("that refuses the token is not linked, and the caller learns nothing about the store", () =>
+      it.effect("a store that refuses the token is not linked, and the caller learns nothing about the store", () =>
         Effect.gen(function* () {
           const owner = yield* anAccount()
           const other = yield* anAccount()
@@ -216,7 +216,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("that sends an invalid response, or none, is not linked", () =>
+      it.effect("a store that sends an invalid response, or none, is not linked", () =>
         alone(
           Effect.gen(function* () {
             const server = yield* ShopifyTestServer
@@ -284,7 +284,7 @@ for (const engine of all) {
         ).pipe(Effect.asVoid)
       )
 
-      it.effect("that had only imported files can be linked on its platform", () =>
+      it.effect("a store that had only imported files can be linked on its platform", () =>
         alone(
           Effect.gen(function* () {
             const { link } = yield* Stores
@@ -370,7 +370,7 @@ for (const engine of all) {
         }
       })
 
-      it.effect("that several accounts link at once belongs to one of them", () =>
+      it.effect("a store that several accounts link at once belongs to one of them", () =>
         Effect.gen(function* () {
           const { defects, linked, told } = yield* linkedAtOnce
           assert.deepStrictEqual([linked, defects], [1, 0])
@@ -383,7 +383,7 @@ for (const engine of all) {
 
       if (engine.name === "server")
         it.effect(
-          "that is not reserved (planted fault) still belongs to one account; the others fail with a defect",
+          "a store that is not reserved (planted fault) still belongs to one account; the others fail with a defect",
           () =>
             Effect.gen(function* () {
               const { defects, linked } = yield* linkedAtOnce

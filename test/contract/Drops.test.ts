@@ -327,7 +327,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("that start when another ends wait for it, and restore the value before both", () =>
+      it.effect("a drop that starts when another ends waits for it, and restores the value before both", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, variant } = shop

@@ -272,38 +272,42 @@ describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that a transaction did not send, because the page was opened later, are replaced by a check", () =>
-    Effect.gen(function* () {
-      const { messages } = yield* openDuringChange(true)
-      assert.deepEqual(messages[0], { job: null })
-    }).pipe(Effect.provide(layerServerUrl))
+  it.scopedLive(
+    "announcements that a transaction did not send, because the page was opened later, are replaced by a check",
+    () =>
+      Effect.gen(function* () {
+        const { messages } = yield* openDuringChange(true)
+        assert.deepEqual(messages[0], { job: null })
+      }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("that a transaction did not send are missed without the check (planted fault)", () =>
+  it.scopedLive("changes that a transaction did not announce are missed without the check (planted fault)", () =>
     Effect.gen(function* () {
       const { id, messages } = yield* openDuringChange(false)
       assert.isFalse(messages.some(tellsOf(id)))
     }).pipe(Effect.provide(layerServerUrl))
   )
 
-  it.scopedLive("for an expired row are not sent: when the row is renewed, a check finds the changes", () =>
-    Effect.gen(function* () {
-      const process = yield* aProcess({ ...onlyOpened, renew: "500 millis" })
-      yield* Effect.gen(function* () {
-        const { accountId } = yield* anAccount({ name: "Stalled" })
-        const messages = yield* follow(accountId)
-        yield* untilListening(1)
-        const { announced } = yield* announcements
-        const sql = `BEGIN; DELETE FROM watched_account; UPDATE job SET done = done + 1; COMMIT`
-        const { id } = yield* beginJob(accountId)
-        yield* untilHeard("the job", () => messages.some(tellsOf(id)))
-        messages.length = 0
-        yield* announced
-        yield* onDatabase(sql)
-        assert.deepEqual(yield* announced, [])
-        yield* untilHeard("the change", () => messages.some(tellsOf(id)))
-        yield* Effect.repeat(rowsOfWatched(accountId), { until: (rows) => rows.length === 1 })
-      }).pipe(Effect.provide(process))
-    }).pipe(Effect.provide(layerServerUrl))
+  it.scopedLive(
+    "announcements for an expired row are not sent: when the row is renewed, a check finds the changes",
+    () =>
+      Effect.gen(function* () {
+        const process = yield* aProcess({ ...onlyOpened, renew: "500 millis" })
+        yield* Effect.gen(function* () {
+          const { accountId } = yield* anAccount({ name: "Stalled" })
+          const messages = yield* follow(accountId)
+          yield* untilListening(1)
+          const { announced } = yield* announcements
+          const sql = `BEGIN; DELETE FROM watched_account; UPDATE job SET done = done + 1; COMMIT`
+          const { id } = yield* beginJob(accountId)
+          yield* untilHeard("the job", () => messages.some(tellsOf(id)))
+          messages.length = 0
+          yield* announced
+          yield* onDatabase(sql)
+          assert.deepEqual(yield* announced, [])
+          yield* untilHeard("the change", () => messages.some(tellsOf(id)))
+          yield* Effect.repeat(rowsOfWatched(accountId), { until: (rows) => rows.length === 1 })
+        }).pipe(Effect.provide(process))
+      }).pipe(Effect.provide(layerServerUrl))
   )
 })

@@ -116,7 +116,7 @@ const raceWithAll = (id: ImportId, conflicts: ReadonlyArray<number>, begin: Effe
 
 describe.skipIf(!serverAnswers)("two people who decide the conflicts of an import at once", () => {
   layer(Live, { excludeTestServices: true })((it) => {
-    it.effect("lose no decision: one of them is saved, and the other is told", () =>
+    it.effect("lose no decision: one of them is saved, and the other person is told", () =>
       Effect.gen(function* () {
         const { actor, id } = yield* aConflictReview(conflictCount)
         assert.deepStrictEqual(yield* raceOfTwo(id, numbers).pipe(actingAs(actor)), [])

@@ -80,7 +80,7 @@ describe("a cached answer", () => {
     assert.strictEqual(cachedOf(without), targets.length)
   })
 
-  it("that was replaced meanwhile does not get the compressed copy of the earlier answer", () => {
+  it("a newer answer does not get the compressed copy of the answer that it replaced", () => {
     const cache = new AnswerCache()
     const [target = ""] = targets
     const [first, second] = [answer(10), answer(20)]

@@ -203,7 +203,7 @@ for (const engine of featureEngines)
         })
       )
 
-      it.effect("that expire during the comparison of a file end the import for good", () =>
+      it.effect("leases that expire during the comparison of a file end the import for good", () =>
         Effect.gen(function* () {
           const { csv, expire, imports, isWritable, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -224,7 +224,7 @@ for (const engine of featureEngines)
       )
 
       it.effect(
-        "that were taken over while a store is read stay with the successor when the first process continues",
+        "leases that were taken over while a store is read stay with the successor when the first process continues",
         () =>
           Effect.gen(function* () {
             const { actor, expire, imports, isWritable, newest } = yield* anImport
@@ -257,7 +257,7 @@ for (const engine of featureEngines)
           })
       )
 
-      it.effect("that were taken over are neither renewed nor released, and cause no failure", () =>
+      it.effect("leases that were taken over are neither renewed nor released, and cause no failure", () =>
         Effect.gen(function* () {
           const { actor, csv, expire, imports, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient

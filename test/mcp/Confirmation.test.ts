@@ -231,7 +231,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("progress of a batch", (it) => {
   for (const era of ["modern", "legacy"] as const)
-    it.scoped(`is told for each master before the result (${era})`, () =>
+    it.scoped(`is reported for each master before the result (${era})`, () =>
       Effect.gen(function* () {
         const { mastersOf, store, token } = yield* aShop(3)
         const masters = yield* mastersOf

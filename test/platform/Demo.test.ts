@@ -94,26 +94,29 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("refuses with a reason while told to, and accepts publications again after the repair", () =>
-        Effect.gen(function* () {
-          const client = yield* PlatformClient
-          const shops = yield* DemoShops
-          const store = yield* (yield* PlatformShops).open
-          const publication = aProduct()
-          yield* shops.fail(store, { kind: "refuse", percent: 100, delayMillis: 0 })
-          assert.deepStrictEqual(yield* shops.failures(store), [{ kind: "refuse", percent: 100, delayMillis: 0 }])
-          assert.deepInclude(yield* Effect.flip(client.publish(store, publication)), {
-            _tag: "PlatformRefused",
-            code: "DEMO_REFUSED",
-            message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",
-            field: null
+      it.effect(
+        "refuses with a reason while it simulates refusals, and accepts publications again after the repair",
+        () =>
+          Effect.gen(function* () {
+            const client = yield* PlatformClient
+            const shops = yield* DemoShops
+            const store = yield* (yield* PlatformShops).open
+            const publication = aProduct()
+            yield* shops.fail(store, { kind: "refuse", percent: 100, delayMillis: 0 })
+            assert.deepStrictEqual(yield* shops.failures(store), [{ kind: "refuse", percent: 100, delayMillis: 0 }])
+            assert.deepInclude(yield* Effect.flip(client.publish(store, publication)), {
+              _tag: "PlatformRefused",
+              code: "DEMO_REFUSED",
+              message:
+                "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",
+              field: null
+            })
+            yield* shops.repair(store)
+            assert.deepStrictEqual(yield* shops.failures(store), [])
+            assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
+            yield* client.publish(store, publication)
+            assert.strictEqual(yield* shops.effects(store), 1)
           })
-          yield* shops.repair(store)
-          assert.deepStrictEqual(yield* shops.failures(store), [])
-          assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
-          yield* client.publish(store, publication)
-          assert.strictEqual(yield* shops.effects(store), 1)
-        })
       )
 
       it.effect("fails in the given percentage of calls", () =>

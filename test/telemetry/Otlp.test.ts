@@ -119,7 +119,7 @@ describe("exports by OTLP", () => {
     })
 
   it.scopedLive(
-    "to a collector that does not answer keep two batches in memory, and drop the rest",
+    "exports to a collector that does not answer keep two batches in memory, and drop the rest",
     () =>
       Effect.gen(function* () {
         const settings = (endpoint: string) => otlpTo(endpoint, { signals: ["logs"] })
@@ -143,7 +143,7 @@ describe("exports by OTLP", () => {
   )
 
   it.scopedLive(
-    "that nobody accepts do not fail or delay a request",
+    "exports that nobody accepts do not fail or delay a request",
     () =>
       Effect.gen(function* () {
         const { endpoint, state } = yield* aCollector(() => false)
