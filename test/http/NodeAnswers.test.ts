@@ -245,7 +245,7 @@ const withWaitingStores = <A, E>(
   })
 
 layer(Layer.empty, { excludeTestServices: true })("while a request is in flight", (it) => {
-  it.effect("a request that is not HTTP is answered after it", () =>
+  it.effect("a request that is not HTTP is answered after the running one", () =>
     withWaitingStores(({ begun, release }) =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -264,7 +264,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
     )
   )
 
-  it.effect("CONNECT is answered after it", () =>
+  it.effect("CONNECT is answered after the running request", () =>
     withWaitingStores(({ begun, release }) =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -282,7 +282,7 @@ layer(Layer.empty, { excludeTestServices: true })("while a request is in flight"
     )
   )
 
-  it.effect("a client that disconnects interrupts it without a log entry, and the next client is served", () =>
+  it.effect("a client that disconnects interrupts its request without a log entry, and the next client is served", () =>
     withWaitingStores(({ begun, interrupted }) =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
