@@ -211,7 +211,7 @@ const isChosen = (
   )
 }
 
-/** The aggregate with these stores alone. Undefined: only other stores have the entity. */
+/** The aggregate with only these stores. Undefined: only other stores have the entity. */
 const limitedTo = (aggregate: MemoryEntity["aggregate"], stores: ReadonlyArray<StoreId>) => {
   const versions = aggregate.versions.filter(({ storeId }) => stores.includes(storeId))
   return aggregate.storeIds.length > 0 && !aggregate.storeIds.some((id) => stores.includes(id))

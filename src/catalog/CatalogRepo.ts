@@ -41,7 +41,10 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       limit: number
     ) => Effect.Effect<RowPage>
     readonly find: (accountId: AccountId, kind: EntityKind, id: EntityId) => Effect.Effect<Option.Option<EntityRecord>>
-    /** Those of these entities that are on one of these stores or on none, as `stores` alone would have them. */
+    /**
+     * The state and the search text of these entities, computed from these stores only. Entities that only other
+     * stores have are left out.
+     */
     readonly limitedTo: (
       accountId: AccountId,
       stores: ReadonlyArray<StoreId>,

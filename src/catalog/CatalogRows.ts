@@ -46,7 +46,10 @@ export interface RowPage {
   readonly more: boolean
 }
 
-/** What a caller that is limited to some stores sees of an entity instead of the state and the search text of all stores. */
+/**
+ * The state and the search text of an entity for a caller that is limited to some stores. They replace those of all
+ * stores.
+ */
 export interface LimitedRow extends PublishState {
   readonly searchText: string
 }

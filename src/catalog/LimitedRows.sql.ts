@@ -8,7 +8,7 @@ import { PublishStatus } from "../model/PublishState.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { limitedRowOf } from "./CatalogRows.ts"
 
-/** Reads what a caller that is limited to some stores sees of entities. */
+/** Reads the states and search texts of entities for a caller that is limited to some stores. */
 export const makeLimitedReads = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "limitedTo"> => {
   const findLimited = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: Schema.String, stores: Schema.Array(StoreId), ids: Schema.Array(EntityId) }),

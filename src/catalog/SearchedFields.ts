@@ -24,7 +24,7 @@ interface Layers {
 export const layersOf = ({ attributes, versions }: Layers, key: string): ReadonlyArray<string> =>
   [attributes, ...versions.map(({ overrides }) => overrides)].map((layer) => valueOf(layer, key))
 
-/** What the search text of an entity is made of. */
+/** The values from which the search text of an entity is built. */
 export interface SearchedFields extends Layers, Pick<Aggregate, "kind"> {
   /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string

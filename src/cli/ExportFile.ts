@@ -43,7 +43,7 @@ const toStdout = (bytes: Uint8Array) =>
       })
   )
 
-/** What is at a path, if anything: at the end of symbolic links. */
+/** The file at a path, after following symbolic links. Undefined: there is none. */
 const findFile = (path: string) =>
   writing(path, async () => {
     const found = await stat(path).catch((error: unknown) => {
@@ -54,7 +54,7 @@ const findFile = (path: string) =>
     return found
   })
 
-/** A device or a pipe is written as it is: a rename would replace it by a file. */
+/** A device or a pipe is written directly, because renaming the temporary file would replace it. */
 const toDevice = (path: string) =>
   Effect.map(
     Effect.acquireRelease(

@@ -9,7 +9,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     received ??= signal
   })
 
-// The reader of the output may end first (`catalog history | head`). What is written after that fails by itself.
+// The program that reads the output may end first (`catalog history | head`). Later writes then fail, which is ignored
+// here.
 process.stdout.on("error", () => {})
 
 NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
