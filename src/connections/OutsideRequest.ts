@@ -5,6 +5,7 @@ import type { RequestOptions } from "node:https"
 import * as https from "node:https"
 import { isIPv6, type LookupFunction } from "node:net"
 import { Context, Data, Effect, type Scope } from "effect"
+import { makeHostLookUp } from "./HostLookUp.ts"
 import { isPublicAddress } from "./PublicAddress.ts"
 
 /** A checked IP address, with options to connect to it. */
@@ -14,13 +15,16 @@ export interface DialTarget extends Pick<RequestOptions, "ca" | "port"> {
 
 /** The network of requests to hosts outside. */
 export interface Network {
-  /** Resolves a host name to all its IP addresses. */
-  readonly resolve: (host: string) => Promise<ReadonlyArray<string>>
+  /** Resolves a host name to all its IP addresses. `isTrusted`: the operator named the host. */
+  readonly resolve: (host: string, isTrusted: boolean) => Promise<ReadonlyArray<string>>
   readonly dial: (address: string) => DialTarget
 }
 
+const lookUp = makeHostLookUp()
+
 const internet: Network = {
-  resolve: async (host) => (await dns.lookup(host, { all: true })).map(({ address }) => address),
+  resolve: async (host, isTrusted) =>
+    isTrusted ? (await dns.lookup(host, { all: true })).map(({ address }) => address) : lookUp(host),
   dial: (address) => ({ address })
 }
 
@@ -144,7 +148,7 @@ const dialFor = ({ hostname }: URL, isTrusted: boolean) =>
   Effect.gen(function* () {
     const network = yield* OutsideNetwork
     const addresses = yield* Effect.tryPromise({
-      try: () => network.resolve(hostname.replace(/^\[|\]$/g, "")),
+      try: () => network.resolve(hostname.replace(/^\[|\]$/g, ""), isTrusted),
       catch: () => new OutsideFailure({ reason: "unresolved" })
     })
     const [address] = addresses
