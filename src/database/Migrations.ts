@@ -41,7 +41,8 @@ export const names: ReadonlyArray<string> = [
   "0026_events",
   "0027_health_days",
   "0028_platform_names",
-  "0029_scan_causes"
+  "0029_scan_causes",
+  "0030_drop_lists"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
