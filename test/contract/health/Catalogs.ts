@@ -92,7 +92,8 @@ const keys = {
   },
   variant: {
     title: text,
-    sku: fc.constantFrom("", "A-1", "A-1", "B-2", " "),
+    // Few values, so that products share a SKU.
+    sku: fc.constantFrom("", "A-1", "A-1", "A-1", "A-1", "B-2", " "),
     barcode: text,
     price,
     option1: text,
@@ -109,9 +110,10 @@ const types: Readonly<Record<string, string>> = {
   "spec.deposit": "money"
 }
 
-const kind = fc.constantFrom<[EntityKind, EntityKind, EntityKind, EntityKind, EntityKind]>(
+const kind = fc.constantFrom<[EntityKind, EntityKind, EntityKind, EntityKind, EntityKind, EntityKind]>(
   "product",
   "product",
+  "variant",
   "variant",
   "collection",
   "media"
