@@ -22,6 +22,8 @@ import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
 import { MerchantLists } from "./catalog/MerchantLists.ts"
 import { MerchantListsRepo } from "./catalog/MerchantListsRepo.ts"
+import { SavedViews } from "./catalog/SavedViews.ts"
+import { SavedViewsRepo } from "./catalog/SavedViewsRepo.ts"
 import { Activity } from "./connections/Activity.ts"
 import { ActivityRepo } from "./connections/ActivityRepo.ts"
 import { Authorization } from "./connections/Authorization.ts"
@@ -129,6 +131,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   MirrorRepo.layer,
   OperationsRepo.layer,
   PulledRecordsRepo.layer,
+  SavedViewsRepo.layer,
   SecondFactorsRepo.layer,
   StoresRepo.layer,
   Transaction.layer,
@@ -195,6 +198,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   Exports.layer,
   Imports.layer,
   MerchantLists.layer,
+  SavedViews.layer,
   Sessions.layer,
   Users.layer
 ).pipe(

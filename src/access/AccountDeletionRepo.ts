@@ -16,6 +16,7 @@ const accessTables = [
   "sign_in_step",
   "second_factor",
   "recovery_code",
+  "saved_view",
   "oauth_code",
   "oauth_token",
   "oauth_request",

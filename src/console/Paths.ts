@@ -13,6 +13,8 @@ export const paths = {
   variants: "/variants",
   collections: "/collections",
   media: "/media",
+  saveView: "/views/save",
+  deleteView: "/views/delete",
   health: "/data-health",
   scanHealth: "/data-health/scan",
   healthIssues: "/data-health/issues",

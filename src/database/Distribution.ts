@@ -72,6 +72,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   oauth_token: "local",
   password_link: "local",
   recovery_code: "local",
+  saved_view: "local",
   second_factor: "local",
   session: "local",
   shopify_shop: "local",

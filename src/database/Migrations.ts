@@ -42,7 +42,8 @@ export const names: ReadonlyArray<string> = [
   "0027_health_days",
   "0028_platform_names",
   "0029_scan_causes",
-  "0030_drop_lists"
+  "0030_drop_lists",
+  "0032_saved_views"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

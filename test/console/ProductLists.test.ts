@@ -40,6 +40,64 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
     })
   )
 
+  it.effect("save filters as views of one user, show and delete them", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      const stranger = yield* aMerchant
+      const csrf = csrfOf(yield* ask("/products", { cookie }))
+      const send = (path: string, form: Readonly<Record<string, string>>) =>
+        ask(path, { cookie, form: { csrf, list: "product", ...form } })
+      const viewsOn = (page: { readonly text: string }) =>
+        [...page.text.matchAll(/<a class="chip" href="([^"]*)"( aria-current="true")?><bdi>([^<]*)</g)].map(
+          ([, href = "", isShown, name = ""]) => [name, href.replaceAll("&amp;", "&"), isShown !== undefined]
+        )
+      assert.notInclude((yield* ask("/products", { cookie })).text, "Name of the view")
+      assert.include((yield* ask("/products?vendor=Fell", { cookie })).text, "Name of the view")
+
+      const query = "search=tent&state=changed"
+      const saved = yield* send("/views/save", { name: " Tents ", query: `${query}&from=12&nonsense=1` })
+      assert.deepStrictEqual([saved.status, saved.headers.get("location")], [303, `/products?${query}&note=view-saved`])
+      assert.include(textOf(yield* assertPage(`/products?${query}`, cookie)), "Delete the view")
+      assert.deepStrictEqual(viewsOn(yield* ask(`/products?${query}`, { cookie })), [
+        ["Tents", `/products?${query}`, true]
+      ])
+      // The same name replaces the view, other lists and users have their own views.
+      yield* send("/views/save", { name: "Tents", query: "search=tents" })
+      assert.deepStrictEqual(viewsOn(yield* ask("/products", { cookie })), [["Tents", "/products?search=tents", false]])
+      assert.deepStrictEqual(viewsOn(yield* ask("/variants", { cookie })), [])
+      assert.deepStrictEqual(viewsOn(yield* ask("/products", { cookie: stranger.cookie })), [])
+
+      for (const [name, message] of [
+        ["  ", "Name of the view: must have 1 to 60 characters."],
+        ["x".repeat(61), "Name of the view: must have 1 to 60 characters."]
+      ] as const) {
+        const refused = yield* send("/views/save", { name, query: "vendor=Fell" })
+        assert.strictEqual(refused.status, 400)
+        assert.include(refused.text, `<p class="wrong" id="name-misfit" role="alert">${message}</p>`)
+        assert.include(refused.text, `name="name" value="${name}"`)
+        assert.include(refused.text, 'value="Fell"')
+      }
+      for (let each = 2; each <= 20; each++)
+        yield* send("/views/save", { name: `View ${each}`, query: `vendor=${each}` })
+      const oneMore = yield* send("/views/save", { name: "View 21", query: "vendor=21" })
+      assert.strictEqual(oneMore.status, 400)
+      assert.include(oneMore.text, "Name of the view: is the 21st view of this list: delete one first")
+      assert.lengthOf(viewsOn(yield* ask("/products", { cookie })), 20)
+      yield* send("/views/save", { name: "View 20", query: "vendor=20&tag=new" })
+
+      for (const form of [
+        { list: "shops", name: "x" },
+        { list: "", name: "x" }
+      ])
+        assert.strictEqual((yield* send("/views/delete", form)).status, 404)
+      for (const _ of [1, 2]) {
+        const deleted = yield* send("/views/delete", { name: "Tents", query: "" })
+        assert.deepStrictEqual([deleted.status, deleted.headers.get("location")], [303, "/products?note=view-deleted"])
+      }
+      assert.lengthOf(viewsOn(yield* ask("/products", { cookie })), 19)
+    })
+  )
+
   it.effect("list each product once over all pages, the newest or the oldest change first", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aMerchant

@@ -61,7 +61,9 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /settings/second-factor",
     "POST /settings/second-factor/confirm",
     "POST /settings/second-factor/disable",
-    "POST /settings/theme"
+    "POST /settings/theme",
+    "POST /views/delete",
+    "POST /views/save"
   ],
   edit: [
     "GET /settings/connections/undo",

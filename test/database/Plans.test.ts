@@ -15,6 +15,7 @@ import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
 import { merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
 import { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
+import { SavedViewsRepo } from "../../src/catalog/SavedViewsRepo.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
 import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { ConnectionsRepo } from "../../src/connections/ConnectionsRepo.ts"
@@ -338,6 +339,11 @@ const access = (round: number) =>
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     yield* users.setLink(accountId, userId, secret("link", round), 60)
+    const views = yield* SavedViewsRepo
+    const viewsOf = { accountId, userId, list: "product" } as const
+    assert.isTrue(yield* views.save(viewsOf, { name: "Failed", query: "state=failed" }, 20))
+    assert.lengthOf(yield* views.list(viewsOf), 1)
+    yield* views.remove(viewsOf, "Failed")
     assert.isTrue(Option.isSome(yield* users.findSession(hashes.session, life)))
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)

@@ -1,30 +1,41 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
+import { SavedViews } from "../../catalog/SavedViews.ts"
+import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
+import { EntityKind } from "../../model/Attribute.ts"
+import { NotFound } from "../../model/Errors.ts"
 import { EntityId, inAnyCase } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused } from "../Browser.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
 import { html, seeOther } from "../Html.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, queryOf, type Visits } from "../Visits.ts"
-import { filtersOf, listQueryOf } from "./ProductFilters.tsx"
+import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { filtersOf, type ListQuery, listQueryOf } from "./ProductFilters.tsx"
 import { ProductsPage } from "./ProductsPage.tsx"
+import { type RefusedView, viewQueryOf } from "./ViewBar.tsx"
 
 const routes = {
   products: ["GET", paths.products, refuseOnPage, "view"],
   variants: ["GET", paths.variants, refuseOnPage, "view"],
   collections: ["GET", paths.collections, refuseOnPage, "view"],
-  media: ["GET", paths.media, refuseOnPage, "view"]
+  media: ["GET", paths.media, refuseOnPage, "view"],
+  saveView: ["POST", paths.saveView, refuseOnPage, "view"],
+  deleteView: ["POST", paths.deleteView, refuseOnPage, "view"]
 } as const
 
 /** Maximum number of rows on a page. */
 const pageSize = 50
 /** Maximum length of a filter's text, in characters. */
 const maxText = 200
+
+const notes = { "view-saved": "The view is saved.", "view-deleted": "The view is deleted." } as const
+
+const decodeList = (list: string | undefined) =>
+  Effect.mapError(Schema.decodeUnknown(EntityKind)(list), () => new NotFound())
 
 const readId = Schema.decodeOption(inAnyCase(EntityId))
 
@@ -39,46 +50,91 @@ const tooLong = (kind: EntityKind) => {
 }
 
 /** The lists of products, variants, collections and media. */
-export const productLists: Surface<MerchantLists | Pictures | Stores | Visits> = surfaceOf(
+export const productLists: Surface<MerchantLists | Pictures | SavedViews | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const lists = yield* MerchantLists
     const pictures = yield* Pictures
     const stores = yield* Stores
-    const { asVisitor } = yield* makeVisits
+    const views = yield* SavedViews
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const viewsOf = ({ accountId, userId }: Visitor, kind: EntityKind) => ({ accountId, userId, list: kind })
+
+    const show = (
+      visitor: Visitor,
+      kind: EntityKind,
+      query: ListQuery,
+      result: { readonly note?: string | undefined; readonly refused?: RefusedView } = {}
+    ) =>
+      Effect.gen(function* () {
+        if (Object.values(query).some((text) => text.length > maxText)) return yield* tooLong(kind)
+        const page = yield* lists.page(kind, {
+          ...filtersOf(query),
+          from: query.from === undefined ? undefined : Number(query.from),
+          order: query.order === "oldest" ? "oldest" : "newest",
+          limit: pageSize
+        })
+        return html(
+          <ProductsPage
+            visitor={visitor}
+            kind={kind}
+            query={query}
+            page={page}
+            stores={yield* stores.list}
+            address={pictures.addressOf}
+            now={yield* Clock.currentTimeMillis}
+            views={yield* views.list(viewsOf(visitor, kind))}
+            {...result}
+          />,
+          { status: result.refused === undefined ? 200 : 400 }
+        )
+      })
 
     const list = (kind: EntityKind) =>
-      asVisitor((visitor, request) =>
-        Effect.gen(function* () {
-          const query = listQueryOf(queryOf(request))
-          const id = readId(query.search ?? "")
-          if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
-          if (Object.values(query).some((text) => text.length > maxText)) return yield* tooLong(kind)
-          const page = yield* lists.page(kind, {
-            ...filtersOf(query),
-            from: query.from === undefined ? undefined : Number(query.from),
-            order: query.order === "oldest" ? "oldest" : "newest",
-            limit: pageSize
-          })
-          return html(
-            <ProductsPage
-              visitor={visitor}
-              kind={kind}
-              query={query}
-              page={page}
-              stores={yield* stores.list}
-              address={pictures.addressOf}
-              now={yield* Clock.currentTimeMillis}
-            />
-          )
-        })
-      )
+      asVisitor((visitor, request) => {
+        const parameters = queryOf(request)
+        const query = listQueryOf(parameters)
+        const id = readId(query.search ?? "")
+        return Option.isSome(id)
+          ? Effect.succeed(seeOther(pageOf(paths.entity, id.value)))
+          : show(visitor, kind, query, { note: noteOf(notes, parameters.get("note")) })
+      })
+
+    /** The list and the filters of a view's form. */
+    const viewIn = (form: Parameters) =>
+      Effect.map(decodeList(form.get("list")), (kind) => ({
+        kind,
+        name: form.get("name") ?? "",
+        query: listQueryOf(parametersOf(form.get("query") ?? ""))
+      }))
 
     return {
       products: list("product"),
       variants: list("variant"),
       collections: list("collection"),
-      media: list("media")
+      media: list("media"),
+      saveView: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const { kind, name, query } = yield* viewIn(form)
+          const { path } = listPages[kind]
+          return yield* views.save(viewsOf(visitor, kind), { name, query: viewQueryOf(query) }).pipe(
+            Effect.as(seeOther(`${path}?${viewQueryOf(query)}&note=view-saved`)),
+            Effect.catchAll(({ issues: [issue] }) =>
+              show(visitor, kind, query, {
+                refused: { name, misfit: { field: "name", message: `Name of the view: ${issue?.message ?? ""}.` } }
+              })
+            )
+          )
+        })
+      ),
+      deleteView: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const { kind, name } = yield* viewIn(form)
+          yield* views.remove(viewsOf(visitor, kind), name)
+          return seeOther(`${listPages[kind].path}?note=view-deleted`)
+        })
+      )
     }
   })
 )

@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact"
 import { type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
-import { Frame, HiddenFields } from "../Frame.tsx"
+import { Frame, HiddenFields, Note } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { counted, EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
@@ -18,6 +19,7 @@ import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
+import { type RefusedView, ViewBar } from "./ViewBar.tsx"
 
 interface Content {
   readonly visitor: Visitor
@@ -27,6 +29,9 @@ interface Content {
   readonly stores: ReadonlyArray<Store>
   readonly address: PictureAddress
   readonly now: number
+  readonly views: ReadonlyArray<SavedView>
+  readonly refused?: RefusedView | undefined
+  readonly note?: string | undefined
 }
 
 const isFiltered = ({ from, order, ...filters }: ListQuery) => Object.keys(filters).length > 0
@@ -210,6 +215,8 @@ export const ProductsPage = (content: Content) => {
           ))}
         </nav>
       )}
+      {content.note !== undefined && <Note>{content.note}</Note>}
+      <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
       <ProductFilters kind={kind} query={query} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
       <nav class="pages" aria-label={`Pages of ${name.toLowerCase()}`}>

@@ -1,0 +1,90 @@
+import { maxViewName } from "../../catalog/SavedViews.ts"
+import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
+import type { Visitor } from "../Browser.ts"
+import { listPages } from "../entities/ListPages.ts"
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { HiddenFields } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+import { type ListQuery, listAddress } from "./ProductFilters.tsx"
+
+/** The refused form of a view: its name, and what is wrong with it. */
+export interface RefusedView {
+  readonly name: string
+  readonly misfit: Misfit
+}
+
+interface Content {
+  readonly visitor: Visitor
+  readonly kind: EntityKind
+  readonly query: ListQuery
+  readonly views: ReadonlyArray<SavedView>
+  readonly refused: RefusedView | undefined
+}
+
+/** The query of a list's address, without the position. */
+export const viewQueryOf = (query: ListQuery): string => listAddress("", query).slice(1)
+
+const Fields = ({ kind, query, visitor }: Content) => (
+  <>
+    <HiddenFields csrf={visitor.csrf} />
+    <input type="hidden" name="list" value={kind} />
+    <input type="hidden" name="query" value={viewQueryOf(query)} />
+  </>
+)
+
+/** The saved views of a list, and the form that saves the filters that are set, or deletes the view that is shown. */
+export const ViewBar = (content: Content) => {
+  const { kind, query, refused, views } = content
+  const { path } = listPages[kind]
+  const current = viewQueryOf(query)
+  const shown = views.find((view) => view.query === current)
+  if (views.length === 0 && current === "") return null
+  return (
+    <div class="views">
+      {views.length > 0 && (
+        <ul class="chips" aria-label="Saved views">
+          {views.map((view) => (
+            <li key={view.name}>
+              <a class="chip" href={`${path}?${view.query}`} aria-current={view === shown ? "true" : undefined}>
+                <bdi>{view.name}</bdi>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      {shown !== undefined && (
+        <form method="post" action={paths.deleteView}>
+          <Fields {...content} />
+          <input type="hidden" name="name" value={shown.name} />
+          <button type="submit" class="plain">
+            Delete the view
+          </button>
+        </form>
+      )}
+      {shown === undefined && current !== "" && (
+        <details open={refused !== undefined}>
+          <summary>Save these filters</summary>
+          <form method="post" action={paths.saveView} class="line">
+            <Fields {...content} />
+            <label>
+              Name of the view
+              <input
+                type="text"
+                name="name"
+                value={refused?.name ?? ""}
+                required
+                maxLength={maxViewName}
+                {...fieldState(refused?.misfit, "name")}
+              />
+            </label>
+            <button type="submit" class="plain">
+              Save
+            </button>
+            <FieldMisfit field="name" misfit={refused?.misfit} />
+          </form>
+        </details>
+      )}
+    </div>
+  )
+}
