@@ -51,8 +51,9 @@ export default defineConfig({
     // As many at least: vitest 3.2 ends a worker that it removes early twice, and the second end fails the run.
     minWorkers: workers,
     sequence: { sequencer: LongestFirst },
-    testTimeout: amount(300_000, 1_800_000),
-    hookTimeout: amount(300_000, 1_800_000),
+    // Guards against tests that never end, far above what a busy machine needs: no test has a limit of its own.
+    testTimeout: amount(600_000, 3_600_000),
+    hookTimeout: amount(600_000, 3_600_000),
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } })
   }

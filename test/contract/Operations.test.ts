@@ -360,32 +360,29 @@ for (const engine of serviceEngines) {
           )
       )
 
-      it.effect(
-        "at most 10,000 entries of a definition are stored, and the summary says so",
-        () =>
-          inAccount(({ a, refreshed }) =>
-            Effect.gen(function* () {
-              const entries = Array.from({ length: maxEntries + 1 }, (_, index) =>
-                anEntry(`entry-${String(index).padStart(5, "0")}`)
-              )
-              const sections = {
-                metaobjects: [aMetaobject("many", { entries_count: entries.length }), aMetaobject("few")],
-                entries: { many: entries, few: entries.slice(0, 1).map((entry) => ({ ...entry, platform_id: "few" })) }
-              }
-              const { isChanged, summary } = yield* refreshed(a, sections)
-              assert.isTrue(isChanged)
-              assert.deepInclude(summary, { metaobject_entries: maxEntries + 1, cut_metaobjects: ["many"] })
-              const [, many] = yield* (yield* Operations).metaobjectDefinitions
-              assert.strictEqual(many?.entries_count, maxEntries + 1)
-              const kept = yield* entriesOf(many?.id ?? nobody)
-              assert.deepStrictEqual([kept.length, kept.at(-1)?.handle], [maxEntries, "entry-09999"])
-              assert.isFalse((yield* refreshed(a, sections)).isChanged)
-              const exact = { ...sections, entries: { ...sections.entries, many: entries.slice(0, maxEntries) } }
-              const again = yield* refreshed(a, exact)
-              assert.deepStrictEqual([again.isChanged, again.summary.cut_metaobjects], [false, []])
-            })
-          ),
-        120_000
+      it.effect("at most 10,000 entries of a definition are stored, and the summary says so", () =>
+        inAccount(({ a, refreshed }) =>
+          Effect.gen(function* () {
+            const entries = Array.from({ length: maxEntries + 1 }, (_, index) =>
+              anEntry(`entry-${String(index).padStart(5, "0")}`)
+            )
+            const sections = {
+              metaobjects: [aMetaobject("many", { entries_count: entries.length }), aMetaobject("few")],
+              entries: { many: entries, few: entries.slice(0, 1).map((entry) => ({ ...entry, platform_id: "few" })) }
+            }
+            const { isChanged, summary } = yield* refreshed(a, sections)
+            assert.isTrue(isChanged)
+            assert.deepInclude(summary, { metaobject_entries: maxEntries + 1, cut_metaobjects: ["many"] })
+            const [, many] = yield* (yield* Operations).metaobjectDefinitions
+            assert.strictEqual(many?.entries_count, maxEntries + 1)
+            const kept = yield* entriesOf(many?.id ?? nobody)
+            assert.deepStrictEqual([kept.length, kept.at(-1)?.handle], [maxEntries, "entry-09999"])
+            assert.isFalse((yield* refreshed(a, sections)).isChanged)
+            const exact = { ...sections, entries: { ...sections.entries, many: entries.slice(0, maxEntries) } }
+            const again = yield* refreshed(a, exact)
+            assert.deepStrictEqual([again.isChanged, again.summary.cut_metaobjects], [false, []])
+          })
+        )
       )
 
       it.effect("translations are assigned to entities by the store's ids; outdated ones are marked", () =>

@@ -63,87 +63,82 @@ const following = <A, R>(
 
 describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", () => {
   layer(layerServices(20), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
-    it.effect(
-      "loses nothing; a feed by time and a feed by an early sequence lose rows (planted faults)",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const { accountId, actor } = yield* anAccount()
-          const { apply } = yield* CatalogChanges
-          yield* Effect.gen(function* () {
-            const ids = yield* Effect.replicateEffect(mintId(EntityId), writers * 3)
-            yield* apply(
-              ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
-            )
-            yield* plant
-            yield* dwell({ writeMillis: 12, commitMillis: 12 })
-            const stopped = yield* Ref.make(false)
-            const { next_cursor: begun } = yield* feedPage("latest", 1)
-            let cursor = begun
-            const served = () =>
-              Effect.map(Effect.orDie(feedPage(cursor, 7)), ({ data, next_cursor }) => {
-                cursor = next_cursor
-                return data
-              })
-            const bySequence = (last: { readonly seq: number } | undefined) =>
-              Effect.orDie(sql<{ readonly seq: number }>`
+    it.effect("loses nothing; a feed by time and a feed by an early sequence lose rows (planted faults)", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { accountId, actor } = yield* anAccount()
+        const { apply } = yield* CatalogChanges
+        yield* Effect.gen(function* () {
+          const ids = yield* Effect.replicateEffect(mintId(EntityId), writers * 3)
+          yield* apply(ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} })))
+          yield* plant
+          yield* dwell({ writeMillis: 12, commitMillis: 12 })
+          const stopped = yield* Ref.make(false)
+          const { next_cursor: begun } = yield* feedPage("latest", 1)
+          let cursor = begun
+          const served = () =>
+            Effect.map(Effect.orDie(feedPage(cursor, 7)), ({ data, next_cursor }) => {
+              cursor = next_cursor
+              return data
+            })
+          const bySequence = (last: { readonly seq: number } | undefined) =>
+            Effect.orDie(sql<{ readonly seq: number }>`
               SELECT seq FROM planted_feed WHERE account_id = ${accountId} AND seq > ${last?.seq ?? 0} ORDER BY seq LIMIT 7`)
-            const byTime = (last: { readonly seq: number; readonly at: string } | undefined) =>
-              Effect.orDie(sql<{ readonly seq: number; readonly at: string }>`
+          const byTime = (last: { readonly seq: number; readonly at: string } | undefined) =>
+            Effect.orDie(sql<{ readonly seq: number; readonly at: string }>`
               SELECT seq, at::text AS at FROM planted_feed
               WHERE account_id = ${accountId} AND (at, seq) > (${last?.at ?? "-infinity"}::timestamptz, ${last?.seq ?? 0}::bigint)
               ORDER BY planted_feed.at, planted_feed.seq LIMIT 7`)
-            const writing = (writer: number) =>
+          const writing = (writer: number) =>
+            Effect.forEach(
+              Array.from({ length: writesEach }, (_, index) => index),
+              (index) =>
+                apply([
+                  CatalogChange.SetAttributes({
+                    entityId: ids[writer * 3 + (index % 3)] ?? EntityId.make(""),
+                    values: { title: `${writer} ${index}` }
+                  })
+                ]),
+              { discard: true }
+            )
+          const [, ours, sequenced, timed] = yield* Effect.all(
+            [
               Effect.forEach(
-                Array.from({ length: writesEach }, (_, index) => index),
-                (index) =>
-                  apply([
-                    CatalogChange.SetAttributes({
-                      entityId: ids[writer * 3 + (index % 3)] ?? EntityId.make(""),
-                      values: { title: `${writer} ${index}` }
-                    })
-                  ]),
-                { discard: true }
-              )
-            const [, ours, sequenced, timed] = yield* Effect.all(
-              [
-                Effect.forEach(
-                  Array.from({ length: writers }, (_, writer) => writer),
-                  writing,
-                  {
-                    concurrency: "unbounded"
-                  }
-                ).pipe(Effect.ensuring(Ref.set(stopped, true))),
-                following(served, stopped),
-                following(bySequence, stopped),
-                following(byTime, stopped)
-              ],
-              { concurrency: "unbounded" }
-            )
-            const [{ count: planted = 0 } = {}] = yield* sql<{ count: number }>`
+                Array.from({ length: writers }, (_, writer) => writer),
+                writing,
+                {
+                  concurrency: "unbounded"
+                }
+              ).pipe(Effect.ensuring(Ref.set(stopped, true))),
+              following(served, stopped),
+              following(bySequence, stopped),
+              following(byTime, stopped)
+            ],
+            { concurrency: "unbounded" }
+          )
+          const [{ count: planted = 0 } = {}] = yield* sql<{ count: number }>`
             SELECT count(*) AS count FROM planted_feed WHERE account_id = ${accountId}`
-            const volume = writers * writesEach
-            report("concurrent feed", {
-              volume,
-              reads: ours.reads,
-              ours: ours.all.length,
-              sequenced: sequenced.all.length,
-              timed: timed.all.length
-            })
-            assert.strictEqual(planted, volume)
-            assert.isAbove(ours.reads, volume / 20)
-            // Every write changed a title. The feed has exactly these writes, in the order of their numbers.
-            assert.lengthOf(ours.all, volume)
-            assert.deepStrictEqual(
-              ours.all.map(({ seq }) => seq),
-              ours.all.map((_, index) => (ours.all[0]?.seq ?? 0) + index)
-            )
-            // The faulty feeds lost rows that were committed after the reader had passed them.
-            assert.isBelow(new Set(sequenced.all.map(({ seq }) => seq)).size, volume)
-            assert.isBelow(new Set(timed.all.map(({ seq }) => seq)).size, volume)
-          }).pipe(actingAs(actor))
-        }),
-      300_000
+          const volume = writers * writesEach
+          report("concurrent feed", {
+            volume,
+            reads: ours.reads,
+            ours: ours.all.length,
+            sequenced: sequenced.all.length,
+            timed: timed.all.length
+          })
+          assert.strictEqual(planted, volume)
+          assert.isAbove(ours.reads, volume / 20)
+          // Every write changed a title. The feed has exactly these writes, in the order of their numbers.
+          assert.lengthOf(ours.all, volume)
+          assert.deepStrictEqual(
+            ours.all.map(({ seq }) => seq),
+            ours.all.map((_, index) => (ours.all[0]?.seq ?? 0) + index)
+          )
+          // The faulty feeds lost rows that were committed after the reader had passed them.
+          assert.isBelow(new Set(sequenced.all.map(({ seq }) => seq)).size, volume)
+          assert.isBelow(new Set(timed.all.map(({ seq }) => seq)).size, volume)
+        }).pipe(actingAs(actor))
+      })
     )
 
     it.effect("changes are kept for 30 days; an older cursor is refused", () =>

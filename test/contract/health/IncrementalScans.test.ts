@@ -361,28 +361,22 @@ const servicesOn = (database: (typeof featureEngines)[number]["layer"], plant?: 
 
 describe("incremental scans", () => {
   for (const { absent, layer, name } of featureEngines)
-    it.scopedLive.skipIf(absent)(
-      `find the same issues as full scans (${name})`,
-      () =>
-        Effect.gen(function* () {
-          const difference = yield* firstDifference(`Incremental ${name}`, catalogs)
-          report(`Scans after a scan, ${name}`, counted)
-          assert.isUndefined(difference, `seed ${seed}: ${JSON.stringify(difference, null, 1)}`)
-          assert.isAtLeast(counted["incremental scans"] ?? 0, catalogs)
-          assert.isAtLeast(counted["dimensions left out"] ?? 0, catalogs)
-        }).pipe(Effect.provide(servicesOn(layer))),
-      600_000
+    it.scopedLive.skipIf(absent)(`find the same issues as full scans (${name})`, () =>
+      Effect.gen(function* () {
+        const difference = yield* firstDifference(`Incremental ${name}`, catalogs)
+        report(`Scans after a scan, ${name}`, counted)
+        assert.isUndefined(difference, `seed ${seed}: ${JSON.stringify(difference, null, 1)}`)
+        assert.isAtLeast(counted["incremental scans"] ?? 0, catalogs)
+        assert.isAtLeast(counted["dimensions left out"] ?? 0, catalogs)
+      }).pipe(Effect.provide(servicesOn(layer)))
     )
 
   const [engine] = featureEngines.filter(({ absent }) => !absent).reverse()
   for (const [what, plant] of Object.entries(planted))
-    it.scopedLive.skipIf(engine === undefined)(
-      `are wrong if notes leave out ${what}`,
-      () =>
-        Effect.gen(function* () {
-          const difference = yield* firstDifference(`Forgotten: ${what}`, maxPlanted)
-          assert.isDefined(difference, `seed ${seed}`)
-        }).pipe(Effect.provide(servicesOn(engine?.layer ?? assert.fail("no engine"), plant))),
-      600_000
+    it.scopedLive.skipIf(engine === undefined)(`are wrong if notes leave out ${what}`, () =>
+      Effect.gen(function* () {
+        const difference = yield* firstDifference(`Forgotten: ${what}`, maxPlanted)
+        assert.isDefined(difference, `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(engine?.layer ?? assert.fail("no engine"), plant)))
     )
 })
