@@ -28,6 +28,7 @@ const pages = {
   profile: "/settings/profile",
   agents: "/settings/connections",
   "api-keys": "/settings/keys",
+  webhooks: "/settings/webhooks",
   "forgot-password": "/forgot-password",
   "not-found": "/nowhere"
 }

@@ -82,7 +82,8 @@ export const maxFailures = 5
 /** How a merchant repairs a webhook in this state. Undefined: no repair is needed. */
 export const nextSteps: Readonly<Record<WebhookState, string | undefined>> = {
   active: undefined,
-  failing: "Deliveries are repeated automatically. After you have repaired the receiver, test the webhook.",
+  failing:
+    "Deliveries are repeated automatically, up to six hours apart. After you have repaired the receiver, replay the webhook: it continues at once.",
   stopped:
     "Repair the receiver, then replay the webhook. It continues at the change where it stopped, for up to 30 days.",
   gone: "The receiver answered 410: it wants no more messages. Replay the webhook if that was a mistake, or delete it.",

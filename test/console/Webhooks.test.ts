@@ -103,6 +103,7 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
           const answer = yield* create({ url, "topic:store.linked": "on" })
           assert.strictEqual(answer.status, 400)
           assert.include(answer.text, message)
+          assert.notInclude(answer.text, "..")
           assert.include(answer.text, `value="${url}"`)
           assert.match(answer.text, /name="topic:store\.linked"[^>]* checked/)
         }

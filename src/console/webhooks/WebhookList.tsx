@@ -33,7 +33,12 @@ const notes: Readonly<Record<string, string>> = {
 const labels: Readonly<Record<string, string>> = { url: "Address", from: "From", topics: "Changes" }
 
 const refusalOf = ({ issues }: ValidationFailed) =>
-  issues.map(({ message, path }) => `${labels[path] === undefined ? "" : `${labels[path]}: `}${message}.`).join(" ")
+  issues
+    .map(({ message, path }) => {
+      const label = labels[path]
+      return `${label === undefined ? "" : `${label}: `}${message}${message.endsWith(".") ? "" : "."}`
+    })
+    .join(" ")
 
 /** The error if the form is sent a second time. Only the first answer shows the secret. */
 const createdBefore =

@@ -15,6 +15,11 @@ export interface WebhookForm {
   readonly topics: ReadonlyArray<string>
 }
 
+const maxShown = 100
+
+/** The page of the webhook shows the whole address. */
+const shorten = (url: string) => (url.length > maxShown ? `${url.slice(0, maxShown)}…` : url)
+
 export const emptyWebhookForm: WebhookForm = { url: "", topics: [] }
 
 export interface WebhooksPageContent {
@@ -108,7 +113,7 @@ export const WebhooksPage = ({
             key: id,
             cells: [
               <a href={webhookPath(id)}>
-                <bdi>{url}</bdi>
+                <bdi>{shorten(url)}</bdi>
               </a>,
               <WebhookStateOf state={state} />,
               Math.max(0, last_seq - position).toLocaleString("en"),
