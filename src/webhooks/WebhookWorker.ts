@@ -1,5 +1,6 @@
 import { Cause, Context, Effect, FiberSet, Layer, Queue } from "effect"
 import { ChangeFeed } from "../feed/ChangeFeed.ts"
+import type { FeedChange } from "../feed/FeedChange.ts"
 import { maxConnections } from "./Addresses.ts"
 import { type Deliver, makePrepare, messageOfChange } from "./Delivery.ts"
 import { type Chain, Turn } from "./Turn.ts"
@@ -22,19 +23,36 @@ const failingSliceSize = 20
 /** Delay after a turn failed, for example because the database could not be reached. */
 const pauseSeconds = 5
 
-/** Delivers the changes of a turn: of different entities at the same time, of one entity in order. */
+/**
+ * Delivers the changes of a turn: of different entities at the same time, of one entity in order. The change with the smallest number
+ * is always next. Otherwise, if the time of the turn is over, changes far behind the new position would be delivered again.
+ */
 const deliverAll = (turn: Turn, { accountId }: ClaimedWebhook, deliver: Deliver, isLate: () => boolean) => {
-  const deliverChain = (chain: Chain) =>
-    Effect.gen(function* () {
-      for (const [place, { change }] of chain.entries()) {
-        if (turn.isOver || isLate()) return
-        if (!turn.record(chain, place, yield* deliver(messageOfChange(accountId, change)))) return
-      }
-    })
-  return Effect.forEach(turn.chains, deliverChain, {
-    concurrency: turn.isFailing ? 1 : maxConnections,
-    discard: true
+  /** Chains of which no change is being delivered, with the place of their next change. */
+  const idle = new Map<Chain, number>(turn.chains.map((chain) => [chain, 0]))
+  const takeFirst = () => {
+    let first: { readonly chain: Chain; readonly place: number; readonly change: FeedChange } | undefined
+    for (const [chain, place] of idle) {
+      const change = chain[place]?.change
+      if (change !== undefined && (first === undefined || change.seq < first.change.seq))
+        first = { chain, place, change }
+    }
+    if (first !== undefined) idle.delete(first.chain)
+    return first
+  }
+  // If no chain is idle, each is being delivered by another loop, which goes on with it.
+  const loop = Effect.gen(function* () {
+    while (!(turn.isOver || isLate())) {
+      const next = takeFirst()
+      if (next === undefined) return
+      const { chain, change, place } = next
+      if (turn.record(chain, place, yield* deliver(messageOfChange(accountId, change)))) idle.set(chain, place + 1)
+    }
   })
+  return Effect.all(
+    Array.from({ length: turn.isFailing ? 1 : maxConnections }, () => loop),
+    { concurrency: "unbounded", discard: true }
+  )
 }
 
 const makeRunTurn = Effect.gen(function* () {

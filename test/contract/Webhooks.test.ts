@@ -5,7 +5,7 @@ import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import { NotFound } from "../../src/model/Errors.ts"
-import { type EntityId, WebhookId } from "../../src/model/Ids.ts"
+import { EntityId, WebhookId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
@@ -230,6 +230,27 @@ for (const engine of all) {
               assert.deepStrictEqual([now.state, now.waiting, now.parked, now.position], ["active", 0, 0, 60])
             }).pipe(actingAs(actor))
           })
+      )
+
+      it.effect("a receiver that is slower than a turn gets each change once", () =>
+        Effect.gen(function* () {
+          const { actor, arrived, id, receiver } = yield* aWebhook("/steady")
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const ids = yield* Effect.replicateEffect(mintId(EntityId), 100)
+            yield* apply(
+              ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
+            )
+            yield* apply(ids.map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "again" } })))
+            receiver.behaviour.answer = () => new Promise((resolve) => setTimeout(() => resolve(204), 200))
+            assert.isAbove(yield* runDue, 1, "the deliveries take several turns")
+            const sent = numbers(arrived())
+            assert.lengthOf(sent, 200)
+            assert.lengthOf(new Set(sent), 200)
+            assert.deepStrictEqual(outOfOrder(arrived()), [])
+            assert.strictEqual((yield* get(id)).position, 200)
+          }).pipe(actingAs(actor))
+        })
       )
 
       for (const connections of ["once", "endless"] as const)
