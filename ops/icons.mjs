@@ -6,7 +6,7 @@ const names = [
   ..."list-checks search menu sun moon monitor log-out circle-question-mark lock x chevron-right chevron-left".split(
     " "
   ),
-  ..."chevron-down check triangle-alert refresh-cw send plus bookmark command git-merge circle-check users circle-user".split(
+  ..."arrow-left arrow-right grip-vertical undo-2 chevron-down check triangle-alert refresh-cw send plus bookmark command git-merge circle-check users circle-user".split(
     " "
   )
 ]

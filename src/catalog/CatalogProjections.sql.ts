@@ -18,6 +18,11 @@ export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service
                ORDER BY m.position, m.product_id
              ) AS members,
              (
+               SELECT coalesce(json_agg(json_build_object('mediaId', g.media_id, 'storeIds', g.store_ids)
+                               ORDER BY g.position, g.media_id), '[]')
+               FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = e.id
+             ) AS gallery,
+             (
                SELECT coalesce(json_agg(json_build_object(
                  'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
                  'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status,

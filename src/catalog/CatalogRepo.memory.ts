@@ -244,6 +244,7 @@ const toProjections = (
 ): ProjectionsRecord => ({
   attributes: aggregate.attributes,
   members: aggregate.members,
+  gallery: aggregate.gallery,
   versions: aggregate.versions.flatMap((version) => {
     const linked = account.stores.get(version.storeId)
     const isOn = ({ storeIds }: { readonly storeIds: ReadonlyArray<StoreId> }) => storeIds.includes(version.storeId)

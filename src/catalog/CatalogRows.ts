@@ -109,6 +109,8 @@ export const ProjectionsRecord = Schema.Struct({
   attributes: Attributes,
   /** The products of a collection; empty for other kinds. */
   members: Schema.Array(EntityId),
+  /** The whole gallery in order, with the stores that show each entry. Unlinked stores may be among them. */
+  gallery: Schema.Array(Schema.Struct({ mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
   versions: Schema.Array(
     Schema.Struct({
       ...version,

@@ -43,6 +43,7 @@ export const paths = {
   discardImport: "/import/discard",
   publishEntity: "/entity/publish",
   editEntity: "/entity/edit",
+  editGallery: "/entity/gallery",
   reviewEntity: "/entity/review",
   keys: "/settings/keys",
   revokeKey: "/settings/keys/revoke",

@@ -33,14 +33,16 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     ) => Effect.Effect<void, Refusal | PimLocked, CurrentActor>
     /**
      * As `apply`, for changes that depend on the current state. `decide` gets that state under the locks; if the transaction is
-     * repeated, it is called again. The changes may write only `owners`. Returns the state after the changes.
+     * repeated, it is called again. The changes may write only `owners`, and refer only to these and `references`. Returns the
+     * state after the changes.
      *
      * Errors of `decide` come first, then PimLocked, then RevisionConflict: a current revision differs from the one that the
      * decision is based on.
      */
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>
+      decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>,
+      references?: ReadonlyArray<EntityId>
     ) => Effect.Effect<LockedCatalog, E | Refusal | PimLocked | RevisionConflict, CurrentActor>
     /**
      * As `applyDecided`, for a batch whose parts can fail separately. `decide` returns the changes and the outcome of each part.
@@ -120,12 +122,12 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       return {
         apply: Effect.fn("CatalogChanges.apply")((changes) => applyFor(null, changes)),
         applyDropped: Effect.fn("CatalogChanges.applyDropped")(applyFor),
-        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide) {
+        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide, references = []) {
           const { accountId } = yield* CurrentActor
           return yield* transaction.run(
             Effect.gen(function* () {
               const holder = yield* importLock.share(accountId)
-              const locked = yield* drafts.lock(accountId, owners, [])
+              const locked = yield* drafts.lock(accountId, owners, references)
               const { basedOn, changes } = yield* decide(locked)
               if (Option.isSome(holder)) return yield* new PimLocked()
               for (const [entityId, revision] of basedOn) {

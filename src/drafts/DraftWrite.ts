@@ -1,5 +1,5 @@
 import { Either, Schema } from "effect"
-import { byPosition } from "../catalog/Aggregate.ts"
+import { byPosition, type GalleryEntry } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -139,6 +139,44 @@ export const decideAddition =
       return {
         changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
         basedOn: new Map()
+      }
+    })
+
+/**
+ * Writes the order of a gallery, and the stores that show each entry. Stores that do not have the entity keep their entries.
+ * ValidationFailed: the entries are not those of the current gallery. NotFound: also for a store that does not have the entity.
+ */
+export const decideGallery =
+  (entityId: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>) =>
+  (locked: LockedCatalog): Decided =>
+    Either.gen(function* () {
+      const { gallery, storeIds } = yield* find(locked, entityId)
+      const before = new Map(gallery.map((entry) => [entry.mediaId, entry.storeIds]))
+      const isWhole =
+        entries.length === gallery.length && new Set(entries.map(({ mediaId }) => mediaId)).size === before.size
+      yield* unlessAny(
+        isWhole && entries.every(({ mediaId }) => before.has(mediaId))
+          ? []
+          : [{ path: "entries", message: "must name each media file of the gallery once" }]
+      )
+      if (entries.some((entry) => entry.storeIds.some((id) => !storeIds.includes(id))))
+        return yield* Either.left(new NotFound())
+      // Stores stay in their order, so that a gallery with the same stores is not a change.
+      const storesOf = ({ mediaId, storeIds: shown }: GalleryEntry) => {
+        const linked = (before.get(mediaId) ?? []).filter((id) => locked.storeIds.includes(id))
+        return [
+          ...linked.filter((id) => shown.includes(id) || !storeIds.includes(id)),
+          ...shown.filter((id) => !linked.includes(id))
+        ]
+      }
+      return {
+        changes: [
+          CatalogChange.SetGallery({
+            entityId,
+            entries: entries.map((entry) => ({ mediaId: entry.mediaId, storeIds: storesOf(entry) }))
+          })
+        ],
+        basedOn: new Map([[entityId, draftRevision]])
       }
     })
 

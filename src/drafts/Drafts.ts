@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -15,6 +16,7 @@ import {
   type Draft,
   type DraftState,
   decideAddition,
+  decideGallery,
   decideUpdate,
   draftStateOf,
   type UpdatedLayer
@@ -37,8 +39,12 @@ export interface Sheet {
   readonly kind: EntityKind
   readonly attributes: Attributes
   readonly rules: KeyRules
+  /** In order. `storeIds`: the stores that show the entry, of those that have the entity; by domain. */
+  readonly gallery: ReadonlyArray<GalleryEntry>
   readonly stores: ReadonlyArray<{ readonly overrides: Attributes; readonly projection: Projection }>
 }
+
+const mediaOf = (entries: ReadonlyArray<GalleryEntry>) => entries.map(({ mediaId }) => mediaId)
 
 const toSheet = (kind: EntityKind, found: ProjectionsRecord, rules: KeyRules): Sheet => {
   const projections = toProjections(kind, found)
@@ -46,6 +52,10 @@ const toSheet = (kind: EntityKind, found: ProjectionsRecord, rules: KeyRules): S
     kind,
     attributes: found.attributes,
     rules,
+    gallery: found.gallery.map(({ mediaId, storeIds }) => ({
+      mediaId,
+      storeIds: found.versions.map(({ storeId }) => storeId).filter((id) => storeIds.includes(id))
+    })),
     stores: found.versions.flatMap(({ overrides }, index) => {
       const projection = projections[index]
       return projection === undefined ? [] : [{ overrides, projection }]
@@ -86,6 +96,15 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       layers: ReadonlyArray<LayerUpdate>
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
+     * Writes the order of a gallery, and the stores that show each entry. `entries`: each entry of the current gallery once. Stores
+     * that do not have the entity keep their entries. ValidationFailed: other entries. NotFound: also for a store without the entity.
+     */
+    readonly updateGallery: (
+      id: EntityId,
+      draftRevision: number,
+      entries: ReadonlyArray<GalleryEntry>
+    ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
+    /**
      * Adds an entity to a store; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.
      */
@@ -120,8 +139,11 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const history = yield* HistoryRepo
       const definitions = yield* MetafieldDefinitions
 
-      const write = <E>(id: EntityId, decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>) =>
-        Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
+      const write = <E>(
+        id: EntityId,
+        decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>,
+        references: ReadonlyArray<EntityId> = []
+      ) => Effect.flatMap(changes.applyDecided([id], decide, references), (locked) => draftStateOf(locked, id))
 
       const updateAll = (
         id: EntityId,
@@ -170,6 +192,9 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
             id,
             layers.map(({ attributes, storeId }) => [{ storeId }, { draft_revision: draftRevision, attributes }])
           )
+        ),
+        updateGallery: Effect.fn("Drafts.updateGallery")((id, draftRevision, entries) =>
+          write(id, decideGallery(id, draftRevision, entries), mediaOf(entries))
         ),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
           // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.

@@ -458,6 +458,56 @@ for (const engine of serviceEngines) {
           )
       )
 
+      it.effect("a gallery is ordered as a whole, and stores without the entity keep their entries", () =>
+        inCatalog(({ here, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const second = yield* anEntity("media", { url: "https://shop.example/b.jpg" })
+            const entry = (mediaId: EntityId, ...storeIds: ReadonlyArray<StoreId>) => ({ mediaId, storeIds })
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({
+                entityId: ids.product,
+                entries: [entry(ids.media, here.id, there.id), entry(second, there.id)]
+              })
+            ])
+            const revision = yield* revisionOf(ids.product)
+            const gallery = Effect.map(drafts.sheet(ids.product), (sheet) => sheet.gallery)
+            // The product is not on the other store.
+            assert.deepStrictEqual(yield* gallery, [entry(ids.media, here.id), entry(second)])
+            const state = yield* drafts.updateGallery(ids.product, revision, [entry(second, here.id), entry(ids.media)])
+            assert.strictEqual(state.draft_revision, revision + 1)
+            assert.deepStrictEqual(yield* gallery, [entry(second, here.id), entry(ids.media)])
+            const [newest] = yield* histories(ids.product)
+            assert.deepInclude(newest, { action: "gallery", draft_revision: revision + 1, store_id: null, changes: [] })
+            // The same again is no write.
+            const same = [entry(second, here.id), entry(ids.media)]
+            assert.deepStrictEqual(yield* drafts.updateGallery(ids.product, revision + 1, same), state)
+            yield* drafts.addStoreVersion(ids.product, there.id)
+            assert.deepStrictEqual(yield* gallery, [entry(second, here.id, there.id), entry(ids.media, there.id)])
+            for (const entries of [
+              [],
+              same.slice(1),
+              [...same, ...same],
+              [same[0], same[0]].flatMap((each) => each ?? [])
+            ])
+              assert.strictEqual(
+                yield* refusal(drafts.updateGallery(ids.product, revision + 2, entries)),
+                "entries: must name each media file of the gallery once"
+              )
+            for (const broken of [
+              drafts.updateGallery(ids.product, revision + 2, [entry(second, nowhere), entry(ids.media)]),
+              drafts.updateGallery(nobody, revision + 2, same)
+            ])
+              assert.strictEqual((yield* Effect.flip(broken))._tag, "NotFound")
+            assert.strictEqual(
+              yield* refusal(drafts.updateGallery(ids.product, revision + 1, [...same].reverse())),
+              new RevisionConflict({ entityId: ids.product, currentRevision: revision + 2 }).message
+            )
+            assert.deepStrictEqual(yield* gallery, [entry(second, here.id, there.id), entry(ids.media, there.id)])
+          })
+        )
+      )
+
       it.effect("the history has every revision with its author, changes and time, newest first", () =>
         inCatalog(({ accountId, actor, here, ids, there }) =>
           Effect.gen(function* () {

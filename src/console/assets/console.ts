@@ -1,4 +1,5 @@
 /** The script of all pages: shortcuts, the command palette, live updates. Every page works without it. */
+import { openGallery } from "./gallery.ts"
 import { openGrid } from "./grid.ts"
 import { watchWork } from "./live.ts"
 import { openPalette } from "./palette.ts"
@@ -47,4 +48,5 @@ for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")
 }
 
 openGrid()
+openGallery()
 watchWork()

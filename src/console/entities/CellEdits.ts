@@ -9,7 +9,8 @@ import { fromTyped, sameTyped } from "./CellInput.ts"
 import { digestOf, rowOf, storedIn } from "./Cells.ts"
 import { type CellPlace, type GridView, viewOf } from "./GridAddress.ts"
 
-const RevisionForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
+/** The revision that a form is based on. */
+export const RevisionForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
 type Action = "save" | "next" | "clear" | "copy"
 const actions: ReadonlyArray<Action> = ["save", "next", "clear", "copy"]
@@ -68,13 +69,13 @@ const layersOf = ({ action, copyTo, place: { key, storeId } }: CellEdit, value: 
 
 const outcomes = { save: "Saved", next: "Saved", clear: "Cleared", copy: "Copied" } as const
 
-const lockedMessage =
+export const lockedMessage =
   "Not saved: an import of this account is under review or being applied. Accept or discard it, then save again."
 
-const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
+export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 
 /** Attempts of a write if others write other fields of the entity at the same time. */
-const maxAttempts = 5
+export const maxAttempts = 5
 
 /** Saves the form of a cell as a draft. */
 export const makeEditCell = Effect.map(Drafts, (drafts) => {

@@ -10,7 +10,7 @@ export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attri
   created: "Created",
   added_to_store: "Added to the store",
   removed_from_store: "Removed from the store",
-  gallery: "Media changed",
+  gallery: "Gallery changed",
   members: "Members changed",
   variants: "Variants changed",
   publish_asked: "Publish requested",

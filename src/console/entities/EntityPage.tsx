@@ -1,11 +1,12 @@
 import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import {
   counted,
@@ -18,14 +19,17 @@ import {
   titleOr
 } from "../Naming.tsx"
 import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
+import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
+import { type FormResult, ResultNote } from "./EntityNotes.tsx"
 import { fieldName } from "./FieldNames.ts"
-import type { CellPlace, GridView } from "./GridAddress.ts"
+import { Gallery, type GalleryEditing } from "./Gallery.tsx"
+import type { GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
-import { columnsOf, ValueGrid } from "./ValueGrid.tsx"
+import { ValueGrid } from "./ValueGrid.tsx"
 import { type ListedVariant, VariantTable } from "./VariantTable.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
@@ -150,8 +154,7 @@ const OnStores = ({
 
 const relations = [
   { list: "products", name: "Products" },
-  { list: "collections", name: "Collections" },
-  { list: "media", name: "Media files" }
+  { list: "collections", name: "Collections" }
 ] as const
 
 const RelatedTo = ({ related }: { readonly related: Related }) => {
@@ -181,69 +184,6 @@ const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.some(({ projection: { store_id } }) =>
     linked.some(({ id, platform }) => id === store_id && platform !== "none")
   )
-
-/** The result of the last form. */
-export type PublishResult =
-  | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
-  | { readonly _tag: "Chosen"; readonly count: number }
-  | { readonly _tag: "Saved"; readonly does: string; readonly place: CellPlace }
-  | { readonly _tag: "Refused"; readonly message: string }
-
-const ResultNote = ({
-  id,
-  linked,
-  result,
-  sheet
-}: {
-  readonly result: PublishResult
-  readonly id: EntityId
-  readonly sheet: Sheet
-  readonly linked: ReadonlyArray<Store>
-}) => {
-  switch (result._tag) {
-    case "Chosen":
-      return (
-        <Note>
-          <p>
-            {`The publish to ${counted(result.count, "store")} is requested and runs in the background. `}
-            <a href={pageOf(paths.entity, id)}>Reload</a>
-          </p>
-        </Note>
-      )
-    case "Saved": {
-      const { key, storeId } = result.place
-      const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
-      return (
-        <Note>
-          <p>
-            {fieldName(key)}, <bdi>{where}</bdi>: {result.does}
-          </p>
-        </Note>
-      )
-    }
-    case "Requested":
-      return (
-        <Note>
-          <p>
-            The publish to {result.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
-            <a href={pageOf(paths.entity, id)}>Reload</a>
-          </p>
-        </Note>
-      )
-    case "Nothing":
-      return (
-        <Note>
-          <p>There was nothing to publish: {result.domain} has this draft already.</p>
-        </Note>
-      )
-    case "Refused":
-      return (
-        <Alert>
-          <p>{result.message}</p>
-        </Alert>
-      )
-  }
-}
 
 /** The states of the stores. A failed publish shows its cause and a button to retry it. */
 const StoreStates = ({
@@ -337,12 +277,15 @@ const Actions = ({
 
 /** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
+  address,
   canShowMore,
   editing,
   field,
+  galleryEditing,
   history,
   kind,
   linked,
+  pictures,
   record,
   related,
   result,
@@ -352,13 +295,17 @@ export const EntityPage = ({
   visitor
 }: {
   readonly visitor: Visitor
-  readonly result: PublishResult | undefined
+  readonly result: FormResult | undefined
   readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
   readonly sheet: Sheet
   readonly view: GridView
   readonly editing: Editing | undefined
+  readonly galleryEditing: GalleryEditing | undefined
+  /** The media of the gallery, in order. */
+  readonly pictures: ReadonlyArray<ListedEntity>
+  readonly address: PictureAddress
   readonly field: string | undefined
   readonly related: Related
   readonly variants: ReadonlyArray<ListedVariant>
@@ -377,7 +324,9 @@ export const EntityPage = ({
       )
     })}
   >
-    {result !== undefined && <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} />}
+    {result !== undefined && (
+      <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} pictures={pictures} />
+    )}
     <Live id="published" on={[`publish:${record.id}`]} says={statesIn(sheet, linked)}>
       <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
       <ValueGrid
@@ -389,6 +338,19 @@ export const EntityPage = ({
         editing={editing}
         saved={result?._tag === "Saved" ? result.place : undefined}
       />
+    </Live>
+    <Gallery
+      csrf={visitor.csrf}
+      draftRevision={record.draftRevision}
+      sheet={sheet}
+      linked={linked}
+      view={view}
+      pictures={pictures}
+      address={address}
+      editing={galleryEditing}
+      saved={result?._tag === "Picture" ? result.saved : undefined}
+    />
+    <Live id="onstores" on={[`publish:${record.id}`]}>
       <VariantTable
         variants={variants}
         total={related.variants.length}

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { errorCodes } from "../../api/ErrorCodes.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
@@ -10,8 +11,11 @@ import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html } from "../Html.ts"
+import { Pictures } from "../pictures/Pictures.ts"
 import type { Editing } from "./CellForm.tsx"
-import { EntityPage, type PublishResult } from "./EntityPage.tsx"
+import type { FormResult } from "./EntityNotes.tsx"
+import { EntityPage } from "./EntityPage.tsx"
+import type { GalleryEditing } from "./Gallery.tsx"
 import { type GridView, viewOf } from "./GridAddress.ts"
 
 /** Maximum number of related entities on an entity's page. */
@@ -49,6 +53,8 @@ const nothingGiven = parametersOf("")
 export const makeShowEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drafts = yield* Drafts
+  const lists = yield* MerchantLists
+  const { addressOf } = yield* Pictures
   const stores = yield* Stores
 
   const showEntity = (
@@ -57,6 +63,7 @@ export const makeShowEntity = Effect.gen(function* () {
     {
       editing,
       field,
+      galleryEditing,
       limit = firstEntries,
       resultOn = () => undefined,
       status = 200,
@@ -66,8 +73,9 @@ export const makeShowEntity = Effect.gen(function* () {
       readonly status?: number
       readonly view?: GridView
       readonly editing?: Editing | undefined
+      readonly galleryEditing?: GalleryEditing | undefined
       readonly field?: string | undefined
-      readonly resultOn?: (stores: EntityRecord["stores"]) => PublishResult | undefined
+      readonly resultOn?: (stores: EntityRecord["stores"]) => FormResult | undefined
     }
   ) =>
     Effect.gen(function* () {
@@ -87,6 +95,7 @@ export const makeShowEntity = Effect.gen(function* () {
       const variants = yield* Effect.forEach(content.related.variants.slice(0, maxPriced), (row) =>
         Effect.map(catalog.versions("variant", row.id), (versions) => ({ row, versions }))
       )
+      const pictures = yield* lists.rows(content.sheet.gallery.map(({ mediaId }) => mediaId))
       return html(
         <EntityPage
           visitor={visitor}
@@ -95,6 +104,9 @@ export const makeShowEntity = Effect.gen(function* () {
           result={resultOn(content.record.stores)}
           view={view}
           editing={editing}
+          galleryEditing={galleryEditing}
+          pictures={pictures}
+          address={addressOf}
           field={field}
           {...content}
           variants={variants}

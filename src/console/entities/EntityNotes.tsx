@@ -1,0 +1,135 @@
+import { Option, Schema } from "effect"
+import type { EntityRecord } from "../../catalog/Entity.ts"
+import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import type { Sheet } from "../../drafts/Drafts.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import { Alert, Note } from "../Frame.tsx"
+import { counted } from "../Naming.tsx"
+import { pageOf, paths } from "../Paths.ts"
+import { fieldName } from "./FieldNames.ts"
+import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
+import type { CellPlace } from "./GridAddress.ts"
+import { columnsOf } from "./ValueGrid.tsx"
+
+const readMediaId = Schema.decodeOption(EntityId)
+const readStoreId = Schema.decodeOption(StoreId)
+
+/** The result of the last form. */
+export type FormResult =
+  | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Chosen"; readonly count: number }
+  | { readonly _tag: "Saved"; readonly does: string; readonly place: CellPlace }
+  | { readonly _tag: "Picture"; readonly saved: SavedPicture }
+  | { readonly _tag: "Refused"; readonly message: string }
+
+/** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
+const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
+
+/** Results of a cell's form, by the first word of `note`. The second is the store, the rest the key. */
+const cellNotes: Readonly<Record<string, string>> = {
+  saved: "saved as a draft.",
+  cleared: "has the catalog's value again.",
+  copied: "saved as a draft, and copied to the chosen stores."
+}
+
+/** The change that takes a change of a picture back, from its note. */
+const undoIn = (name: string): GalleryChange | undefined => {
+  const [, does = "", id = "", before = ""] = /^(moved|shown) (\S+) (\S+)$/.exec(name) ?? []
+  const mediaId = Option.getOrUndefined(readMediaId(id))
+  if (mediaId === undefined) return undefined
+  if (does === "shown")
+    return { _tag: "Show", mediaId, storeIds: before.split(",").flatMap((each) => Option.toArray(readStoreId(each))) }
+  return /^\d{1,5}$/.test(before) ? { _tag: "Move", mediaId, place: Number(before) } : undefined
+}
+
+/** The result that the query of a page names. */
+export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): FormResult | undefined => {
+  const name = query.get("note") ?? ""
+  const [, does = "", at = "", key = ""] = /^(\w+) (\S+) (.+)$/s.exec(name) ?? []
+  if (Object.hasOwn(cellNotes, does)) {
+    const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
+    return { _tag: "Saved", does: cellNotes[does] ?? "", place: { key, storeId } }
+  }
+  const undo = undoIn(name)
+  if (undo !== undefined) return { _tag: "Picture", saved: { mediaId: undo.mediaId, undo } }
+  const [, count] = /^chosen (\d{1,3})$/.exec(name) ?? []
+  if (count !== undefined) return { _tag: "Chosen", count: Number(count) }
+  const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
+  const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
+  return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }
+}
+
+/** Says what the last form did. */
+export const ResultNote = ({
+  id,
+  linked,
+  pictures,
+  result,
+  sheet
+}: {
+  readonly result: FormResult
+  readonly id: EntityId
+  readonly sheet: Sheet
+  readonly linked: ReadonlyArray<Store>
+  readonly pictures: ReadonlyArray<ListedEntity>
+}) => {
+  switch (result._tag) {
+    case "Chosen":
+      return (
+        <Note>
+          <p>
+            {`The publish to ${counted(result.count, "store")} is requested and runs in the background. `}
+            <a href={pageOf(paths.entity, id)}>Reload</a>
+          </p>
+        </Note>
+      )
+    case "Saved": {
+      const { key, storeId } = result.place
+      const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
+      return (
+        <Note>
+          <p>
+            {fieldName(key)}, <bdi>{where}</bdi>: {result.does}
+          </p>
+        </Note>
+      )
+    }
+    case "Picture": {
+      const { mediaId, undo } = result.saved
+      const place = sheet.gallery.findIndex((entry) => entry.mediaId === mediaId)
+      return (
+        <Note>
+          <p>
+            <bdi>{pictureName(pictures.find((picture) => picture.id === mediaId))}</bdi>
+            {undo._tag === "Move"
+              ? ` is picture ${place + 1} of ${sheet.gallery.length} now: saved as a draft.`
+              : ": its stores are saved as a draft."}
+          </p>
+        </Note>
+      )
+    }
+    case "Requested":
+      return (
+        <Note>
+          <p>
+            The publish to {result.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
+            <a href={pageOf(paths.entity, id)}>Reload</a>
+          </p>
+        </Note>
+      )
+    case "Nothing":
+      return (
+        <Note>
+          <p>There was nothing to publish: {result.domain} has this draft already.</p>
+        </Note>
+      )
+    case "Refused":
+      return (
+        <Alert>
+          <p>{result.message}</p>
+        </Alert>
+      )
+  }
+}
