@@ -43,6 +43,7 @@ export const paths = {
   discardImport: "/import/discard",
   publishEntity: "/entity/publish",
   editEntity: "/entity/edit",
+  undoEdit: "/entity/undo",
   editGallery: "/entity/gallery",
   reviewEntity: "/entity/review",
   keys: "/settings/keys",

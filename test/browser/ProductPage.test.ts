@@ -97,6 +97,13 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
             "Title, Tarn & Tern: saved as a draft."
           )
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Der Ofen")
+          await take("product-saved")
+          await page.getByRole("button", { name: "Undo: Title, Tarn & Tern" }).click()
+          assert.strictEqual(
+            await page.getByRole("status").first().textContent(),
+            "Title, Tarn & Tern: has the value of before again, as a draft."
+          )
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Kestrel stove, new")
           await page.setViewportSize({ width: 390, height: 800 })
           await page.getByRole("link", { name: "山湖与燕鸥", exact: true }).click()
           assert.isTrue(await page.getByRole("table", { name: "Values" }).getByText("红隼炉").isVisible())
@@ -155,6 +162,15 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.waitForURL(/#cell-catalog-description_html-edit$/)
           await page.locator("a.edit:focus").waitFor({ state: "attached" })
           assert.strictEqual(await focused(), "Edit Description, Catalog")
+          // The undo of what was saved is next.
+          await page.keyboard.press("Tab")
+          assert.strictEqual(await focused(), "Undo: Description, Catalog")
+          await page.keyboard.press("Enter")
+          await page.getByText("has the value of before again").waitFor()
+          assert.include(
+            String(await page.locator('[id="cell-catalog-description_html"]').textContent()),
+            "Burns gas, wood and what the wind brings."
+          )
         })
         assert.deepStrictEqual(
           complaints.filter((text) => !/favicon|Autofocus/.test(text)),
@@ -176,6 +192,10 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.getByRole("textbox", { name: "Title, Catalog" }).fill("x".repeat(256))
           await page.getByRole("button", { name: "Save draft" }).click()
           await assertAccessible(page, "product-refused")
+          await page.getByRole("textbox", { name: "Title, Catalog" }).fill("Short")
+          await page.getByRole("button", { name: "Save draft" }).click()
+          await page.getByRole("button", { name: "Undo: Title, Catalog" }).waitFor()
+          await assertAccessible(page, "product-undo")
         })
         assert.deepStrictEqual(
           complaints.filter((text) => !/favicon|400/.test(text)),

@@ -131,8 +131,8 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant
-      const at = (note: string, key = "title") =>
-        `/entity?${new URLSearchParams({ id: stove, note: `${note} ${shop.id} ${key}` })}#cell-${shop.id}-${key}-edit`
+      const at = (note: string, revision: number, key = "title") =>
+        `/entity?${new URLSearchParams({ id: stove, note: `${note} ${revision} ${shop.id} ${key}` })}#cell-${shop.id}-${key}-edit`
       const page = yield* assertPage(addressOf(stove, "title", shop.id), cookie)
       const cell = cellOf(page, "title", shop.id)
       const input = /<input [^>]*name="value"[^>]*>/.exec(cell)?.[0] ?? ""
@@ -147,8 +147,8 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const hidden = sectionsOf(page.text, "/entity/edit").hidden
       assert.deepInclude(hidden, { csrf: csrfOf(page), id: stove, key: "title", store: shop.id, draft_revision: "1" })
       const saved = yield* save(cookie, { ...hidden, value: 'Der "Ofen" <b>', do: "save" })
-      assert.deepStrictEqual([saved.status, saved.headers.get("location")], [303, at("saved")])
-      const [address = ""] = at("saved").split("#")
+      assert.deepStrictEqual([saved.status, saved.headers.get("location")], [303, at("saved", 2)])
+      const [address = ""] = at("saved", 2).split("#")
       const after = yield* ask(address, { cookie: withNote(cookie, address) })
       assert.include(
         after.text,
@@ -156,14 +156,14 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       )
       assert.strictEqual(
         wordsOf(cellOf(after, "title", shop.id)),
-        "Der &quot;Ofen&quot; &lt;b> Own value Changed Saved Edit Title, Tarn &amp; Tern"
+        "Der &quot;Ofen&quot; &lt;b> Own value Changed Saved Undo : Title, Tarn &amp; Tern Edit Title, Tarn &amp; Tern"
       )
       // The open form shows the live value.
       const again = yield* ask(addressOf(stove, "title", shop.id), { cookie })
       assert.include(wordsOf(cellOf(again, "title", shop.id)), "Live now: The stove")
       const mine = sectionsOf(again.text, "/entity/edit").hidden
       const cleared = yield* save(cookie, { ...mine, value: "typed but not meant", do: "clear" })
-      assert.strictEqual(cleared.headers.get("location"), at("cleared"))
+      assert.strictEqual(cleared.headers.get("location"), at("cleared", 3))
       const plain = yield* shown(merchant)
       assert.strictEqual(
         wordsOf(cellOf(plain, "title", shop.id)),
@@ -180,12 +180,12 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       const next = yield* save(cookie, { ...same, only: "differences", value: "Ofen", do: "next" })
       assert.strictEqual(
         next.headers.get("location"),
-        `/entity?id=${stove}&only=differences&note=saved+${shop.id}+title#cell-${shop.id}-title-edit`
+        `/entity?id=${stove}&only=differences&note=saved+4+${shop.id}+title#cell-${shop.id}-title-edit`
       )
       const other = yield* openForm(cookie, stove, "title", shop.id)
       assert.strictEqual(
         (yield* save(cookie, { ...other, value: "Herd", do: "next" })).headers.get("location"),
-        `/entity?id=${stove}&edit=handle&store=${shop.id}#cell-${shop.id}-handle-input`
+        `/entity?id=${stove}&edit=handle&store=${shop.id}&note=saved+5+${shop.id}+title#cell-${shop.id}-handle-input`
       )
     })
   )

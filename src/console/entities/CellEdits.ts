@@ -29,7 +29,13 @@ interface CellEdit {
 
 /** `Same`: the typed value does not differ, so nothing was written. */
 export type CellOutcome =
-  | { readonly _tag: "Saved" | "Cleared" | "Copied" | "Same"; readonly edit: CellEdit; readonly sheet: Sheet }
+  | {
+      readonly _tag: "Saved" | "Cleared" | "Copied" | "Same"
+      readonly edit: CellEdit
+      readonly sheet: Sheet
+      /** The revision that was written. 0: nothing was written. */
+      readonly revision: number
+    }
   | { readonly _tag: "Refused"; readonly edit: CellEdit; readonly editing: Editing; readonly status: 400 | 409 | 423 }
 
 const readId = Schema.decode(StoreId)
@@ -90,7 +96,8 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
 
   /**
    * Writes based on the revision of the form. If only other fields have changed since, writes again with the current revision. A
-   * copy is never repeated, because the form did not show the values of the other stores.
+   * copy is never repeated, because the form did not show the values of the other stores. Returns the revision that was written,
+   * or 0 if the write had no effect.
    */
   const write = (
     edit: CellEdit,
@@ -98,17 +105,20 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
     revision = edit.draftRevision,
     attempt = 1
   ): Effect.Effect<
-    unknown,
+    number,
     NotFound | PimLocked | RevisionConflict | ValidationFailed,
     Effect.Effect.Context<ReturnType<typeof drafts.sheet>>
   > =>
-    Effect.catchTag(drafts.updateLayers(edit.view.id, revision, layers), "RevisionConflict", (conflict) =>
-      Effect.flatMap(drafts.sheet(edit.view.id), (sheet) =>
-        attempt < maxAttempts &&
-        edit.action !== "copy" &&
-        digestOf(storedIn(sheet, edit.place.storeId, edit.place.key)) === edit.seen
-          ? write(edit, layers, conflict.currentRevision, attempt + 1)
-          : conflict
+    drafts.updateLayers(edit.view.id, revision, layers).pipe(
+      Effect.map(({ draft_revision }) => (draft_revision === revision ? 0 : draft_revision)),
+      Effect.catchTag("RevisionConflict", (conflict) =>
+        Effect.flatMap(drafts.sheet(edit.view.id), (sheet) =>
+          attempt < maxAttempts &&
+          edit.action !== "copy" &&
+          digestOf(storedIn(sheet, edit.place.storeId, edit.place.key)) === edit.seen
+            ? write(edit, layers, conflict.currentRevision, attempt + 1)
+            : conflict
+        )
       )
     )
 
@@ -153,9 +163,10 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       // An inherited value that nobody changed stays inherited.
       if ((action === "save" || action === "next") && sameTyped(row, typed, cell.value))
         if (digestOf(storedIn(sheet, place.storeId, place.key)) === edit.seen)
-          return { _tag: "Same", edit, sheet } as CellOutcome
+          return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
       const written = yield* Effect.either(write(edit, layersOf(edit, fromTyped(row, typed))))
-      if (Either.isRight(written)) return { _tag: outcomes[action], edit, sheet } as CellOutcome
+      if (Either.isRight(written))
+        return { _tag: outcomes[action], edit, sheet, revision: written.right } as CellOutcome
       return written.left._tag === "NotFound" ? yield* written.left : yield* explain(edit, written.left)
     })
 })

@@ -18,12 +18,14 @@ import { againField } from "./EntityPage.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
 import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
 import { makeEditGallery } from "./GalleryEdits.ts"
-import { cellPath, editPath, storeIdIn, viewOf } from "./GridAddress.ts"
-import { nextCell, savedPath } from "./ValueGrid.tsx"
+import { cellPath, editPath, noteOfCell, storeIdIn, viewOf } from "./GridAddress.ts"
+import { makeUndoEdit } from "./UndoEdits.ts"
+import { nextCell } from "./ValueGrid.tsx"
 
 const routes = {
   show: ["GET", paths.entity, refuseOnPage, "view"],
   edit: ["POST", paths.editEntity, refuseOnPage, "edit"],
+  undo: ["POST", paths.undoEdit, refuseOnPage, "edit"],
   gallery: ["POST", paths.editGallery, refuseOnPage, "edit"],
   publish: ["POST", paths.publishEntity, refuseOnPage, "publish"]
 } as const
@@ -39,6 +41,7 @@ export const entities: Surface<Catalog | Drafts | MerchantLists | Pictures | Pub
     const publishing = yield* Publishing
     const { showEntity, showRefusal } = yield* makeShowEntity
     const editCell = yield* makeEditCell
+    const undoEdit = yield* makeUndoEdit
     const editGallery = yield* makeEditGallery
     const { asWatcher, withForm, withKeptForm } = yield* makeVisits
 
@@ -69,11 +72,24 @@ export const entities: Surface<Catalog | Drafts | MerchantLists | Pictures | Pub
             const { editing, status } = outcome
             return yield* showEntity(visitor, view.id, { view, editing, status })
           }
-          const next = outcome.edit.action === "next" ? nextCell(outcome.sheet, view, place) : undefined
-          if (next !== undefined) return seeOther(editPath(view, next))
-          return seeOther(
-            outcome._tag === "Same" ? cellPath(view, place) : savedPath(view, place, outcome._tag.toLowerCase())
-          )
+          const { _tag, edit, revision, sheet } = outcome
+          const next = edit.action === "next" ? nextCell(sheet, view, place) : undefined
+          const note = _tag === "Same" ? {} : noteOfCell(_tag.toLowerCase(), revision, place)
+          return seeOther(next === undefined ? cellPath(view, place, note) : editPath(view, next, note))
+        })
+      ),
+      undo: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const outcome = yield* undoEdit(form)
+          const { place, revision, view } = outcome.undo
+          if (outcome._tag === "Undone")
+            return seeOther(cellPath(view, place, noteOfCell("undone", outcome.revision, place)))
+          const refused = { place, revision, refusal: outcome.message }
+          return yield* showEntity(visitor, view.id, {
+            view,
+            status: outcome.status,
+            resultOn: () => ({ _tag: "NotUndone", saved: refused })
+          })
         })
       ),
       gallery: withForm((visitor, form) =>

@@ -10,8 +10,7 @@ import { counted } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { fieldName } from "./FieldNames.ts"
 import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
-import type { CellPlace } from "./GridAddress.ts"
-import { columnsOf } from "./ValueGrid.tsx"
+import { columnsOf, type SavedCell } from "./GridCell.tsx"
 
 const readMediaId = Schema.decodeOption(EntityId)
 const readStoreId = Schema.decodeOption(StoreId)
@@ -20,18 +19,20 @@ const readStoreId = Schema.decodeOption(StoreId)
 export type FormResult =
   | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
   | { readonly _tag: "Chosen"; readonly count: number }
-  | { readonly _tag: "Saved"; readonly does: string; readonly place: CellPlace }
+  | { readonly _tag: "Saved"; readonly does: string; readonly saved: SavedCell }
+  | { readonly _tag: "NotUndone"; readonly saved: SavedCell }
   | { readonly _tag: "Picture"; readonly saved: SavedPicture }
   | { readonly _tag: "Refused"; readonly message: string }
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
 
-/** Results of a cell's form, by the first word of `note`. The second is the store, the rest the key. */
+/** Results of a cell's form, by the first word of `note` (`noteOfCell`). */
 const cellNotes: Readonly<Record<string, string>> = {
   saved: "saved as a draft.",
   cleared: "has the catalog's value again.",
-  copied: "saved as a draft, and copied to the chosen stores."
+  copied: "saved as a draft, and copied to the chosen stores.",
+  undone: "has the value of before again, as a draft."
 }
 
 /** The change that takes a change of a picture back, from its note. */
@@ -47,10 +48,14 @@ const undoIn = (name: string): GalleryChange | undefined => {
 /** The result that the query of a page names. */
 export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): FormResult | undefined => {
   const name = query.get("note") ?? ""
-  const [, does = "", at = "", key = ""] = /^(\w+) (\S+) (.+)$/s.exec(name) ?? []
+  const [, does = "", revision = "", at = "", key = ""] = /^(\w+) (\d{1,9}) (\S+) (.+)$/s.exec(name) ?? []
   if (Object.hasOwn(cellNotes, does)) {
     const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
-    return { _tag: "Saved", does: cellNotes[does] ?? "", place: { key, storeId } }
+    return {
+      _tag: "Saved",
+      does: cellNotes[does] ?? "",
+      saved: { place: { key, storeId }, revision: Number(revision) }
+    }
   }
   const undo = undoIn(name)
   if (undo !== undefined) return { _tag: "Picture", saved: { mediaId: undo.mediaId, undo } }
@@ -86,7 +91,7 @@ export const ResultNote = ({
         </Note>
       )
     case "Saved": {
-      const { key, storeId } = result.place
+      const { key, storeId } = result.saved.place
       const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
       return (
         <Note>
@@ -96,6 +101,9 @@ export const ResultNote = ({
         </Note>
       )
     }
+    case "NotUndone":
+      // The cell says why.
+      return null
     case "Picture": {
       const { mediaId, undo } = result.saved
       const place = sheet.gallery.findIndex((entry) => entry.mediaId === mediaId)

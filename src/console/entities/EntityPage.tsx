@@ -336,7 +336,7 @@ export const EntityPage = ({
         linked={linked}
         view={view}
         editing={editing}
-        saved={result?._tag === "Saved" ? result.place : undefined}
+        saved={result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined}
       />
     </Live>
     <Gallery

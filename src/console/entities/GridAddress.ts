@@ -53,8 +53,13 @@ export const cellPath = (view: GridView, place: CellPlace, more: Readonly<Record
 /** The id of the control in the form of a cell. */
 export const inputId = (place: CellPlace): string => `${cellId(place)}-input`
 
+/** The note of a saved form. `revision`: the revision that an undo takes back; 0: nothing was written. */
+export const noteOfCell = (does: string, revision: number, { key, storeId }: CellPlace) => ({
+  note: `${does} ${revision} ${storeId ?? "catalog"} ${key}`
+})
+
 /** The page with the form of a cell open. Browsers focus the control that the fragment names. */
-export const editPath = (view: GridView, place: CellPlace): string => {
-  const open = { edit: place.key, ...(place.storeId !== null && { store: place.storeId }) }
+export const editPath = (view: GridView, place: CellPlace, more: Readonly<Record<string, string>> = {}): string => {
+  const open = { edit: place.key, ...(place.storeId !== null && { store: place.storeId }), ...more }
   return `${viewPath(view, open)}#${encodeURIComponent(inputId(place))}`
 }

@@ -1,0 +1,245 @@
+import { Option, Schema } from "effect"
+import type { ComponentChildren } from "preact"
+import type { Sheet } from "../../drafts/Drafts.ts"
+import { singleLineText } from "../../model/Attribute.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import { Alert, HiddenFields } from "../Frame.tsx"
+import { Icon } from "../Icon.tsx"
+import { State } from "../Naming.tsx"
+import { paths } from "../Paths.ts"
+import { readable } from "../Values.tsx"
+import { Allowed } from "../Viewer.tsx"
+import { shorten } from "../Wording.tsx"
+import { CellForm, cellFields, type Editing } from "./CellForm.tsx"
+import { type Cell, type FieldRow, storedIn } from "./Cells.ts"
+import { fieldName } from "./FieldNames.ts"
+import { type CellPlace, cellId, editPath, type GridView, linkId, parametersOfView } from "./GridAddress.ts"
+import { directionOf } from "./StoreLanguage.ts"
+
+/** The beginning of a value that a cell shows, in characters. The form has the whole. */
+const maxCharacters = 140
+const maxTags = 12
+
+const moneyKeys: ReadonlyArray<string> = ["price", "compare_at_price"]
+const wordTypes: ReadonlyArray<string> = [
+  singleLineText,
+  "multi_line_text_field",
+  "html",
+  "list.single_line_text_field"
+]
+const keysWithoutWords: ReadonlyArray<string> = ["handle", "sku", "barcode", "status", "weight_unit", "sort_order"]
+
+const textOfHtml = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** The field of an undo form that names the revision. */
+export const undoField = "revision"
+
+export interface GridProps {
+  readonly csrf: string
+  readonly draftRevision: number
+  readonly sheet: Sheet
+  /** The stores of the account. */
+  readonly linked: ReadonlyArray<Store>
+  readonly view: GridView
+  readonly editing: Editing | undefined
+  readonly saved?: SavedCell | undefined
+}
+
+/**
+ * The cell that was saved last. `revision`: the draft's revision that an undo takes back; 0: nothing was written. `refusal`: why
+ * an undo was refused.
+ */
+export interface SavedCell {
+  readonly place: CellPlace
+  readonly revision: number
+  readonly refusal?: string
+}
+
+export interface Column {
+  readonly storeId: StoreId | null
+  readonly name: string
+  readonly store: Store | undefined
+}
+
+export const columnsOf = (sheet: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<Column> => [
+  { storeId: null, name: "Catalog", store: undefined },
+  ...sheet.stores.map(({ projection: { store_domain, store_id } }) => {
+    const store = linked.find(({ id }) => id === store_id)
+    return { storeId: store_id, name: store?.name ?? store_domain, store }
+  })
+]
+
+const Content = ({ cell: { value }, column: { store }, row: { key, type } }: CellProps): ComponentChildren => {
+  if (value === "") return <span class="quiet">empty</span>
+  if (type.startsWith("list.")) {
+    const items = readable(value, type).split(", ")
+    return key !== "tags" ? (
+      shorten(items.join(", "), maxCharacters)
+    ) : (
+      <span class="tags">
+        {items.slice(0, maxTags).map((item) => (
+          <span key={item} class="chip">
+            <bdi>{shorten(item, 40)}</bdi>
+          </span>
+        ))}
+        {items.length > maxTags && <span class="quiet">{`and ${items.length - maxTags} more`}</span>}
+      </span>
+    )
+  }
+  const words = type === "html" ? textOfHtml(value) : key === "options" ? wordsOfOptions(value) : value
+  const shown = shorten(words, maxCharacters)
+  return <>{moneyKeys.includes(key) && store !== undefined ? `${store.currency} ${shown}` : shown}</>
+}
+
+const readOptions = Schema.decodeUnknownOption(
+  Schema.parseJson(Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) })))
+)
+
+/** The options of a product as words; other JSON unchanged. */
+const wordsOfOptions = (json: string): string =>
+  Option.match(readOptions(json), {
+    onNone: () => json,
+    onSome: (options) => options.map(({ name, values }) => `${name}: ${values.join(", ")}`).join("; ")
+  })
+
+interface CellProps {
+  readonly cell: Cell
+  readonly column: Column
+  readonly row: FieldRow
+}
+
+/** The states of a cell in words. Screen readers also hear that a value is inherited. */
+const Marks = ({ cell: { isChanged, isFailed, isOwn, misfit, storeId } }: CellProps) => {
+  const words = [
+    storeId !== null && isOwn && <span class="own">Own value</span>,
+    isFailed ? <State name="Failed" tone="bad" /> : isChanged && <State name="Changed" tone="wait" />,
+    misfit !== undefined && <span class="wrong">{`Does not fit: ${misfit}`}</span>
+  ].filter((word) => word !== false)
+  return words.length === 0 ? (
+    storeId === null ? null : (
+      <span class="spoken">From the catalog</span>
+    )
+  ) : (
+    <div class="marks">
+      {words.map((word, index) => (
+        <span key={index}>{word}</span>
+      ))}
+    </div>
+  )
+}
+
+const languageOf = ({ cell: { isOwn }, column: { store }, row: { key, type } }: CellProps) =>
+  !wordTypes.includes(type) || keysWithoutWords.includes(key)
+    ? {}
+    : store === undefined || !isOwn
+      ? { dir: "auto" as const }
+      : { lang: store.primary_locale, dir: directionOf(store.primary_locale) }
+
+const classesOf = ({ isOwn, misfit, storeId }: Cell, isShown: boolean, isOpen: boolean) =>
+  [
+    isShown && "shown",
+    isOpen && "open",
+    storeId !== null && (isOwn ? "own" : "inherited"),
+    misfit !== undefined && "wrong"
+  ]
+    .filter(Boolean)
+    .join(" ") || undefined
+
+/** Says that a cell was saved, with a form that takes the write back, or why that was refused. */
+const SavedMark = ({
+  csrf,
+  label,
+  saved: { place, refusal, revision },
+  view
+}: Pick<GridProps, "csrf" | "view"> & { readonly saved: SavedCell; readonly label: string }) => {
+  if (refusal !== undefined)
+    return (
+      <Alert>
+        <p>{refusal}</p>
+      </Alert>
+    )
+  const hidden = {
+    ...parametersOfView(view),
+    [cellFields.key]: place.key,
+    [cellFields.store]: place.storeId ?? "",
+    [undoField]: String(revision)
+  }
+  return (
+    <div class="marks">
+      <span class="state good">Saved</span>
+      {revision > 0 && (
+        <Allowed to="edit">
+          <form method="post" action={paths.undoEdit} class="undo">
+            <HiddenFields csrf={csrf} />
+            {Object.entries(hidden).map(([name, value]) => (
+              <input key={name} type="hidden" name={name} value={value} />
+            ))}
+            <button type="submit" class="plain">
+              <Icon name="undo-2" />
+              Undo<span class="spoken">: {label}</span>
+            </button>
+          </form>
+        </Allowed>
+      )}
+    </div>
+  )
+}
+
+/** A cell of the grid: its value and states, or its open form. */
+export const GridCell = ({
+  grid,
+  hasNext,
+  isShown,
+  ...props
+}: CellProps & { readonly grid: GridProps; readonly isShown: boolean; readonly hasNext: boolean }) => {
+  const { cell, column, row } = props
+  const { editing, linked, saved, sheet, view } = grid
+  const place = { key: row.key, storeId: cell.storeId }
+  const is = (other: CellPlace | undefined) => other?.key === place.key && other.storeId === place.storeId
+  const label = `${fieldName(row.key)}, ${column.name}`
+  if (is(editing) && editing !== undefined)
+    return (
+      <td id={cellId(place)} data-label={column.name} class={classesOf(cell, isShown, true)}>
+        <CellForm
+          csrf={grid.csrf}
+          view={view}
+          draftRevision={grid.draftRevision}
+          row={row}
+          cell={cell}
+          stored={storedIn(sheet, place.storeId, place.key)}
+          stores={linked.filter(({ id }) => sheet.stores.some(({ projection }) => projection.store_id === id))}
+          editing={editing}
+          where={column.name}
+          hasNext={hasNext}
+        />
+      </td>
+    )
+  return (
+    <td id={cellId(place)} data-label={column.name} class={classesOf(cell, isShown, false)}>
+      <div class={row.type.startsWith("number_") ? "number" : undefined} {...languageOf(props)}>
+        <Content {...props} />
+      </div>
+      <Marks {...props} />
+      {saved !== undefined && is(saved.place) && <SavedMark csrf={grid.csrf} view={view} saved={saved} label={label} />}
+      {row.isWritable ? (
+        <Allowed to="edit">
+          <a
+            class="edit"
+            id={linkId(place)}
+            href={editPath(view, place)}
+            autofocus={is(saved?.place) && saved?.refusal !== undefined}
+          >
+            <span class="spoken">{`Edit ${label}`}</span>
+          </a>
+        </Allowed>
+      ) : (
+        <span class="spoken">Read-only</span>
+      )}
+    </td>
+  )
+}

@@ -1,0 +1,108 @@
+import { Effect, Either, Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { Drafts, type LayerUpdate } from "../../drafts/Drafts.ts"
+import { NotFound } from "../../model/Errors.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
+import { actorName } from "../Naming.tsx"
+import { decoded, idOf } from "../Visits.ts"
+import { maxAttempts, sentence } from "./CellEdits.ts"
+import { cellFields } from "./CellForm.tsx"
+import { storedIn } from "./Cells.ts"
+import { type CellPlace, type GridView, viewOf } from "./GridAddress.ts"
+import { undoField } from "./GridCell.tsx"
+
+/** An undo of one revision. `place`: the cell at which the page answers. */
+interface Undo {
+  readonly view: GridView
+  readonly place: CellPlace
+  readonly revision: number
+}
+
+/** `revision`: of the undo itself, which can be undone too. */
+export type UndoOutcome =
+  | { readonly _tag: "Undone"; readonly undo: Undo; readonly revision: number }
+  | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: string; readonly status: 400 | 409 | 423 }
+
+const lockedMessage =
+  "Not undone: an import of this account is under review or being applied. Accept or discard it, then undo again."
+
+/** Changes further back in the history cannot be undone here. */
+const maxHistory = 250
+
+const UndoForm = Schema.Struct({ [undoField]: Schema.NumberFromString.pipe(Schema.int(), Schema.positive()) })
+
+const readUndo = (form: Parameters) =>
+  Effect.gen(function* () {
+    const id = yield* idOf(EntityId, form)
+    const storeId = form.get(cellFields.store) === undefined ? null : yield* idOf(StoreId, form, cellFields.store)
+    const { revision } = yield* decoded(UndoForm, [undoField], form)
+    return {
+      view: viewOf(id, form),
+      place: { key: form.get(cellFields.key) ?? "", storeId },
+      revision
+    } satisfies Undo
+  })
+
+/** Puts back the values from before one revision of a draft, as a write of its own. */
+export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
+  const attemptOnce = (undo: Undo) =>
+    Effect.gen(function* () {
+      const { revision, view } = undo
+      // The revision is read before the values. If a change comes between, the write is refused.
+      const { draft_revision } = yield* drafts.get(view.id, null)
+      const history = yield* drafts.history(view.id, maxHistory)
+      const sheet = yield* drafts.sheet(view.id)
+      const changes = history
+        .filter(({ action, draft_revision }) => draft_revision === revision && action === "attributes")
+        .flatMap(({ changes, store_id }) => changes.map((change) => ({ ...change, storeId: store_id })))
+      if (changes.length === 0) return yield* new NotFound()
+      const newer = changes.find(({ key, new: value, storeId }) => storedIn(sheet, storeId, key) !== value)
+      if (newer !== undefined) {
+        const author = history.find(
+          ({ changes, store_id }) => store_id === newer.storeId && changes.some(({ key }) => key === newer.key)
+        )?.actor
+        const message = `Not undone: ${author === undefined ? "somebody" : actorName(author)} has changed this since. Nothing was overwritten.`
+        return { _tag: "Refused", undo, status: 409, message } as UndoOutcome
+      }
+      const layers = [...new Set(changes.map(({ storeId }) => storeId))].map(
+        (storeId): LayerUpdate => ({
+          storeId,
+          attributes: changes
+            .filter((change) => change.storeId === storeId)
+            .map(({ key, old }) => ({ key, value: old }))
+        })
+      )
+      const written = yield* Effect.either(drafts.updateLayers(view.id, draft_revision, layers))
+      if (Either.isRight(written))
+        return { _tag: "Undone", undo, revision: written.right.draft_revision } as UndoOutcome
+      const error = written.left
+      switch (error._tag) {
+        case "PimLocked":
+          return { _tag: "Refused", undo, status: 423, message: lockedMessage } as UndoOutcome
+        case "ValidationFailed": {
+          const why = error.issues.map(({ message }) => sentence(`the value of before ${message}`)).join(" ")
+          return { _tag: "Refused", undo, status: 400, message: `Not undone. ${why}` } as UndoOutcome
+        }
+        case "NotFound":
+        case "RevisionConflict":
+          return yield* error
+      }
+    })
+
+  const write = (
+    undo: Undo,
+    attempt = 1
+  ): Effect.Effect<UndoOutcome, NotFound, Effect.Effect.Context<ReturnType<typeof attemptOnce>>> =>
+    Effect.catchTag(attemptOnce(undo), "RevisionConflict", () =>
+      attempt < maxAttempts
+        ? write(undo, attempt + 1)
+        : Effect.succeed({
+            _tag: "Refused",
+            undo,
+            status: 409,
+            message: "Not undone: others are changing this at the moment. Try again."
+          } as const)
+    )
+
+  return (form: Parameters) => Effect.flatMap(readUndo(form), (undo) => write(undo))
+})
