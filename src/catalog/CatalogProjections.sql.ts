@@ -1,17 +1,19 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Context } from "effect"
+import type { Fragment } from "@effect/sql/Statement"
+import { type Context, Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { ProjectionsRecord, VersionsRequest } from "./CatalogRows.ts"
+import { IdentifiedProjections, ProjectionsRecord, VersionsRequest } from "./CatalogRows.ts"
 
-/** Reads the draft of one entity for each store, with the values that the store accepted last. */
-export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "projections"> => {
-  const findProjections = SqlSchema.findOne({
-    Request: VersionsRequest,
-    Result: ProjectionsRecord,
-    execute: ({ accountId, id, kind, storeId }) => sql`
-      SELECT e.attributes,
+/** Reads drafts for each store, with the values that the store accepted last. */
+export const makeCatalogProjections = (
+  sql: SqlClient
+): Pick<Context.Tag.Service<CatalogRepo>, "projections" | "projectionsOfAll"> => {
+  /** The columns of a row `e`. */
+  const columns = (accountId: string, storeId: string | null): Fragment => sql`e.attributes,
              ARRAY(
                SELECT m.product_id FROM collection_member m
                WHERE m.account_id = ${accountId} AND m.collection_id = e.id
@@ -43,13 +45,31 @@ export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service
                JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
                WHERE v.account_id = ${accountId} AND v.entity_id = e.id
                  AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
-             ) AS versions
+             ) AS versions`
+
+  const findProjections = SqlSchema.findOne({
+    Request: VersionsRequest,
+    Result: ProjectionsRecord,
+    execute: ({ accountId, id, kind, storeId }) => sql`
+      SELECT ${columns(accountId, storeId)}
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
   })
 
+  const findAll = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, ids: Schema.Array(EntityId) }),
+    Result: IdentifiedProjections,
+    execute: ({ accountId, ids, kind }) => sql`
+      SELECT e.id, e.title, e.draft_revision AS "draftRevision", ${columns(accountId, null)}
+      FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS asked (id, place)
+      JOIN entity e ON e.account_id = ${accountId} AND e.id = asked.id AND e.kind = ${kind}
+      ORDER BY asked.place`
+  })
+
   return {
     projections: (accountId, kind, id, storeId) =>
-      orDie(findProjections({ accountId, kind, id, storeId: storeId ?? null }))
+      orDie(findProjections({ accountId, kind, id, storeId: storeId ?? null })),
+    projectionsOfAll: (accountId, kind, ids) =>
+      ids.length === 0 ? Effect.succeed([]) : orDie(findAll({ accountId, kind, ids }))
   }
 }

@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Ref } from "effect"
+import { Array as Arr, Effect, Layer, Option, Ref } from "effect"
 import { type MemoryAccount, type MemoryState, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -6,6 +6,7 @@ import { rollUp } from "../model/PublishState.ts"
 import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import {
+  type IdentifiedProjections,
   joinLists,
   type ListFilters,
   limitedRowOf,
@@ -127,6 +128,8 @@ export const layerCatalogRepoMemory = Layer.effect(
           entity(accountId, kind, id),
           Option.map(({ account, found: { aggregate } }) => toProjections(account, aggregate, storeId))
         ),
+      projectionsOfAll: (accountId, kind, ids) =>
+        Effect.forEach(ids, (id) => entity(accountId, kind, id)).pipe(Effect.map(toIdentified)),
       onStore: (accountId, kind, id, storeId) =>
         Effect.map(entity(accountId, kind, id), (entry) =>
           Option.flatMap(entry, ({ account, found: { aggregate } }) =>
@@ -264,6 +267,16 @@ const toProjections = (
         ]
   })
 })
+
+const toIdentified = (
+  found: ReadonlyArray<Option.Option<{ readonly account: MemoryAccount; readonly found: MemoryEntity }>>
+): ReadonlyArray<IdentifiedProjections> =>
+  Arr.getSomes(found).map(({ account, found: { aggregate, draftRevision } }) => ({
+    id: aggregate.id,
+    title: titleOf(aggregate.kind, aggregate.attributes),
+    draftRevision,
+    ...toProjections(account, aggregate, undefined)
+  }))
 
 const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
   variant: "variants",

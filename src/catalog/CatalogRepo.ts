@@ -8,7 +8,15 @@ import { makeCatalogDetails } from "./CatalogDetails.sql.ts"
 import { makeCatalogLists } from "./CatalogLists.sql.ts"
 import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
 import { makeCatalogProjections } from "./CatalogProjections.sql.ts"
-import type { LimitedRow, ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
+import type {
+  IdentifiedProjections,
+  LimitedRow,
+  ListFilters,
+  ProjectionsRecord,
+  RelatedPage,
+  RowPage,
+  VersionsRecord
+} from "./CatalogRows.ts"
 import type { EntityRecord, Include } from "./Entity.ts"
 import { makeLimitedReads } from "./LimitedRows.sql.ts"
 
@@ -79,6 +87,12 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<Option.Option<ProjectionsRecord>>
+    /** As `projections`, of these entities of a kind, in this order and at one moment. Unknown ids are left out. */
+    readonly projectionsOfAll: (
+      accountId: AccountId,
+      kind: EntityKind,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<IdentifiedProjections>>
     /** The platform id of an entity on a store (null: unknown). None: no such entity, or it is not on that store. */
     readonly onStore: (
       accountId: AccountId,

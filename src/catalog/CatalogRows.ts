@@ -124,3 +124,12 @@ export const ProjectionsRecord = Schema.Struct({
   )
 })
 export type ProjectionsRecord = typeof ProjectionsRecord.Type
+
+/** The projections of one of several entities, with the revision of its draft. */
+export const IdentifiedProjections = Schema.Struct({
+  id: EntityId,
+  title: Schema.String,
+  draftRevision: Schema.Number,
+  ...ProjectionsRecord.fields
+})
+export type IdentifiedProjections = typeof IdentifiedProjections.Type

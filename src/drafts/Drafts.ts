@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
+import type { EntityRecord } from "../catalog/Entity.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
@@ -43,6 +44,31 @@ export interface Sheet {
   readonly gallery: ReadonlyArray<GalleryEntry>
   readonly stores: ReadonlyArray<{ readonly overrides: Attributes; readonly projection: Projection }>
 }
+
+/** The sheet of one of several entities, with the revision of its draft. */
+export interface IdentifiedSheet extends Sheet {
+  readonly id: EntityId
+  readonly title: string
+  readonly draftRevision: number
+}
+
+const toDraft = (
+  kind: EntityKind,
+  { draftRevision, id, title }: EntityRecord,
+  storeId: StoreId | null,
+  values: Pick<EntityRecord, "attributes" | "lastPublishStatus" | "pendingPublish">,
+  overridden: ReadonlyArray<string>
+): Draft => ({
+  entity_id: id,
+  entity_type: kind,
+  draft_revision: draftRevision,
+  store_id: storeId,
+  title,
+  attributes: toTriples(kind, values.attributes),
+  overridden,
+  pending_publish: values.pendingPublish,
+  last_publish_status: values.lastPublishStatus
+})
 
 const mediaOf = (entries: ReadonlyArray<GalleryEntry>) => entries.map(({ mediaId }) => mediaId)
 
@@ -124,6 +150,11 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
     ) => Effect.Effect<ReadonlyArray<Projection>, NotFound, CurrentActor>
     /** NotFound: the entity does not exist. */
     readonly sheet: (id: EntityId) => Effect.Effect<Sheet, NotFound, CurrentActor>
+    /** The sheets of these entities of a kind, in this order and at one moment. Unknown ids are left out. */
+    readonly sheets: (
+      kind: EntityKind,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<IdentifiedSheet>, never, CurrentActor>
     /** The newest changes of an entity's draft, newest first. `limit`: 1 to 250. NotFound: no such entity. */
     readonly history: (
       id: EntityId,
@@ -203,29 +234,14 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         get: Effect.fn("Drafts.get")(function* (id, storeId) {
           const { accountId } = yield* CurrentActor
           const { kind, record } = yield* find(id)
-          const draft = { entity_id: id, entity_type: kind, draft_revision: record.draftRevision, store_id: storeId }
-          if (storeId === null)
-            return {
-              ...draft,
-              title: record.title,
-              attributes: toTriples(kind, record.attributes),
-              overridden: [],
-              pending_publish: record.pendingPublish,
-              last_publish_status: record.lastPublishStatus
-            }
+          if (storeId === null) return toDraft(kind, record, null, record, [])
           // The values are read after the revision. If the draft changes between both reads, a write with this revision is refused.
           const found = yield* catalog.versions(accountId, kind, id, storeId)
           const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
           if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()
-          const { lastPublishStatus, overrides, pendingPublish } = version.value
-          return {
-            ...draft,
-            title: record.title,
-            attributes: toTriples(kind, effective(found.value.attributes, overrides)),
-            overridden: Object.keys(overrides).sort(),
-            pending_publish: pendingPublish,
-            last_publish_status: lastPublishStatus
-          }
+          const { overrides } = version.value
+          const attributes = effective(found.value.attributes, overrides)
+          return toDraft(kind, record, storeId, { ...version.value, attributes }, Object.keys(overrides).sort())
         }),
         projections: Effect.fn("Drafts.projections")(function* (id, storeId) {
           const { accountId } = yield* CurrentActor
@@ -243,6 +259,12 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
           const { kind } = yield* find(id)
           const found = yield* Effect.orDie(Effect.flatten(catalog.projections(accountId, kind, id)))
           return toSheet(kind, found, yield* definitions.rules(accountId))
+        }),
+        sheets: Effect.fn("Drafts.sheets")(function* (kind, ids) {
+          const { accountId } = yield* CurrentActor
+          const found = yield* catalog.projectionsOfAll(accountId, kind, ids)
+          const rules = yield* definitions.rules(accountId)
+          return found.map((record) => ({ ...record, ...toSheet(kind, record, rules) }))
         }),
         history: Effect.fn("Drafts.history")(function* (id, limit) {
           const { accountId } = yield* CurrentActor

@@ -62,7 +62,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         .pipe(actingAs(actor))
       assert.include(
         textOf(yield* ask(`/entity?id=${stove}`, { cookie })),
-        "Variants Variant SKU Price on files.example Price on Tarn &amp; Tern State One stove-One Not on this store EUR 19.90 "
+        "Variants 1 variant Variant Size SKU Price All stores Price files.example , USD Price Tarn &amp; Tern , EUR State One One Edit Size, One, Catalog stove-One Edit SKU, One, Catalog "
       )
       assert.include(page.text, `<th scope="row"><a href="/entity?id=${one}"><bdi>One</bdi></a></th>`)
       const history = text.slice(text.indexOf("History When Who Where What"))

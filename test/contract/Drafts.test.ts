@@ -458,6 +458,38 @@ for (const engine of serviceEngines) {
           )
       )
 
+      it.effect("sheets of several entities are those of each one, in the order asked for", () =>
+        inCatalog(({ here, ids }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const second = yield* anEntity("variant", { sku: "T-2", price: "2.00" }, { on: [here], of: ids.product })
+            yield* setOn(here, ids.variant, yield* revisionOf(ids.variant), { price: "9.00" })
+            const asked = [second, nobody, ids.product, ids.variant]
+            const sheets = yield* drafts.sheets("variant", asked)
+            assert.deepStrictEqual(
+              sheets.map(({ draftRevision, id }) => [id, draftRevision]),
+              [
+                [second, yield* revisionOf(second)],
+                [ids.variant, yield* revisionOf(ids.variant)]
+              ]
+            )
+            for (const found of sheets) {
+              const { attributes, gallery, kind, stores } = yield* drafts.sheet(found.id)
+              assert.deepStrictEqual([found.attributes, found.gallery, found.kind], [attributes, gallery, kind])
+              assert.deepStrictEqual(found.stores, stores)
+              assert.strictEqual(found.title, (yield* drafts.get(found.id, null)).title)
+            }
+            assert.strictEqual(sheets[1]?.stores[0]?.overrides.price?.value, "9.00")
+            assert.deepStrictEqual(yield* drafts.sheets("variant", []), [])
+            const stranger = yield* anAccount()
+            const theirs = drafts
+              .sheets("variant", asked)
+              .pipe(actingAs({ _tag: "Cli", accountId: stranger.accountId }))
+            assert.deepStrictEqual(yield* theirs, [])
+          })
+        )
+      )
+
       it.effect("a gallery is ordered as a whole, and stores without the entity keep their entries", () =>
         inCatalog(({ here, ids, there }) =>
           Effect.gen(function* () {

@@ -230,6 +230,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.versions(accountId, kind, ids[kind], storeId)
       yield* catalog.projections(accountId, kind, ids[kind])
       yield* catalog.projections(accountId, kind, ids[kind], storeId)
+      yield* catalog.projectionsOfAll(accountId, kind, [ids[kind]])
       yield* catalog.kindOf(accountId, ids[kind])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
       yield* catalog.withSku(accountId, `sku of ${kind}`)

@@ -1,6 +1,6 @@
 /** The script of all pages: shortcuts, the command palette, live updates. Every page works without it. */
 import { openGallery } from "./gallery.ts"
-import { openGrid } from "./grid.ts"
+import { openGrids } from "./grid.ts"
 import { watchWork } from "./live.ts"
 import { openPalette } from "./palette.ts"
 
@@ -47,6 +47,6 @@ for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")
   })
 }
 
-openGrid()
+openGrids()
 openGallery()
 watchWork()

@@ -88,18 +88,20 @@ const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
   }
 }
 
-export const openGrid = (): void => {
-  const grid = document.querySelector<HTMLTableElement>("table[data-grid]")
-  if (grid === null) return
+const open = (grid: HTMLTableElement): void => {
   grid.setAttribute("role", "grid")
   const links = linksOf(grid).flat()
   const landed = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("td")
-  const first = landed?.querySelector<HTMLAnchorElement>("a.edit") ?? links[0]
-  rove(grid, first)
+  const target = landed?.querySelector<HTMLAnchorElement>("a.edit") ?? undefined
+  rove(grid, target !== undefined && grid.contains(target) ? target : links[0])
   grid.addEventListener("keydown", (event) => {
     if (event.isComposing || event.defaultPrevented) return
     const form = event.target instanceof Element ? event.target.closest<HTMLFormElement>("form.cell") : null
     if (form === null) inGrid(grid, event)
     else inForm(form, event)
   })
+}
+
+export const openGrids = (): void => {
+  for (const grid of document.querySelectorAll<HTMLTableElement>("table[data-grid]")) open(grid)
 }

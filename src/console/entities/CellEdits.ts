@@ -15,8 +15,9 @@ export const RevisionForm = Schema.Struct({ draft_revision: Schema.NumberFromStr
 type Action = "save" | "next" | "clear" | "copy"
 const actions: ReadonlyArray<Action> = ["save", "next", "clear", "copy"]
 
-/** A cell's form as it was sent. */
+/** A cell's form as it was sent. `id`: the entity that it edits. */
 interface CellEdit {
+  readonly id: EntityId
   readonly view: GridView
   readonly place: CellPlace
   readonly action: Action
@@ -44,14 +45,16 @@ const readEdit = (form: Parameters) =>
   Effect.gen(function* () {
     const id = yield* idOf(EntityId, form)
     const storeId = form.get(cellFields.store) === undefined ? null : yield* idOf(StoreId, form, cellFields.store)
+    const of = form.get(cellFields.of) === undefined ? undefined : yield* idOf(EntityId, form, cellFields.of)
     const { draft_revision } = yield* decoded(RevisionForm, [cellFields.revision], form)
     const copyTo = yield* Effect.forEach(
       form.names.filter((name) => name.startsWith(cellFields.copyTo)),
       (name) => Effect.mapError(readId(name.slice(cellFields.copyTo.length)), () => new NotFound())
     )
     return {
+      id: of ?? id,
       view: viewOf(id, form),
-      place: { key: form.get(cellFields.key) ?? "", storeId },
+      place: { of, key: form.get(cellFields.key) ?? "", storeId },
       action: actions.find((each) => each === form.get(cellFields.does)) ?? "save",
       draftRevision: draft_revision,
       seen: form.get(cellFields.seen) ?? "",
@@ -109,10 +112,10 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
     NotFound | PimLocked | RevisionConflict | ValidationFailed,
     Effect.Effect.Context<ReturnType<typeof drafts.sheet>>
   > =>
-    drafts.updateLayers(edit.view.id, revision, layers).pipe(
+    drafts.updateLayers(edit.id, revision, layers).pipe(
       Effect.map(({ draft_revision }) => (draft_revision === revision ? 0 : draft_revision)),
       Effect.catchTag("RevisionConflict", (conflict) =>
-        Effect.flatMap(drafts.sheet(edit.view.id), (sheet) =>
+        Effect.flatMap(drafts.sheet(edit.id), (sheet) =>
           attempt < maxAttempts &&
           edit.action !== "copy" &&
           digestOf(storedIn(sheet, edit.place.storeId, edit.place.key)) === edit.seen
@@ -131,7 +134,7 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
 
   const explain = (edit: CellEdit, error: PimLocked | RevisionConflict | ValidationFailed) =>
     Effect.gen(function* () {
-      const { place, view } = edit
+      const { id, place } = edit
       switch (error._tag) {
         case "PimLocked":
           return refuse(edit, 423, { _tag: "Refused", message: lockedMessage })
@@ -141,13 +144,13 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
             message: error.issues.map(({ message }) => sentence(`this value ${message}`)).join(" ")
           })
         case "RevisionConflict": {
-          const value = storedIn(yield* drafts.sheet(view.id), place.storeId, place.key)
+          const value = storedIn(yield* drafts.sheet(id), place.storeId, place.key)
           return digestOf(value) === edit.seen
             ? refuse(edit, 409, {
                 _tag: "Refused",
                 message: "Not saved: somebody changed other fields meanwhile. Check the stores, then save again."
               })
-            : refuse(edit, 409, { _tag: "Newer", value, author: yield* authorOf(view.id, place) })
+            : refuse(edit, 409, { _tag: "Newer", value, author: yield* authorOf(id, place) })
         }
       }
     })
@@ -155,8 +158,8 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
   return (form: Parameters) =>
     Effect.gen(function* () {
       const edit = yield* readEdit(form)
-      const { action, place, typed, view } = edit
-      const sheet = yield* drafts.sheet(view.id)
+      const { action, id, place, typed } = edit
+      const sheet = yield* drafts.sheet(id)
       const row = rowOf(sheet, place.key)
       const cell = row?.cells.find(({ storeId }) => storeId === place.storeId)
       if (row === undefined || cell === undefined) return yield* new NotFound()

@@ -7,7 +7,6 @@ import { paths } from "../Paths.ts"
 import { readable, Value } from "../Values.tsx"
 import { controlOf, toTyped } from "./CellInput.ts"
 import { type Cell, digestOf, type FieldRow } from "./Cells.ts"
-import { fieldName } from "./FieldNames.ts"
 import { type CellPlace, cellId, cellPath, type GridView, inputId, parametersOfView, viewPath } from "./GridAddress.ts"
 import { directionOf } from "./StoreLanguage.ts"
 
@@ -27,6 +26,8 @@ export type CellRefusal =
 export const cellFields = {
   key: "key",
   store: "store",
+  /** The variant, in the table of variants. */
+  of: "of",
   revision: "draft_revision",
   seen: "seen",
   value: "value",
@@ -37,6 +38,7 @@ export const cellFields = {
 export interface CellFormProps {
   readonly csrf: string
   readonly view: GridView
+  readonly of: EntityId | undefined
   readonly draftRevision: number
   readonly row: FieldRow
   readonly cell: Cell
@@ -45,6 +47,8 @@ export interface CellFormProps {
   /** The stores that have the entity. */
   readonly stores: ReadonlyArray<Store>
   readonly editing: Editing
+  /** The name of the field. */
+  readonly field: string
   /** The name of the column. */
   readonly where: string
   readonly hasNext: boolean
@@ -55,9 +59,9 @@ const idsOf = (place: CellPlace) => {
   return { input: inputId(place), refusal: `${id}-refusal`, hint: `${id}-hint` }
 }
 
-const Control = ({ cell, editing, row, stores, where }: CellFormProps) => {
+const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps) => {
   const control = controlOf(row, cell.value)
-  const ids = idsOf({ key: row.key, storeId: cell.storeId })
+  const ids = idsOf({ of, key: row.key, storeId: cell.storeId })
   const typed = editing.typed ?? toTyped(row, cell.value)
   const store = stores.find(({ id }) => id === cell.storeId)
   const hasWords = control._tag === "Area" || (control._tag === "Line" && control.inputMode === "text")
@@ -67,7 +71,7 @@ const Control = ({ cell, editing, row, stores, where }: CellFormProps) => {
     id: ids.input,
     name: cellFields.value,
     autofocus: true,
-    "aria-label": `${fieldName(row.key)}, ${where}`,
+    "aria-label": `${field}, ${where}`,
     ...(described.length > 0 && { "aria-describedby": described.join(" ") }),
     ...(editing.refusal !== undefined && { "aria-invalid": "true" as const }),
     ...(hasWords && store !== undefined && { lang: store.primary_locale, dir: directionOf(store.primary_locale) })
@@ -97,9 +101,9 @@ const Control = ({ cell, editing, row, stores, where }: CellFormProps) => {
   )
 }
 
-const RefusalAt = ({ cell, editing: { refusal }, row }: CellFormProps) => {
+const RefusalAt = ({ cell, editing: { refusal }, of, row }: CellFormProps) => {
   if (refusal === undefined) return null
-  const { refusal: id } = idsOf({ key: row.key, storeId: cell.storeId })
+  const { refusal: id } = idsOf({ of, key: row.key, storeId: cell.storeId })
   return (
     <div id={id}>
       <Alert>
@@ -154,12 +158,13 @@ export const fieldHistoryPath = (id: EntityId, key: string): string =>
 
 /** Edits one cell in place. The first button is the one that Enter presses. */
 export const CellForm = (props: CellFormProps) => {
-  const { cell, csrf, draftRevision, editing, hasNext, row, stored, view } = props
-  const place = { key: row.key, storeId: cell.storeId }
+  const { cell, csrf, draftRevision, editing, hasNext, of, row, stored, view } = props
+  const place = { of, key: row.key, storeId: cell.storeId }
   const hidden = {
     ...parametersOfView(view),
     [cellFields.key]: row.key,
     [cellFields.store]: cell.storeId ?? "",
+    ...(of !== undefined && { [cellFields.of]: of }),
     [cellFields.revision]: String(draftRevision),
     [cellFields.seen]: digestOf(stored)
   }
@@ -196,7 +201,7 @@ export const CellForm = (props: CellFormProps) => {
       )}
       <CopyChoice {...props} />
       <p>
-        <a href={fieldHistoryPath(view.id, row.key)}>History of this field</a>
+        <a href={fieldHistoryPath(of ?? view.id, row.key)}>History of this field</a>
       </p>
       {editing.refusal !== undefined && (
         <p class="quiet">

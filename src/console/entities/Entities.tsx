@@ -1,7 +1,7 @@
 import { Effect, Either, Option, Schema } from "effect"
-import type { Catalog } from "../../catalog/Catalog.ts"
+import { Catalog } from "../../catalog/Catalog.ts"
 import type { MerchantLists } from "../../catalog/MerchantLists.ts"
-import type { Drafts } from "../../drafts/Drafts.ts"
+import { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { includesRole } from "../../model/Role.ts"
@@ -13,14 +13,16 @@ import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { makeEditCell } from "./CellEdits.ts"
+import { cellFields } from "./CellForm.tsx"
 import { resultOf } from "./EntityNotes.tsx"
 import { againField } from "./EntityPage.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
 import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
 import { makeEditGallery } from "./GalleryEdits.ts"
-import { cellPath, editPath, noteOfCell, storeIdIn, viewOf } from "./GridAddress.ts"
+import { cellPath, editPath, entityIdIn, type GridView, noteOfCell, storeIdIn, viewOf } from "./GridAddress.ts"
 import { makeUndoEdit } from "./UndoEdits.ts"
 import { nextCell } from "./ValueGrid.tsx"
+import { nextVariantCell, variantPageOf } from "./VariantTable.tsx"
 
 const routes = {
   show: ["GET", paths.entity, refuseOnPage, "view"],
@@ -38,12 +40,20 @@ const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe
 export const entities: Surface<Catalog | Drafts | MerchantLists | Pictures | Publishing | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const drafts = yield* Drafts
     const publishing = yield* Publishing
     const { showEntity, showRefusal } = yield* makeShowEntity
     const editCell = yield* makeEditCell
     const undoEdit = yield* makeUndoEdit
     const editGallery = yield* makeEditGallery
     const { asWatcher, withForm, withKeptForm } = yield* makeVisits
+
+    /** The variants of the page that a view shows. */
+    const variantsOn = (view: GridView) =>
+      Effect.flatMap(catalog.get("product", view.id), ({ variantIds }) =>
+        drafts.sheets("variant", variantPageOf(view, variantIds).shown)
+      )
 
     return {
       show: asWatcher((visitor, request) =>
@@ -57,7 +67,10 @@ export const entities: Surface<Catalog | Drafts | MerchantLists | Pictures | Pub
           return yield* showEntity(visitor, id, {
             limit,
             view: viewOf(id, query),
-            editing: key === undefined || !mayEdit ? undefined : { key, storeId: storeIdIn(query, "store") ?? null },
+            editing:
+              key === undefined || !mayEdit
+                ? undefined
+                : { of: entityIdIn(query, cellFields.of), key, storeId: storeIdIn(query, cellFields.store) ?? null },
             galleryEditing: mayEdit && Option.isSome(picture) ? { open: picture.value } : undefined,
             field: query.get("field"),
             resultOn: (on) => resultOf(query, on)
@@ -73,7 +86,12 @@ export const entities: Surface<Catalog | Drafts | MerchantLists | Pictures | Pub
             return yield* showEntity(visitor, view.id, { view, editing, status })
           }
           const { _tag, edit, revision, sheet } = outcome
-          const next = edit.action === "next" ? nextCell(sheet, view, place) : undefined
+          const next =
+            edit.action !== "next"
+              ? undefined
+              : place.of === undefined
+                ? nextCell(sheet, view, place)
+                : nextVariantCell(yield* variantsOn(view), place)
           const note = _tag === "Same" ? {} : noteOfCell(_tag.toLowerCase(), revision, place)
           return seeOther(next === undefined ? cellPath(view, place, note) : editPath(view, next, note))
         })

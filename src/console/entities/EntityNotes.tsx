@@ -12,7 +12,7 @@ import { fieldName } from "./FieldNames.ts"
 import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
 import { columnsOf, type SavedCell } from "./GridCell.tsx"
 
-const readMediaId = Schema.decodeOption(EntityId)
+const readId = Schema.decodeOption(EntityId)
 const readStoreId = Schema.decodeOption(StoreId)
 
 /** The result of the last form. */
@@ -38,7 +38,7 @@ const cellNotes: Readonly<Record<string, string>> = {
 /** The change that takes a change of a picture back, from its note. */
 const undoIn = (name: string): GalleryChange | undefined => {
   const [, does = "", id = "", before = ""] = /^(moved|shown) (\S+) (\S+)$/.exec(name) ?? []
-  const mediaId = Option.getOrUndefined(readMediaId(id))
+  const mediaId = Option.getOrUndefined(readId(id))
   if (mediaId === undefined) return undefined
   if (does === "shown")
     return { _tag: "Show", mediaId, storeIds: before.split(",").flatMap((each) => Option.toArray(readStoreId(each))) }
@@ -48,13 +48,14 @@ const undoIn = (name: string): GalleryChange | undefined => {
 /** The result that the query of a page names. */
 export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): FormResult | undefined => {
   const name = query.get("note") ?? ""
-  const [, does = "", revision = "", at = "", key = ""] = /^(\w+) (\d{1,9}) (\S+) (.+)$/s.exec(name) ?? []
+  const [, does = "", revision = "", variant, at = "", key = ""] =
+    /^(\w+) (\d{1,9}) (?:([^/\s]+)\/)?(\S+) (.+)$/s.exec(name) ?? []
   if (Object.hasOwn(cellNotes, does)) {
     const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
     return {
       _tag: "Saved",
       does: cellNotes[does] ?? "",
-      saved: { place: { key, storeId }, revision: Number(revision) }
+      saved: { place: { of: Option.getOrUndefined(readId(variant ?? "")), key, storeId }, revision: Number(revision) }
     }
   }
   const undo = undoIn(name)

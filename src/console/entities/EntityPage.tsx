@@ -1,6 +1,6 @@
 import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
-import type { Sheet } from "../../drafts/Drafts.ts"
+import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
@@ -30,7 +30,7 @@ import { Gallery, type GalleryEditing } from "./Gallery.tsx"
 import type { GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
 import { ValueGrid } from "./ValueGrid.tsx"
-import { type ListedVariant, VariantTable } from "./VariantTable.tsx"
+import { VariantTable } from "./VariantTable.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
   readonly next_cursor: string | null
@@ -154,11 +154,13 @@ const OnStores = ({
 
 const relations = [
   { list: "products", name: "Products" },
+  { list: "variants", name: "Variants" },
   { list: "collections", name: "Collections" }
 ] as const
 
-const RelatedTo = ({ related }: { readonly related: Related }) => {
-  const filled = relations.filter(({ list }) => related[list].length > 0)
+/** The variants of a product have a table of their own. */
+const RelatedTo = ({ kind, related }: { readonly kind: EntityKind; readonly related: Related }) => {
+  const filled = relations.filter(({ list }) => related[list].length > 0 && (list !== "variants" || kind !== "product"))
   return filled.length === 0 ? null : (
     <section aria-labelledby="related">
       <h2 id="related">Related</h2>
@@ -275,6 +277,10 @@ const Actions = ({
   )
 }
 
+/** The cell that was saved last, or whose undo was refused. */
+const savedIn = (result: FormResult | undefined) =>
+  result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined
+
 /** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
   address,
@@ -308,7 +314,7 @@ export const EntityPage = ({
   readonly address: PictureAddress
   readonly field: string | undefined
   readonly related: Related
-  readonly variants: ReadonlyArray<ListedVariant>
+  readonly variants: ReadonlyArray<IdentifiedSheet>
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
 }) => (
@@ -336,7 +342,7 @@ export const EntityPage = ({
         linked={linked}
         view={view}
         editing={editing}
-        saved={result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined}
+        saved={savedIn(result)}
       />
     </Live>
     <Gallery
@@ -352,13 +358,18 @@ export const EntityPage = ({
     />
     <Live id="onstores" on={[`publish:${record.id}`]}>
       <VariantTable
+        csrf={visitor.csrf}
+        product={sheet}
+        linked={linked}
+        view={view}
         variants={variants}
-        total={related.variants.length}
-        stores={linked.filter(({ id }) => record.stores.some(({ store_id }) => store_id === id))}
+        total={record.variantIds.length}
+        editing={editing}
+        saved={savedIn(result)}
       />
       <OnStores record={record} linked={linked} csrf={visitor.csrf} />
     </Live>
-    <RelatedTo related={related} />
+    <RelatedTo kind={kind} related={related} />
     <EntityHistory
       history={history}
       {...(field === undefined

@@ -17,11 +17,10 @@ import type { FormResult } from "./EntityNotes.tsx"
 import { EntityPage } from "./EntityPage.tsx"
 import type { GalleryEditing } from "./Gallery.tsx"
 import { type GridView, viewOf } from "./GridAddress.ts"
+import { variantPageOf } from "./VariantTable.tsx"
 
 /** Maximum number of related entities on an entity's page. */
 const maxRelated = 100
-/** Maximum number of variants that are listed with their prices: each is a read of its own. */
-const maxPriced = 25
 /** Number of history entries at first, and after the link to a longer history. */
 export const firstEntries = 50
 export const maxEntries = 250
@@ -92,9 +91,8 @@ export const makeShowEntity = Effect.gen(function* () {
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
         )
       })
-      const variants = yield* Effect.forEach(content.related.variants.slice(0, maxPriced), (row) =>
-        Effect.map(catalog.versions("variant", row.id), (versions) => ({ row, versions }))
-      )
+      const { page, shown } = variantPageOf(view, content.record.variantIds)
+      const variants = yield* drafts.sheets("variant", shown)
       const pictures = yield* lists.rows(content.sheet.gallery.map(({ mediaId }) => mediaId))
       return html(
         <EntityPage
@@ -102,7 +100,7 @@ export const makeShowEntity = Effect.gen(function* () {
           kind={kind}
           canShowMore={field === undefined && content.history.length === limit && limit < maxEntries}
           result={resultOn(content.record.stores)}
-          view={view}
+          view={{ ...view, variants: page }}
           editing={editing}
           galleryEditing={galleryEditing}
           pictures={pictures}

@@ -2,7 +2,7 @@ import { Option, Schema } from "effect"
 import type { ComponentChildren } from "preact"
 import type { Sheet } from "../../drafts/Drafts.ts"
 import { singleLineText } from "../../model/Attribute.ts"
-import type { StoreId } from "../../model/Ids.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
@@ -14,7 +14,7 @@ import { shorten } from "../Wording.tsx"
 import { CellForm, cellFields, type Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, storedIn } from "./Cells.ts"
 import { fieldName } from "./FieldNames.ts"
-import { type CellPlace, cellId, editPath, type GridView, linkId, parametersOfView } from "./GridAddress.ts"
+import { type CellPlace, cellId, editPath, type GridView, linkId, parametersOfView, samePlace } from "./GridAddress.ts"
 import { directionOf } from "./StoreLanguage.ts"
 
 /** The beginning of a value that a cell shows, in characters. The form has the whole. */
@@ -63,6 +63,8 @@ export interface SavedCell {
 export interface Column {
   readonly storeId: StoreId | null
   readonly name: string
+  /** The name of the column on a narrow screen, where it differs. */
+  readonly label?: string
   readonly store: Store | undefined
 }
 
@@ -99,6 +101,12 @@ const Content = ({ cell: { value }, column: { store }, row: { key, type } }: Cel
 const readOptions = Schema.decodeUnknownOption(
   Schema.parseJson(Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) })))
 )
+
+/** The options of a product. Other JSON has none. */
+export const optionsIn = (
+  json: string
+): ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }> =>
+  Option.getOrElse(readOptions(json), () => [])
 
 /** The options of a product as words; other JSON unchanged. */
 const wordsOfOptions = (json: string): string =>
@@ -167,6 +175,7 @@ const SavedMark = ({
     ...parametersOfView(view),
     [cellFields.key]: place.key,
     [cellFields.store]: place.storeId ?? "",
+    ...(place.of !== undefined && { [cellFields.of]: place.of }),
     [undoField]: String(revision)
   }
   return (
@@ -195,32 +204,43 @@ export const GridCell = ({
   grid,
   hasNext,
   isShown,
+  of,
   ...props
-}: CellProps & { readonly grid: GridProps; readonly isShown: boolean; readonly hasNext: boolean }) => {
+}: CellProps & {
+  readonly grid: GridProps
+  readonly isShown: boolean
+  readonly hasNext: boolean
+  /** The variant, in the table of variants, and the name of the field there. */
+  readonly of?: { readonly id: EntityId; readonly title: string; readonly label: string }
+}) => {
   const { cell, column, row } = props
   const { editing, linked, saved, sheet, view } = grid
-  const place = { key: row.key, storeId: cell.storeId }
-  const is = (other: CellPlace | undefined) => other?.key === place.key && other.storeId === place.storeId
-  const label = `${fieldName(row.key)}, ${column.name}`
+  const place = { of: of?.id, key: row.key, storeId: cell.storeId }
+  const is = (other: CellPlace | undefined) => samePlace(place, other)
+  const where = of === undefined ? column.name : `${of.title}, ${column.name}`
+  const field = of?.label ?? fieldName(row.key)
+  const label = `${field}, ${where}`
   if (is(editing) && editing !== undefined)
     return (
-      <td id={cellId(place)} data-label={column.name} class={classesOf(cell, isShown, true)}>
+      <td id={cellId(place)} data-label={column.label ?? column.name} class={classesOf(cell, isShown, true)}>
         <CellForm
           csrf={grid.csrf}
           view={view}
+          of={of?.id}
           draftRevision={grid.draftRevision}
           row={row}
           cell={cell}
           stored={storedIn(sheet, place.storeId, place.key)}
           stores={linked.filter(({ id }) => sheet.stores.some(({ projection }) => projection.store_id === id))}
           editing={editing}
-          where={column.name}
+          field={field}
+          where={where}
           hasNext={hasNext}
         />
       </td>
     )
   return (
-    <td id={cellId(place)} data-label={column.name} class={classesOf(cell, isShown, false)}>
+    <td id={cellId(place)} data-label={column.label ?? column.name} class={classesOf(cell, isShown, false)}>
       <div class={row.type.startsWith("number_") ? "number" : undefined} {...languageOf(props)}>
         <Content {...props} />
       </div>

@@ -13,6 +13,7 @@ import { undoField } from "./GridCell.tsx"
 
 /** An undo of one revision. `place`: the cell at which the page answers. */
 interface Undo {
+  readonly id: EntityId
   readonly view: GridView
   readonly place: CellPlace
   readonly revision: number
@@ -35,10 +36,12 @@ const readUndo = (form: Parameters) =>
   Effect.gen(function* () {
     const id = yield* idOf(EntityId, form)
     const storeId = form.get(cellFields.store) === undefined ? null : yield* idOf(StoreId, form, cellFields.store)
+    const of = form.get(cellFields.of) === undefined ? undefined : yield* idOf(EntityId, form, cellFields.of)
     const { revision } = yield* decoded(UndoForm, [undoField], form)
     return {
+      id: of ?? id,
       view: viewOf(id, form),
-      place: { key: form.get(cellFields.key) ?? "", storeId },
+      place: { of, key: form.get(cellFields.key) ?? "", storeId },
       revision
     } satisfies Undo
   })
@@ -47,11 +50,11 @@ const readUndo = (form: Parameters) =>
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (undo: Undo) =>
     Effect.gen(function* () {
-      const { revision, view } = undo
+      const { id, revision } = undo
       // The revision is read before the values. If a change comes between, the write is refused.
-      const { draft_revision } = yield* drafts.get(view.id, null)
-      const history = yield* drafts.history(view.id, maxHistory)
-      const sheet = yield* drafts.sheet(view.id)
+      const { draft_revision } = yield* drafts.get(id, null)
+      const history = yield* drafts.history(id, maxHistory)
+      const sheet = yield* drafts.sheet(id)
       const changes = history
         .filter(({ action, draft_revision }) => draft_revision === revision && action === "attributes")
         .flatMap(({ changes, store_id }) => changes.map((change) => ({ ...change, storeId: store_id })))
@@ -72,7 +75,7 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
             .map(({ key, old }) => ({ key, value: old }))
         })
       )
-      const written = yield* Effect.either(drafts.updateLayers(view.id, draft_revision, layers))
+      const written = yield* Effect.either(drafts.updateLayers(id, draft_revision, layers))
       if (Either.isRight(written))
         return { _tag: "Undone", undo, revision: written.right.draft_revision } as UndoOutcome
       const error = written.left

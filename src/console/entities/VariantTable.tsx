@@ -1,47 +1,187 @@
-import type { EntityRow, StoreVersion } from "../../catalog/Entity.ts"
+import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
+import { valueOf } from "../../model/Attribute.ts"
+import { rollUp } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
-import { EntityLink, PublishStateOf } from "../Naming.tsx"
-import { Table } from "../Table.tsx"
+import { counted, EntityLink, PublishStateOf } from "../Naming.tsx"
+import type { Editing } from "./CellForm.tsx"
+import { type Cell, type FieldRow, rowOf } from "./Cells.ts"
+import { type CellPlace, type GridView, viewPath } from "./GridAddress.ts"
+import { type Column, columnsOf, GridCell, optionsIn, type SavedCell } from "./GridCell.tsx"
 
-/** A variant of a product, with its values on each store. */
-export interface ListedVariant {
-  readonly row: EntityRow
-  readonly versions: ReadonlyArray<StoreVersion>
+/** Variants on a page of the table. */
+export const variantsOnPage = 25
+
+/** The page of the table that a view shows. A page after the last is the last. */
+export const variantPageOf = <A,>(
+  { variants: page }: GridView,
+  all: ReadonlyArray<A>
+): { readonly page: number; readonly pages: number; readonly shown: ReadonlyArray<A> } => {
+  const pages = Math.max(1, Math.ceil(all.length / variantsOnPage))
+  const chosen = Math.min(page, pages)
+  return { page: chosen, pages, shown: all.slice((chosen - 1) * variantsOnPage, chosen * variantsOnPage) }
 }
 
-const priceOn = ({ versions }: ListedVariant, { currency, id }: Store) => {
-  const version = versions.find(({ store_id }) => store_id === id)
-  if (version === undefined) return <span class="quiet">Not on this store</span>
-  const price = version.attributes.find(({ key }) => key === "price")?.value ?? ""
-  return price === "" ? <span class="quiet">no price</span> : <span class="number">{`${currency} ${price}`}</span>
+interface VariantColumn {
+  readonly key: string
+  /** The name of the field. */
+  readonly label: string
+  readonly column: Column
 }
 
-/** The variants of a product, with the price on each store in its currency. `total`: how many there are. */
-export const VariantTable = ({
-  stores,
-  total,
-  variants
-}: {
-  readonly variants: ReadonlyArray<ListedVariant>
-  readonly stores: ReadonlyArray<Store>
+/** The columns: options, SKU and price in the catalog, then the price of each store that has the product. */
+const variantColumns = (product: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<VariantColumn> => {
+  const [catalog, ...stores] = columnsOf(product, linked)
+  if (catalog === undefined) return []
+  return [
+    ...optionsIn(valueOf(product.attributes, "options")).map(({ name }, index) => ({
+      key: `option${index + 1}`,
+      label: name,
+      column: { ...catalog, label: name }
+    })),
+    { key: "sku", label: "SKU", column: { ...catalog, label: "SKU" } },
+    { key: "price", label: "Price", column: { ...catalog, label: "Price" } },
+    ...stores.map((column) => ({
+      key: "price",
+      label: "Price",
+      column: { ...column, label: `Price on ${column.name}` }
+    }))
+  ]
+}
+
+const cellIn = (
+  sheet: Sheet,
+  key: string,
+  { storeId }: Pick<CellPlace, "storeId">
+): { readonly row: FieldRow; readonly cell: Cell } | undefined => {
+  const row = rowOf(sheet, key)
+  const cell = row?.cells.find((each) => each.storeId === storeId)
+  return row === undefined || cell === undefined ? undefined : { row, cell }
+}
+
+/** The cell of the same column of the next variant that has it. Undefined: none. */
+export const nextVariantCell = (variants: ReadonlyArray<IdentifiedSheet>, place: CellPlace): CellPlace | undefined => {
+  const index = variants.findIndex(({ id }) => id === place.of)
+  const next = variants.slice(index + 1).find((sheet) => cellIn(sheet, place.key, place) !== undefined)
+  return next === undefined ? undefined : { ...place, of: next.id }
+}
+
+export interface VariantTableProps {
+  readonly csrf: string
+  readonly product: Sheet
+  /** The stores of the account. */
+  readonly linked: ReadonlyArray<Store>
+  readonly view: GridView
+  /** The variants of the page. */
+  readonly variants: ReadonlyArray<IdentifiedSheet>
   readonly total: number
-}) =>
-  variants.length === 0 ? null : (
+  readonly editing: Editing | undefined
+  readonly saved: SavedCell | undefined
+}
+
+const stateOf = ({ stores }: Sheet) => {
+  const { lastPublishStatus, pendingPublish } = rollUp(
+    stores.map(({ projection }) => ({
+      lastPublishStatus: projection.last_publish_status,
+      pendingPublish: projection.pending_publish
+    }))
+  )
+  return <PublishStateOf status={lastPublishStatus} pendingPublish={pendingPublish} />
+}
+
+const Pages = ({ total, view }: Pick<VariantTableProps, "total" | "view">) => {
+  const { page, pages } = variantPageOf(view, Array.from({ length: total }))
+  if (pages === 1) return null
+  const to = (variants: number) => `${viewPath({ ...view, variants })}#variants`
+  return (
+    <nav class="pages" aria-label="Pages of variants">
+      {page > 1 && <a href={to(page - 1)}>Previous {variantsOnPage}</a>}
+      <span class="quiet">
+        {`${(page - 1) * variantsOnPage + 1} to ${Math.min(page * variantsOnPage, total)} of ${total.toLocaleString("en")}`}
+      </span>
+      {page < pages && <a href={to(page + 1)}>Next {Math.min(variantsOnPage, total - page * variantsOnPage)}</a>}
+    </nav>
+  )
+}
+
+/** The variants of a product with their options, SKU and prices, edited in place as the values of the product. */
+export const VariantTable = (props: VariantTableProps) => {
+  const { csrf, editing, linked, product, saved, total, variants, view } = props
+  if (total === 0) return null
+  const columns = variantColumns(product, linked)
+  const shown = view.on ?? null
+  return (
     <section aria-labelledby="variants">
-      <h2 id="variants">Variants</h2>
-      <Table
-        labelledBy="variants"
-        columns={["Variant", "SKU", ...stores.map(({ name }) => `Price on ${name}`), "State"]}
-        rows={variants.map((variant) => ({
-          key: variant.row.id,
-          cells: [
-            <EntityLink id={variant.row.id} kind="variant" title={variant.row.title} />,
-            variant.row.type === "variant" ? variant.row.sku : "",
-            ...stores.map((store) => priceOn(variant, store)),
-            <PublishStateOf status={variant.row.last_publish_status} pendingPublish={variant.row.pending_publish} />
-          ]
-        }))}
-      />
-      {total > variants.length && <p class="quiet">{`The first ${variants.length} are listed here.`}</p>}
+      <h2 id="variants">
+        Variants <span class="quiet">{counted(total, "variant")}</span>
+      </h2>
+      <div class="gridframe">
+        <table class="grid variants" aria-labelledby="variants" data-grid>
+          <thead>
+            <tr>
+              <th scope="col">Variant</th>
+              {columns.map(({ column, key, label }) => (
+                <th key={`${key} ${column.storeId}`} scope="col">
+                  <bdi>{label}</bdi>
+                  {key === "price" && (
+                    <div class="quiet">
+                      {column.storeId === null ? "All stores" : <bdi>{column.name}</bdi>}
+                      {column.store !== undefined && `, ${column.store.currency}`}
+                    </div>
+                  )}
+                </th>
+              ))}
+              <th scope="col">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {variants.map((variant) => (
+              <tr key={variant.id}>
+                <th scope="row">
+                  <EntityLink id={variant.id} kind="variant" title={variant.title} />
+                </th>
+                {columns.map(({ column, key, label }) => {
+                  const isShown = column.storeId === null || column.storeId === shown
+                  const found = cellIn(variant, key, column)
+                  return found === undefined ? (
+                    <td
+                      key={`${key} ${column.storeId}`}
+                      data-label={column.label}
+                      class={isShown ? "shown inherited" : "inherited"}
+                    >
+                      Not on this store
+                    </td>
+                  ) : (
+                    <GridCell
+                      key={`${key} ${column.storeId}`}
+                      grid={{
+                        csrf,
+                        draftRevision: variant.draftRevision,
+                        sheet: variant,
+                        linked,
+                        view,
+                        editing,
+                        saved
+                      }}
+                      of={{ id: variant.id, title: variant.title, label }}
+                      row={found.row}
+                      cell={found.cell}
+                      column={column}
+                      isShown={isShown}
+                      hasNext={
+                        nextVariantCell(variants, { of: variant.id, key, storeId: column.storeId }) !== undefined
+                      }
+                    />
+                  )
+                })}
+                <td class="shown" data-label="State">
+                  {stateOf(variant)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Pages total={total} view={view} />
     </section>
   )
+}
