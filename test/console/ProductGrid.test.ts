@@ -156,7 +156,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       )
       assert.strictEqual(
         wordsOf(cellOf(after, "title", shop.id)),
-        "Der &quot;Ofen&quot; &lt;b> Own value Changed Saved Undo : Title, Tarn &amp; Tern Edit Title, Tarn &amp; Tern"
+        "Der &quot;Ofen&quot; &lt;b> Own value Changed Saved Undo Edit Title, Tarn &amp; Tern"
       )
       // The open form shows the live value.
       const again = yield* ask(addressOf(stove, "title", shop.id), { cookie })

@@ -71,6 +71,8 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /data-health/issues/fill",
     "POST /data-health/scan",
     "POST /entity/edit",
+    "POST /entity/gallery",
+    "POST /entity/undo",
     "POST /import/accept",
     "POST /import/decide",
     "POST /import/decide-all",

@@ -60,7 +60,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
       const { cookie, email, shop, stove } = merchant
       const saved = yield* save(cookie, stove, "title", shop.id, { value: "Ofen <b>" })
       const cell = cellOf(saved, "title", shop.id)
-      assert.include(wordsOf(cell), "Saved Undo : Title, Tarn &amp; Tern")
+      assert.include(wordsOf(cell), "Saved Undo")
       const form = undoForm(saved)
       assert.deepStrictEqual(form, { csrf: csrfOf(saved), id: stove, key: "title", store: shop.id, revision: "2" })
       const answer = yield* undo(cookie, form)

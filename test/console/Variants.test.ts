@@ -112,7 +112,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       const after = yield* ask(address, { cookie: withNote(cookie, address) })
       assert.match(
         wordsOf(cellOf(after, one, "price", shop.id)),
-        /^EUR 24\.00 Own value Changed Saved Undo : Price, Warm/
+        /^EUR 24\.00 Own value Changed Saved Undo Edit Price, Warm/
       )
       const undo = sectionsOf(after.text, "/entity/undo").hidden
       const undone = yield* ask("/entity/undo", { cookie, form: undo })

@@ -188,9 +188,9 @@ const SavedMark = ({
             {Object.entries(hidden).map(([name, value]) => (
               <input key={name} type="hidden" name={name} value={value} />
             ))}
-            <button type="submit" class="plain">
+            <button type="submit" class="plain" aria-label={`Undo: ${label}`}>
               <Icon name="undo-2" />
-              Undo<span class="spoken">: {label}</span>
+              Undo
             </button>
           </form>
         </Allowed>
