@@ -97,7 +97,7 @@ describe.skipIf(!chromiumIsThere)("the variants of a product in Chromium", () =>
           const typed = page.getByRole("textbox", { name: "Price, Warm / 1, Tarn & Tern" })
           await typed.fill("many")
           await page.keyboard.press("Enter")
-          assert.match(String(await page.getByRole("alert").textContent()), /^This value must be a number/)
+          assert.match(String(await page.getByRole("alert").textContent()), /^This value must be a decimal number/)
           assert.strictEqual(await typed.inputValue(), "many")
           await typed.fill("8.00")
           await page.keyboard.press("Enter")

@@ -103,10 +103,10 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
         key: "price",
         store: shop.id,
         variants: "2",
-        draft_revision: "2"
+        draft_revision: "1"
       })
       const saved = yield* save(cookie, { ...hidden, value: "24.00", do: "save" })
-      const note = `saved 3 ${one}/${shop.id} price`
+      const note = `saved 2 ${one}/${shop.id} price`
       const address = `/entity?${new URLSearchParams({ id: lamp, variants: "2", note })}`
       assert.strictEqual(saved.headers.get("location"), `${address}#cell-${one}-${shop.id}-price-edit`)
       const after = yield* ask(address, { cookie: withNote(cookie, address) })
@@ -117,7 +117,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       const undo = sectionsOf(after.text, "/entity/undo").hidden
       const undone = yield* ask("/entity/undo", { cookie, form: undo })
       assert.strictEqual(undone.status, 303)
-      assert.match(String(undone.headers.get("location")), /variants=2&note=undone\+4\+/)
+      assert.match(String(undone.headers.get("location")), /variants=2&note=undone\+3\+/)
       const plain = yield* ask(`/entity?id=${lamp}&variants=2`, { cookie })
       assert.match(cellOf(plain, one, "price", shop.id), /class="inherited"/)
       // The next one below, in the same column.
@@ -145,7 +145,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       const refused = yield* save(cookie, { ...form, value: "cheap <b>", do: "save" })
       assertPage(refused, 400)
       const cell = cellOf(refused, variant, "price", shop.id)
-      assert.match(alertIn(cell), /^This value must be a number/)
+      assert.match(alertIn(cell), /^This value must be a decimal number/)
       assert.include(cell, 'value="cheap &lt;b>"')
       assert.include(cell, "autofocus")
       assert.match(wordsOf(tableIn(refused)), /26 to 30 of 30$/)
