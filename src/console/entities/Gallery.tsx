@@ -351,13 +351,15 @@ export const Gallery = (props: GalleryProps) => {
         <p class="quiet">There are no pictures.</p>
       ) : (
         <>
-          <form method="post" action={paths.editGallery} id={moveForm}>
-            <StateFields {...props} />
-          </form>
-          <p class="spoken" id="gallery-keys">
-            Press Space to pick the picture up, arrow keys to move it, Space again to save its place, Escape to put it
-            back.
-          </p>
+          <Allowed to="edit">
+            <form method="post" action={paths.editGallery} id={moveForm}>
+              <StateFields {...props} />
+            </form>
+            <p class="spoken" id="gallery-keys">
+              Press Space to pick the picture up, arrow keys to move it, Space again to save its place, Escape to put it
+              back.
+            </p>
+          </Allowed>
           <ol class="gallery" data-gallery={moveForm} aria-labelledby="gallery">
             {gallery.map((entry, place) => (
               <Card
