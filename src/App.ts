@@ -238,7 +238,8 @@ const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency:
 
 /** Opens the database of the settings. If that fails, the error names the setting. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
-  const { databaseUrl: url, dataDirectory, dataVolume, deadlines, pooler, poolSizes, shares } = config
+  const { databaseReadUrl, databaseUrl: url, dataDirectory, dataVolume, deadlines, pooler, poolSizes, shares } = config
+  const readUrl = Option.getOrUndefined(databaseReadUrl)
   const lost = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
   if (lost !== undefined)
     return Layer.fail(
@@ -249,7 +250,7 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
   const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
   const database = Layer.mapError(
-    Database.layer({ url, dataDirectory, deadlines, pooler, poolSizes, shares, startPatience }),
+    Database.layer({ url, readUrl, dataDirectory, deadlines, pooler, poolSizes, shares, startPatience }),
     (error) =>
       error._tag === "DatabaseUnreachable"
         ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })

@@ -48,6 +48,8 @@ export interface AppConfig {
   readonly dataVolume: DataVolume
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) instead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** DATABASE_READ_URL (secret): a streaming replica of that server, which answers reads. Needs DATABASE_URL. Default: none. */
+  readonly databaseReadUrl: Option.Option<Redacted.Redacted>
   /** DATABASE_POOLER: "transaction" if DATABASE_URL leads to a pooler that gives each transaction another connection. Default "none". */
   readonly pooler: Pooler
   /** REDIS_URL (secret): a Redis server for request budgets that all processes share. Default: each process has its own. */
@@ -81,7 +83,7 @@ export interface AppConfig {
   readonly drainDelaySeconds: number
   /** LOOKUP_TIMEOUT_MS and the other time limits of database calls. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
-  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
+  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
   /** CONNECTION_SHARE_PER_ACCOUNT and ..._PER_KEY: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
   readonly shares: Shares
@@ -229,6 +231,21 @@ const isHostName = (value: string) =>
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
 
+const isPostgresUrl = isUrl(["postgres:", "postgresql:"])
+
+const databaseReadUrl = Config.all([
+  secret("DATABASE_READ_URL", "must be a postgres:// address", isPostgresUrl),
+  Config.option(Config.string("DATABASE_URL"))
+]).pipe(
+  Config.mapOrFail(([readUrl, url]) =>
+    Option.isSome(readUrl) && Option.isNone(url)
+      ? Either.left(
+          ConfigError.InvalidData(["DATABASE_READ_URL"], "needs DATABASE_URL, the server that it is a replica of")
+        )
+      : Either.right(readUrl)
+  )
+)
+
 const encryptionKey = (name: string) =>
   secret(name, "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`", (value) =>
     Option.isSome(secretKeyBytes(value))
@@ -311,7 +328,8 @@ const settings: Config.Config<AppConfig> = Config.all({
   ),
   dataDirectory: text("DATA_DIR", "data"),
   dataVolume: oneOf("DATA_VOLUME", dataVolumes, "optional"),
-  databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
+  databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isPostgresUrl),
+  databaseReadUrl,
   pooler: oneOf("DATABASE_POOLER", poolers, "none"),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
   secretKey: encryptionKey("SECRET_KEY"),
@@ -347,6 +365,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     lookUp: millis("LOOKUP_TIMEOUT_MS", defaultDeadlines.lookUp),
     read: millis("READ_TIMEOUT_MS", defaultDeadlines.read),
     write: millis("WRITE_TIMEOUT_MS", defaultDeadlines.write),
+    replica: millis("REPLICA_TIMEOUT_MS", defaultDeadlines.replica),
     background: millis("BACKGROUND_TIMEOUT_MS", defaultDeadlines.background),
     scan: millis("SCAN_TIMEOUT_MS", defaultDeadlines.scan),
     connection: millis("CONNECTION_TIMEOUT_MS", defaultDeadlines.connection),
@@ -358,7 +377,8 @@ const settings: Config.Config<AppConfig> = Config.all({
   poolSizes: Config.all({
     requests: connections("REQUEST_CONNECTIONS", defaultPoolSizes.requests),
     writes: connections("WRITE_CONNECTIONS", defaultPoolSizes.writes),
-    background: connections("BACKGROUND_CONNECTIONS", defaultPoolSizes.background)
+    background: connections("BACKGROUND_CONNECTIONS", defaultPoolSizes.background),
+    replica: connections("REPLICA_CONNECTIONS", defaultPoolSizes.replica)
   }),
   shares: Config.all({
     perAccount: percent("CONNECTION_SHARE_PER_ACCOUNT", defaultShares.perAccount),

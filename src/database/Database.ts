@@ -8,7 +8,7 @@ import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
 import { btree_gin } from "@electric-sql/pglite/contrib/btree_gin"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import { createPgConfig } from "@electric-sql/pglite/node-postgres"
-import { Clock, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
+import { Clock, Context, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
 import pg from "pg"
 import { Unavailable } from "../model/Errors.ts"
 import {
@@ -17,14 +17,16 @@ import {
   defaultPoolSizes,
   keepAliveOf,
   type Pooler,
-  type PoolSizes
+  type PoolSizes,
+  replicaDeadlines
 } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
 import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Notifications.ts"
 import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
-import { ServerPools, WatchedClient } from "./ServerPools.ts"
+import { Replica, withReplica } from "./Replica.ts"
+import { ServerPools, WatchedClient, watchedOf } from "./ServerPools.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
@@ -43,6 +45,8 @@ export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonl
 /** How to connect to a server. */
 export interface ServerOptions {
   readonly url: Redacted.Redacted
+  /** A streaming replica of that server, which answers reads (`Replica`). */
+  readonly readUrl?: Redacted.Redacted | undefined
   readonly deadlines?: Deadlines | undefined
   readonly poolSizes?: PoolSizes | undefined
   readonly shares?: Shares | undefined
@@ -145,6 +149,47 @@ const sessionOf = ({ pooler, url }: ServerOptions) => ({
   // No idle timeout: setting a timer at every release would cost more than keeping the connections.
   idleTimeoutMillis: 0
 })
+
+const openReplica = ({ readUrl: url, ...options }: ServerOptions & { readonly readUrl: Redacted.Redacted }) => {
+  const {
+    deadlines = defaultDeadlines,
+    pooler = "none",
+    poolSizes = defaultPoolSizes,
+    shares = defaultShares
+  } = options
+  return Effect.gen(function* () {
+    const onLost = yield* noteLost
+    const log = Runtime.runFork(yield* Effect.runtime<never>())
+    const pool = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new ServerPools({
+            session: { ...sessionOf({ ...options, url }), allowsStandby: true },
+            deadlines: replicaDeadlines(deadlines),
+            pooler,
+            sizes: poolSizes.replica,
+            name: "replica",
+            shares,
+            onLost
+          })
+      ),
+      closing
+    )
+    return new Replica({
+      pool: {
+        connect: (callback) =>
+          pool.connect((error, client, release) => callback(error, client && watchedOf(client), release))
+      },
+      now: () => performance.now(),
+      onChange: (reason) =>
+        log(
+          reason === undefined
+            ? Effect.logInfo("The read replica answers again")
+            : Effect.logWarning(`The read replica is not used while it does not answer: ${reason}`)
+        )
+    })
+  })
+}
 
 const openPools = (options: ServerOptions) => {
   const {
@@ -311,7 +356,13 @@ const openServer = (options: ServerOptions) =>
     }
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
-    return layerFromPool(pool, listenOf(options))
+    const primary = layerFromPool(pool, listenOf(options))
+    const { readUrl } = options
+    if (readUrl === undefined) return primary
+    const replica = yield* openReplica({ ...options, readUrl })
+    return Layer.flatMap(primary, (database) =>
+      Layer.effectContext(Effect.map(withReplica(database, replica), (reading) => Context.merge(database, reading)))
+    )
   })
 
 const openEmbedded = (place: string, options: PGliteOptions) =>

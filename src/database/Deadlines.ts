@@ -11,6 +11,8 @@ export interface Deadlines {
   readonly read: number
   /** A statement in a transaction of a request, including COMMIT. */
   readonly write: number
+  /** A statement on the read replica. Then the primary answers, within `read`. */
+  readonly replica: number
   /** A statement of background work: imports, publishing, drops, the sweeper, commands. */
   readonly background: number
   /** A statement of a scan, which reads a whole account. */
@@ -37,6 +39,7 @@ export interface PoolSizes {
   readonly requests: number
   readonly writes: number
   readonly background: number
+  readonly replica: number
 }
 
 export type PoolName = keyof PoolSizes
@@ -45,6 +48,7 @@ export const defaultDeadlines: Deadlines = {
   lookUp: 2_000,
   read: 5_000,
   write: 8_000,
+  replica: 2_000,
   background: 30_000,
   scan: 600_000,
   connection: 4_000,
@@ -54,7 +58,7 @@ export const defaultDeadlines: Deadlines = {
   network: 10_000
 }
 
-export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4 }
+export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4, replica: 10 }
 
 /**
  * The kind of work of a fiber. It decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
@@ -70,7 +74,7 @@ export class Workload extends Context.Reference<Workload>()("catalog/Workload", 
 /** Runs a slow part of a request as background work, with its longer deadline. */
 export const asBackground = Effect.provideService(Workload, "background")
 
-export const poolOf: Readonly<Record<WorkloadName, PoolName>> = {
+export const poolOf: Readonly<Record<WorkloadName, Exclude<PoolName, "replica">>> = {
   lookUp: "requests",
   request: "requests",
   write: "writes",
@@ -96,6 +100,22 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
 })
 
 /**
+ * Wait for a connection to the read replica, and then for its version of the account, in milliseconds. Short, because the request
+ * has not begun on the primary yet.
+ */
+export const replicaConnectionMillis = 500
+
+/** The deadlines of the pool of the read replica. */
+export const replicaDeadlines = (deadlines: Deadlines): Deadlines => ({
+  ...deadlines,
+  read: deadlines.replica,
+  connection: Math.min(replicaConnectionMillis, deadlines.connection)
+})
+
+/** How long a read replica that did not answer is not asked, in milliseconds. Then one read tries it. */
+export const replicaRestMillis = 5_000
+
+/**
  * The pooler between this process and the server. `transaction`: it may use another connection for each transaction.
  */
 export const poolers = ["none", "transaction"] as const
@@ -105,7 +125,12 @@ export type Pooler = (typeof poolers)[number]
 export const keepAliveOf = ({ network }: Deadlines) => ({ keepAlive: true, keepAliveInitialDelayMillis: network })
 
 const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
-  const statement = { requests: deadlines.read, writes: deadlines.write, background: deadlines.background }[pool]
+  const statement = {
+    requests: deadlines.read,
+    writes: deadlines.write,
+    background: deadlines.background,
+    replica: deadlines.replica
+  }[pool]
   const isBackground = pool === "background"
   return {
     statement_timeout: statement,

@@ -27,6 +27,9 @@ export class DeadlineMissed extends Error {
   readonly code = "ETIMEDOUT"
 }
 
+/** All connections that the caller may have were in use until its deadline. It says nothing about the server. */
+export class NoConnectionFree extends DeadlineMissed {}
+
 const readOnlyCode = "25006"
 
 /**
@@ -57,18 +60,20 @@ export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMil
   readonly newConnectionMillis?: number
   /** The statement that begins a transaction, instead of BEGIN. */
   readonly begin?: string
+  /** Whether the server may be a standby. Default: false. */
+  readonly allowsStandby?: boolean
 }
 
 /** A client with deadlines: if a statement is not answered in time, the connection is closed. */
 export class WatchedClient extends pg.Client {
   constructor(config: WatchedConfig = {}) {
-    const { begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
+    const { allowsStandby = false, begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
     this.begin = begin
     // The server reports this setting at connect and when it changes. A balancer may send connections to a standby that
     // is about to be promoted.
     this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
-      if (parameterName === "in_hot_standby" && parameterValue === "on")
+      if (!allowsStandby && parameterName === "in_hot_standby" && parameterValue === "on")
         this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
     })
     // A warning about a statement arrives before its result.
@@ -77,7 +82,8 @@ export class WatchedClient extends pg.Client {
     })
   }
 
-  private readonly begin: string
+  /** The statement that begins a transaction. */
+  readonly begin: string
 
   /** Deadline of each statement from now on; undefined: none. */
   deadlineMillis: number | undefined
@@ -161,7 +167,10 @@ export class WatchedClient extends pg.Client {
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
 
 /** The pools make all their clients of this class (`Client` in their settings). The types of pg do not say so. */
-const watchedOf = (client: pg.PoolClient) => client as unknown as WatchedClient
+export const watchedOf = (client: pg.PoolClient) => client as unknown as WatchedClient
+
+/** The pools of the primary. The read replica has a `ServerPools` of its own. */
+type MainPool = Exclude<PoolName, "replica">
 
 /** A pool and the semaphores that limit its connections. */
 interface Lane {
@@ -178,6 +187,8 @@ export interface ServerPoolOptions {
   readonly pooler: Pooler
   /** Number of connections for each kind of work, or of one pool for all work. */
   readonly sizes: PoolSizes | number
+  /** The name of the one pool, if `sizes` is a number. Default: background. */
+  readonly name?: PoolName
   readonly shares: Shares
   readonly onLost: (error: Error) => void
 }
@@ -220,12 +231,12 @@ const demandOf = (): Demand => {
  */
 export class ServerPools {
   readonly options: pg.PoolConfig
-  private readonly lanes: Readonly<Record<PoolName, Lane>>
+  private readonly lanes: Readonly<Record<MainPool, Lane>>
   private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
   private readonly connectionMillis: number
   private readonly stopReading: () => void
 
-  constructor({ deadlines, onLost, pooler, session, shares, sizes }: ServerPoolOptions) {
+  constructor({ deadlines, name = "background", onLost, pooler, session, shares, sizes }: ServerPoolOptions) {
     this.deadlineOf = clientDeadlines(deadlines)
     this.connectionMillis = deadlines.connection
     const open = (name: PoolName, max: number): Lane => {
@@ -256,7 +267,7 @@ export class ServerPools {
       return lane
     }
     if (typeof sizes === "number") {
-      const lane = open("background", sizes)
+      const lane = open(name, sizes)
       this.lanes = { requests: lane, writes: lane, background: lane }
     } else {
       this.lanes = {
@@ -342,13 +353,13 @@ export class ServerPools {
     waiting = watch(this.connectionMillis, () => {
       gaveUp = true
       withdraw?.()
-      callback(new DeadlineMissed(`no connection was free within ${this.connectionMillis} ms`))
+      callback(new NoConnectionFree(`no connection was free within ${this.connectionMillis} ms`))
     })
     if (holder === undefined) begin()
     else withdraw = lane.semaphores.take(holder, begin)
     if (withdraw === undefined) {
       unwatch(waiting)
-      callback(new DeadlineMissed("too many statements of this account wait for a connection"))
+      callback(new NoConnectionFree("too many statements of this account wait for a connection"))
     }
   }
 

@@ -9,7 +9,6 @@ import { MethodNotAllowed } from "../api/RequestErrors.ts"
 import { RateBudget, type Standing } from "../budgets/RateBudget.ts"
 import { unwatch } from "../database/Deadlines.ts"
 import { Forbidden, type Issue, Unauthorized } from "../model/Errors.ts"
-import type { AccountId } from "../model/Ids.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { Tracing } from "../telemetry/Tracing.ts"
 import { chargeTo } from "./BodiesInFlight.ts"
@@ -36,10 +35,6 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 interface GatePassage extends Passage {
   /** The route and the input that it decodes: the body, or the target with its parameters. Undefined before the decoding. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
-  /**
-   * Set if the answer is cached or may be cached: its account, its target, and the account's version before the answer was read.
-   */
-  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The answer, if it is a 200 with its whole body in memory. */
   known: KnownAnswer | undefined
 }

@@ -1,14 +1,20 @@
-import { HttpApiBuilder, type HttpApiGroup, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { HttpApiBuilder, type HttpApiGroup, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, identity, Layer } from "effect"
 import type { Authentication } from "../api/Authentication.ts"
+import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type GroupsOf, type ProgramsOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
+import { HasReplica, readingAt } from "../database/Replica.ts"
+import type { CurrentActor } from "../model/Actor.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Programs } from "../programs/Programs.ts"
+import { passageOf } from "./Passage.ts"
+
+type Handler = (input: unknown) => Effect.Effect<unknown, ApiError, CurrentActor | HttpServerRequest.HttpServerRequest>
 
 /** The handlers of a group whose endpoint names are known only at run time. */
 interface AnyHandlers {
-  readonly handle: (name: string, handler: AnyProgram) => AnyHandlers
+  readonly handle: (name: string, handler: Handler) => AnyHandlers
 }
 
 /** Encodes JSON text to bytes once, because the ETag, the length and the socket all need them. */
@@ -17,14 +23,25 @@ const send = (answer: unknown) =>
     ? HttpServerResponse.raw(Buffer.from(answer.text), { contentType: "application/json" })
     : answer
 
+/** The program with reads that a replica may answer, if its request depends on nothing but the account's version. */
+const fromReplica =
+  (program: AnyProgram): Handler =>
+  (input) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const { reading } = passageOf(request)
+      const answer = program(input)
+      return reading === undefined ? answer : readingAt(reading.accountId, reading.version)(answer)
+    })
+
 /** The handlers of a group: each runs the program of its endpoint. */
 const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof RestApi>>>(name: Name) => {
   const endpoints: object = RestApi.groups[name]?.endpoints ?? {}
   const build = (handlers: AnyHandlers) =>
-    Effect.map(Programs, (programs) => {
-      const byName = programsByName(programs satisfies ProgramsOf<typeof RestApi>)
+    Effect.gen(function* () {
+      const byName = programsByName((yield* Programs) satisfies ProgramsOf<typeof RestApi>)
+      const run: (program: AnyProgram) => Handler = (yield* HasReplica) ? fromReplica : identity
       return Object.keys(endpoints).reduce((added, endpoint) => {
-        const program = byName[endpoint] as AnyProgram
+        const program = run(byName[endpoint] as AnyProgram)
         return added.handle(endpoint, (request) => Effect.map(program(request), send))
       }, handlers)
     })

@@ -6,6 +6,7 @@ import type { ApiKeys } from "../access/ApiKeys.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { RateBudget } from "../budgets/RateBudget.ts"
 import { Workload } from "../database/Deadlines.ts"
+import { HasReplica } from "../database/Replica.ts"
 import { Unavailable } from "../model/Errors.ts"
 import { Programs } from "../programs/Programs.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -58,6 +59,7 @@ const serve = <R>(
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve<never>>>>) => typeof context =
   Context.pick(
     Workload,
+    HasReplica,
     Programs,
     HttpServer.HttpServer,
     HttpPlatform.HttpPlatform,

@@ -6,6 +6,7 @@ import type { BoundName } from "../api/TimeBound.ts"
 import type { Standing } from "../budgets/RateBudget.ts"
 import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
+import type { AccountId } from "../model/Ids.ts"
 import type { RequestBounds } from "./RequestDeadlines.ts"
 import type { Route } from "./RouteTable.ts"
 
@@ -32,6 +33,11 @@ export interface Passage {
   route: Route | undefined
   /** The actor, for the access log and traces. A surface with credentials of its own sets it. */
   caller: Actor | undefined
+  /**
+   * Set if the answer depends on nothing but the account's version: it may be cached, and read from a replica. Its account, its
+   * target, and the account's version before the answer was read.
+   */
+  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The rate window of the API key. Undefined until it is known. */
   standing: Standing | undefined
 }

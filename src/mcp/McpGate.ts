@@ -9,6 +9,7 @@ import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
 import { Connections } from "../connections/Connections.ts"
 import { scopeOf, shortName, type Tier, tierOfQuery } from "../connections/Tier.ts"
+import { HasReplica } from "../database/Replica.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
@@ -36,6 +37,7 @@ import { type Caller, makeMcpServer } from "./McpServer.ts"
 import { calledBy, callLimitBytes, callMethod, idOf, readMessage } from "./Message.ts"
 import { makeOrigins } from "./Origins.ts"
 import { makeTierRefusals } from "./TierRefusals.ts"
+import { type DerivedTool, readsVersion } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
 export const mcpPath = "/mcp"
@@ -112,11 +114,12 @@ const makeChallenges = (baseUrl: string) => {
 }
 
 /** Passes a message to the SDK. The ETag of a 200 is the hash of its body. */
-const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
+const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
   Effect.fnUntraced(function* (
     message: unknown,
     { headers }: HttpServerRequest.HttpServerRequest,
-    { accountId, confirmPublish, connectionId, stores }: ConnectionCredential,
+    { accountId, accountVersion, confirmPublish, connectionId, stores }: ConnectionCredential,
+    tool: DerivedTool | undefined,
     requestId: string,
     refused: Caller["refused"]
   ) {
@@ -124,6 +127,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
       actor: { _tag: "Connection", accountId, connectionId },
       bounds: { stores, confirmPublish },
       requestId,
+      version: hasReplica && tool !== undefined && readsVersion(tool) ? accountVersion : undefined,
       refused,
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
@@ -161,7 +165,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const ask = makeAsk(yield* makeMcpServer)
+    const ask = makeAsk(yield* makeMcpServer, yield* HasReplica)
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
@@ -217,7 +221,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           const challenge = challenges.insufficient(tooLow.needed, allowed)
           return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), standing }
         }
-        return { response: yield* ask(message.right, request, found.value, requestId, tooLow?.called), standing }
+        return { response: yield* ask(message.right, request, found.value, tool, requestId, tooLow?.called), standing }
       })
 
     const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<CheckedRequest> => {

@@ -9,6 +9,7 @@ import {
 } from "@modelcontextprotocol/server"
 import { Context, Effect, Either, identity, Option, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { readingAt } from "../database/Replica.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
@@ -28,6 +29,8 @@ export interface Caller {
   readonly actor: Actor
   readonly bounds: ConnectionBounds
   readonly requestId: string
+  /** The account's version if a replica that has it may answer the call. */
+  readonly version: number | undefined
   /** The gate's refusal, which becomes the tool's result; the tool does not run. Undefined: the tool runs. */
   readonly refused: RefusedCall | undefined
   /** The arguments as sent. The SDK's parsed copy can lack some members. */
@@ -97,9 +100,13 @@ const isFollowed = (message: unknown): boolean => {
 
 /** Runs effects as the caller, within the bounds of its connection. */
 const as =
-  ({ actor, bounds }: Caller) =>
+  ({ actor, bounds, version }: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
-    effect.pipe(Effect.provideService(CurrentActor, actor), Effect.provideService(CurrentBounds, bounds))
+    effect.pipe(
+      Effect.provideService(CurrentActor, actor),
+      Effect.provideService(CurrentBounds, bounds),
+      version === undefined ? identity : readingAt(actor.accountId, version)
+    )
 
 /** Serves tools, prompts and resources with the SDK. Every request gets a new SDK server, so no state is kept between requests. */
 export const makeMcpServer = Effect.gen(function* () {

@@ -92,6 +92,9 @@ export interface DerivedTool {
 /** Whether the tool publishes to stores. The user may have to confirm its calls, and a client can follow their progress. */
 export const isPublish = ({ tool }: DerivedTool): boolean => tool.tier === "pim:publish"
 
+/** Whether the answers of the tool depend on nothing but the account's version, so that a replica may be read. */
+export const readsVersion = ({ tool: { hints } }: DerivedTool): boolean => hints.readOnlyHint && !hints.openWorldHint
+
 /** The part of an endpoint's reflection that tools use. */
 interface Reflection {
   readonly endpoint: {

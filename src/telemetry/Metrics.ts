@@ -156,6 +156,11 @@ export const metrics = {
     fast,
     "pool"
   ),
+  replicaReads: counter(
+    "catalog_replica_reads_total",
+    "Reads that the read replica may answer. answered: it did. Otherwise the primary answered. behind: the replica lacks changes of the account. busy: no connection was free. refused: it answered with an error. unreachable, unanswered, not_standby: it is then left alone for some seconds (resting).",
+    "outcome"
+  ).preset("answered", "behind", "busy", "not_standby", "refused", "resting", "unanswered", "unreachable"),
   poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
   poolOpen: gauge("catalog_database_pool_open", "Open connections of the pool.", "pool"),
   poolInUse: gauge("catalog_database_pool_in_use", "Connections of the pool that are in use.", "pool"),

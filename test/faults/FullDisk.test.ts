@@ -1,7 +1,4 @@
-import { execFileSync } from "node:child_process"
-import { once } from "node:events"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,22 +7,14 @@ import pg from "pg"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { freePort } from "../support/FreePort.ts"
+import { initialize, noServer, run, start, stop, urlOn } from "../support/OwnServers.ts"
 import { amount } from "../support/Volume.ts"
 import { aTenant, client, type Seen, serving, tally } from "./Stalls.ts"
 
-const binaries = "/usr/lib/postgresql/15/bin"
-
-const run = (command: string, args: ReadonlyArray<string>) =>
-  execFileSync(command, args, { stdio: ["ignore", "pipe", "pipe"] }).toString()
-
-/** Commands run as the user postgres, because the server refuses to run as root. */
-const asPostgres = (command: string, ...args: ReadonlyArray<string>) =>
-  run("setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", command, ...args])
-
 /** Why no server with a small disk can be created on this machine; undefined: it can. */
 const obstacle = (() => {
-  if (process.getuid?.() !== 0) return "it needs root, to mount a small disk"
-  if (!existsSync(join(binaries, "initdb"))) return `there is no ${binaries}/initdb`
+  if (noServer !== undefined) return noServer
   const folder = mkdtempSync(join(tmpdir(), "catalog-mount-"))
   try {
     run("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder])
@@ -49,19 +38,14 @@ const aSmallServer = Effect.acquireRelease(
     run("mkdir", [disk])
     run("mount", ["-t", "tmpfs", "-o", "size=128m", "tmpfs", disk])
     run("chown", ["-R", "postgres:postgres", folder])
-    const probe = createServer()
-    await once(probe.listen(0, "127.0.0.1"), "listening")
-    const { port } = probe.address() as AddressInfo
-    await once(probe.close(), "close")
-    asPostgres(`${binaries}/initdb`, "-D", data, "-X", join(folder, "wal"), "-A", "trust", "-E", "UTF8", "-N")
-    const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off`
-    asPostgres(`${binaries}/pg_ctl`, "-D", data, "-w", "-l", join(folder, "log"), "-o", options, "start")
-    const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-    return { folder, disk, data, url }
+    const port = await freePort()
+    initialize(data, "-X", join(folder, "wal"))
+    start(data, port, "", join(folder, "log"))
+    return { folder, disk, data, url: urlOn(port) }
   }),
   ({ data, disk, folder }) =>
     Effect.sync(() => {
-      asPostgres(`${binaries}/pg_ctl`, "-D", data, "-m", "immediate", "stop")
+      stop(data)
       run("umount", [disk])
       rmSync(folder, { recursive: true, force: true })
     })

@@ -8,7 +8,7 @@ import { layerPool } from "../faults/ServerServices.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { aConnectionTo, type Era, message, messageIn, send } from "./Connector.ts"
-import { freePort } from "./FreePort.ts"
+import { freePort } from "../support/FreePort.ts"
 
 /** The address at which clients reach all processes; any of them may answer. */
 const base = "http://catalog.example"

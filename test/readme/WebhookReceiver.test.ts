@@ -11,7 +11,7 @@ import { actingAs, anAccount, anEntity, TestServices } from "../../src/testing/i
 import { PrivateReceivers } from "../../src/webhooks/Addresses.ts"
 import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 import { WebhookWorker } from "../../src/webhooks/WebhookWorker.ts"
-import { freePort } from "../mcp/FreePort.ts"
+import { freePort } from "../support/FreePort.ts"
 
 const page = readFileSync(new URL("../../docs/data-out.md", import.meta.url), "utf8")
 const [, receiver = assert.fail("the page has no receiver")] = /\n```js\n([\s\S]*?)```/.exec(page) ?? []

@@ -17,6 +17,7 @@ const settings = [
   "DATA_DIR",
   "DATA_VOLUME",
   "DATABASE_URL",
+  "DATABASE_READ_URL",
   "DATABASE_POOLER",
   "REDIS_URL",
   "SECRET_KEY",

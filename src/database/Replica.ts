@@ -1,0 +1,226 @@
+import * as Reactivity from "@effect/experimental/Reactivity"
+import { SqlClient } from "@effect/sql"
+import type { Connection } from "@effect/sql/SqlConnection"
+import type { SqlError } from "@effect/sql/SqlError"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect } from "effect"
+import pg from "pg"
+import { metrics } from "../telemetry/Metrics.ts"
+import { Circuit } from "./Circuit.ts"
+import { replicaConnectionMillis, replicaRestMillis } from "./Deadlines.ts"
+import { DirectQuery } from "./DirectQuery.ts"
+import { NoConnectionFree } from "./ServerPools.ts"
+
+/** The account that a request reads, and the version that its next statement needs at least. */
+interface Needed {
+  readonly accountId: string
+  /** Rises to the version that the replica answered with, so that no statement sees less than an earlier one. */
+  version: number
+  /** The primary has answered a statement, which may have seen more than the replica has. */
+  isOnPrimary: boolean
+}
+
+/**
+ * The version that the reads of a fiber need. Undefined: only the primary answers, as for everything that may depend on more than
+ * the account's version.
+ */
+class ReadVersion extends Context.Reference<ReadVersion>()("catalog/ReadVersion", {
+  defaultValue: (): Needed | undefined => undefined
+}) {}
+
+/**
+ * Whether the database has a read replica.
+ *
+ * @effect-leakable-service
+ */
+export class HasReplica extends Context.Reference<HasReplica>()("catalog/HasReplica", { defaultValue: () => false }) {}
+
+/**
+ * Lets the replica answer the reads of an effect if it has this version of the account. The version must have been read from the
+ * primary after the request arrived, and the effect must read nothing that can change while the version does not.
+ */
+export const readingAt = (accountId: string, version: number) =>
+  Effect.provideService(ReadVersion, { accountId, version, isOnPrimary: false })
+
+/** Why the primary answers a read. `refused`: the replica answered with an error. */
+export type Fallback = "behind" | "busy" | "not_standby" | "refused" | "resting" | "unanswered" | "unreachable"
+
+/** The part of a connection that reads need. */
+interface ReplicaClient {
+  readonly begin: string
+  deadlineMillis: number | undefined
+  query(text: string, done: (error: Error | undefined, results: ReadonlyArray<Result>) => void): void
+  query(text: string, values: Array<unknown>, done: (error: Error | undefined, result: Result) => void): void
+}
+
+interface Result {
+  readonly rows: ReadonlyArray<unknown>
+}
+
+/** A pool of connections to the replica. */
+export interface ReplicaPool {
+  readonly connect: (callback: (error: Error | undefined, client?: ReplicaClient, release?: () => void) => void) => void
+}
+
+/** What the replica says about itself and the account. */
+interface Seen {
+  readonly follows: boolean
+  readonly version: number | null
+}
+
+/** Whether the server answered with an error, and the connection is open. */
+const isAnswer = (error: Error & { readonly code?: string }) => /^(?!08|57P)[0-9A-Z]{5}$/.test(error.code ?? "")
+
+/** Fallbacks after which the replica is not asked for some time. */
+const resting: ReadonlySet<Fallback> = new Set(["not_standby", "unanswered", "unreachable"])
+
+const answered = metrics.replicaReads.of("answered")
+
+/** What a read ends with: rows, or the reason why the primary has to answer. */
+type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
+
+/**
+ * Reads from a streaming replica. Each statement runs in a transaction with one snapshot (REPEATABLE READ), which also reads the
+ * account's version: so the version is exactly that of the rows, also behind a balancer of several replicas.
+ */
+export class Replica {
+  private readonly circuit = new Circuit(replicaRestMillis)
+  private readonly pool: ReplicaPool
+  private readonly now: () => number
+  /** Called when the replica ceases to answer, with the reason, and when it answers again (undefined). */
+  private readonly onChange: (reason: string | undefined) => void
+
+  constructor(options: {
+    readonly pool: ReplicaPool
+    readonly now: () => number
+    readonly onChange: (reason: string | undefined) => void
+  }) {
+    this.pool = options.pool
+    this.now = options.now
+    this.onChange = options.onChange
+  }
+
+  /** Runs a statement on the replica if the fiber permits that and the replica has its version, else runs `primary`. */
+  orPrimary(
+    text: string,
+    values: ReadonlyArray<unknown>,
+    primary: Effect.Effect<ReadonlyArray<unknown>, SqlError>
+  ): Effect.Effect<ReadonlyArray<unknown>, SqlError> {
+    return Effect.withFiberRuntime((fiber) => {
+      const needed = fiber.currentContext.unsafeMap.get(ReadVersion.key) as Needed | undefined
+      if (needed === undefined || needed.isOnPrimary) return primary
+      return Effect.flatMap(
+        Effect.async<ReadonlyArray<unknown> | undefined>((resume) =>
+          this.read(needed, text, values, (rows) => resume(Effect.succeed(rows)))
+        ),
+        (rows) => (rows === undefined ? primary : Effect.succeed(rows))
+      )
+    })
+  }
+
+  private read(needed: Needed, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
+    if (!this.circuit.admits(this.now())) {
+      this.fallBack(needed, ended, "resting")
+      return
+    }
+    this.pool.connect((failure, client, release) => {
+      if (client === undefined || release === undefined) {
+        const reason = failure instanceof NoConnectionFree ? "busy" : "unreachable"
+        this.fallBack(needed, ended, reason, failure?.message)
+        return
+      }
+      const readMillis = client.deadlineMillis
+      client.deadlineMillis = replicaConnectionMillis
+      const leave = () => {
+        client.deadlineMillis = replicaConnectionMillis
+        // The answer does not wait for it. A connection that is lost meanwhile is found by the next read.
+        client.query("COMMIT", () => release())
+      }
+      const giveUp = (reason: Fallback, message?: string) => {
+        this.fallBack(needed, ended, reason, message)
+        leave()
+      }
+      const fail = (error: Error) => giveUp(isAnswer(error) ? "refused" : "unanswered", error.message)
+      client.query(snapshotOf(client.begin, needed.accountId), (error, results) => {
+        if (error) return fail(error)
+        const seen = results.at(-1)?.rows[0] as Seen
+        if (!seen.follows) return giveUp("not_standby", "the server is not a standby")
+        if (!isRecent(seen, needed)) return giveUp("behind")
+        client.deadlineMillis = readMillis
+        client.query(text, [...values], (error, result) => {
+          if (error) return fail(error)
+          this.noteAnswer()
+          answered.add(1)
+          needed.version = Math.max(needed.version, seen.version)
+          ended(result.rows)
+          leave()
+        })
+      })
+    })
+  }
+
+  private fallBack(needed: Needed, ended: Ended, reason: Fallback, message: string = reason): void {
+    needed.isOnPrimary = true
+    metrics.replicaReads.of(reason).add(1)
+    if (resting.has(reason)) {
+      if (this.circuit.fail(this.now())) this.onChange(message)
+    } else if (reason === "busy") this.circuit.abstain(this.now())
+    else if (reason !== "resting") this.noteAnswer()
+    ended(undefined)
+  }
+
+  private noteAnswer(): void {
+    if (this.circuit.succeed()) this.onChange(undefined)
+  }
+}
+
+const isRecent = (seen: Seen, { version }: Needed): seen is Seen & { readonly version: number } =>
+  seen.version !== null && seen.version >= version
+
+/** Begins a transaction with one snapshot, and reads the account's version in it: one message. */
+const snapshotOf = (begin: string, accountId: string) =>
+  `${begin}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT pg_is_in_recovery() AS follows, (SELECT version FROM account_state WHERE account_id = ${pg.escapeLiteral(accountId)}) AS version`
+
+/** The client of the primary, whose statements outside transactions may be answered by the replica. */
+const makeClient = (primary: PgClient.PgClient, replica: Replica) => {
+  // The spans are those of the new client.
+  const onPrimary = (text: string, values: ReadonlyArray<unknown>) =>
+    Effect.withTracerEnabled(primary.unsafe(text, values), false)
+  const connection: Connection = {
+    execute: (text, values, transform) =>
+      Effect.map(replica.orPrimary(text, values, onPrimary(text, values)), (rows) =>
+        transform === undefined ? rows : transform(rows as ReadonlyArray<object>)
+      ),
+    executeRaw: (text, values) => primary.unsafe(text, values).raw,
+    executeStream: (text, values) => primary.unsafe(text, values).stream,
+    executeValues: (text, values) => primary.unsafe(text, values).values,
+    executeUnprepared: (text, values) => primary.unsafe(text, values).unprepared
+  }
+  const stayOnPrimary = Effect.map(ReadVersion, (needed) => {
+    if (needed !== undefined) needed.isOnPrimary = true
+  })
+  return SqlClient.make({
+    acquirer: Effect.succeed(connection),
+    transactionAcquirer: Effect.zipRight(stayOnPrimary, primary.reserve),
+    compiler: PgClient.makeCompiler(),
+    spanAttributes: []
+  }).pipe(Effect.provide(Reactivity.layer))
+}
+
+/** Replaces the services of the primary by those that also read from the replica. */
+export const withReplica = (
+  database: Context.Context<PgClient.PgClient | DirectQuery>,
+  replica: Replica
+): Effect.Effect<Context.Context<SqlClient.SqlClient | DirectQuery | HasReplica>> => {
+  const direct = Context.get(database, DirectQuery)
+  return Effect.map(makeClient(Context.get(database, PgClient.PgClient), replica), (client) =>
+    Context.empty().pipe(
+      Context.add(SqlClient.SqlClient, client),
+      Context.add(DirectQuery, (statement) => {
+        const [text, values] = statement.compile()
+        return replica.orPrimary(text, values, direct(statement))
+      }),
+      Context.add(HasReplica, true)
+    )
+  )
+}
