@@ -101,7 +101,11 @@ const bouncer = Effect.gen(function* () {
 
 const open = (url: string, pooler: Pooler) =>
   Layer.build(
-    Database.layerServer({ url: Redacted.make(url), pooler, poolSizes: { requests: 8, writes: 8, background: 2, replica: 1 } })
+    Database.layerServer({
+      url: Redacted.make(url),
+      pooler,
+      poolSizes: { requests: 8, writes: 8, background: 2, replica: 1 }
+    })
   )
 
 const writers = 12

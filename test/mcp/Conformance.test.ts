@@ -7,8 +7,8 @@ import { Effect } from "effect"
 import { anAccount } from "../../src/testing/index.ts"
 import { clientMetadata, consentIn } from "../oauth/ClientMemory.ts"
 import { aClient, aUser } from "../oauth/PagesServer.ts"
-import { aConnection, aConnectionTo, ample, baseUrlOf, connectorWith, type Era, portOf } from "./Connector.ts"
 import { freePort } from "../support/FreePort.ts"
+import { aConnection, aConnectionTo, ample, baseUrlOf, connectorWith, type Era, portOf } from "./Connector.ts"
 import { allToolNames } from "./ToolNames.ts"
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))

@@ -6,9 +6,9 @@ import { Connections } from "../../src/connections/Connections.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { layerPool } from "../faults/ServerServices.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
+import { freePort } from "../support/FreePort.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { aConnectionTo, type Era, message, messageIn, send } from "./Connector.ts"
-import { freePort } from "../support/FreePort.ts"
 
 /** The address at which clients reach all processes; any of them may answer. */
 const base = "http://catalog.example"
