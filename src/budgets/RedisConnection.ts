@@ -1,8 +1,7 @@
 import { Clock, Data, Deferred, Effect, Exit, Option, Redacted, type Scope } from "effect"
 
-/** Time limit of one call. Requests wait for the call. */
-const callMillis = 250
-const checkMillis = callMillis / 5
+/** Time limit of one call, in milliseconds. Requests wait for the call. */
+export const defaultCallMillis = 250
 const connectMillis = 2_000
 const retryMillis = 1_000
 const warningMillis = 60_000
@@ -16,7 +15,7 @@ export const noRedis = (cause: unknown): NoRedis => {
   return new NoRedis({ reason: parts.map((part) => (part instanceof Error ? part.message : String(part))).join("; ") })
 }
 
-const tooSlow = new NoRedis({ reason: `no answer within ${callMillis} ms` })
+const tooSlow = (callMillis: number) => new NoRedis({ reason: `no answer within ${callMillis} ms` })
 
 /** Opens a connection on which calls fail at once while it is down: it queues no calls, and does not reconnect. */
 const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
@@ -59,8 +58,9 @@ export type RedisClient = Effect.Effect.Success<ReturnType<typeof openClient>>
 type PendingCalls = Set<{ since: number }>
 
 /** Fails when a call takes too long. All calls share one timer, because a timer per call would cost more than the call. */
-const watchCalls = (pending: PendingCalls): Effect.Effect<never, NoRedis> =>
-  Effect.gen(function* () {
+const watchCalls = (pending: PendingCalls, callMillis: number): Effect.Effect<never, NoRedis> => {
+  const checkMillis = callMillis / 5
+  return Effect.gen(function* () {
     const before = performance.now()
     yield* Effect.sleep(checkMillis)
     const now = performance.now()
@@ -68,8 +68,9 @@ const watchCalls = (pending: PendingCalls): Effect.Effect<never, NoRedis> =>
     const stalledMillis = now - before - checkMillis
     if (stalledMillis > checkMillis) for (const call of pending) call.since = Math.min(call.since + stalledMillis, now)
     const [oldest] = pending
-    if (oldest !== undefined && now - oldest.since >= callMillis) return yield* tooSlow
+    if (oldest !== undefined && now - oldest.since >= callMillis) return yield* tooSlow(callMillis)
   }).pipe(Effect.forever)
+}
 
 /** Warns once a minute while Redis does not answer, and logs when it answers again. */
 const makeOutageLog = (url: Redacted.Redacted) => {
@@ -109,9 +110,12 @@ export type RunOnRedis = <Answer>(
 
 /**
  * Connects in the background, and again one second after each failure, until the scope closes. Returns after the first
- * attempt, whether it succeeded or failed.
+ * attempt, whether it succeeded or failed. `callMillis`: time limit of one call.
  */
-export const makeRedisConnection = (url: Redacted.Redacted): Effect.Effect<RunOnRedis, never, Scope.Scope> =>
+export const makeRedisConnection = (
+  url: Redacted.Redacted,
+  callMillis: number
+): Effect.Effect<RunOnRedis, never, Scope.Scope> =>
   Effect.gen(function* () {
     const outages = makeOutageLog(url)
     const pending: PendingCalls = new Set()
@@ -127,13 +131,13 @@ export const makeRedisConnection = (url: Redacted.Redacted): Effect.Effect<RunOn
       }
       const client = yield* openClient(url, breakOff)
       yield* Effect.tryPromise({ try: () => client.ping(), catch: noRedis }).pipe(
-        Effect.timeoutFail({ duration: callMillis, onTimeout: () => tooSlow })
+        Effect.timeoutFail({ duration: callMillis, onTimeout: () => tooSlow(callMillis) })
       )
       current = { client, breakOff }
       yield* Deferred.succeed(firstAttempt, undefined)
       // The scope closes next. It destroys the client, so that pending calls fail.
-      return yield* Effect.raceFirst(Deferred.await(broken), watchCalls(pending)).pipe(
-        Effect.ensuring(Effect.sync(() => breakOff(tooSlow)))
+      return yield* Effect.raceFirst(Deferred.await(broken), watchCalls(pending, callMillis)).pipe(
+        Effect.ensuring(Effect.sync(() => breakOff(tooSlow(callMillis))))
       )
     })
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Effect, type Option, type Redacted, Schema, type Scope } from "effect"
 import type { BudgetSizes, Outcome, Spender, WindowKind } from "./RateBudget.ts"
-import { makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./RedisConnection.ts"
+import { defaultCallMillis, makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./RedisConnection.ts"
 
 /**
  * Takes from both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
@@ -70,6 +70,8 @@ export interface RedisOptions {
   readonly url: Redacted.Redacted
   /** The time in Unix milliseconds, for tests. By default Redis' own clock. */
   readonly timeMillis?: Effect.Effect<number>
+  /** Time limit of one call in milliseconds, for tests. Default: `defaultCallMillis`. */
+  readonly callMillis?: number
 }
 
 /** Windows in Redis, which several processes share. */
@@ -105,11 +107,11 @@ const runScript = (client: RedisClient, keys: Array<string>, args: Array<string>
 
 /** Connects to Redis in the background and keeps the connection open until the scope closes. */
 export const makeRedisWindows = (
-  { timeMillis, url }: RedisOptions,
+  { callMillis = defaultCallMillis, timeMillis, url }: RedisOptions,
   sizesOf: (kind: WindowKind) => BudgetSizes,
   windowMillis: number
 ): Effect.Effect<RedisWindows, never, Scope.Scope> =>
-  Effect.map(makeRedisConnection(url), (run) => {
+  Effect.map(makeRedisConnection(url, callMillis), (run) => {
     const argumentsOf = (kind: WindowKind) => {
       const { perAccount, perKey } = sizesOf(kind)
       return [String(perKey), String(perAccount), String(windowMillis)]
