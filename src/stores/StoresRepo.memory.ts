@@ -156,7 +156,9 @@ const rolledUp =
     if (entity === undefined) return account
     const versions = linked.flatMap((storeId) => all.find((version) => version.storeId === storeId) ?? [])
     const storeIds = versions.map(({ storeId }) => storeId)
-    const aggregate = { ...entity.aggregate, ...rollUp(versions), storeIds }
+    // A version of a store that was unlinked comes last until the store is linked again.
+    const others = all.filter(({ storeId }) => !linked.includes(storeId))
+    const aggregate = { ...entity.aggregate, ...rollUp(versions), versions: [...versions, ...others], storeIds }
     return { ...account, entities: new Map(account.entities).set(id, { ...entity, aggregate }) }
   }
 
