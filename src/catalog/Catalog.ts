@@ -11,7 +11,7 @@ import { CatalogRepo } from "./CatalogRepo.ts"
 import { type RelatedList, type RowPage, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
 import { type CursorBinding, makeCursorCodec } from "./CursorCodec.ts"
 import type { EntityRecord, Include, StoreVersion } from "./Entity.ts"
-import { idsIn, makeLimitedRows } from "./LimitedRows.ts"
+import { idsIn, makeLimitRows } from "./LimitedRows.ts"
 import { terms } from "./SearchText.ts"
 
 export interface ListQuery {
@@ -100,7 +100,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       const repo = yield* CatalogRepo
       const cursors = makeCursorCodec(yield* repo.cursorKey)
 
-      const limited = makeLimitedRows(repo)
+      const limitRows = makeLimitRows(repo)
 
       const toPage = ({ last, more, rows }: RowPage, binding: CursorBinding) =>
         pageText(rows, more && last !== null ? `"${cursors.encode(binding, last)}"` : "null")
@@ -148,7 +148,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           }
           const limit = query.ids?.length ?? query.limit
           const toListPage = (page: RowPage) =>
-            Effect.map(limited(accountId, page.rows, needles), (rows) => toPage({ ...page, rows }, binding))
+            Effect.map(limitRows(accountId, [page.rows], needles), (limited) =>
+              toPage({ ...page, rows: limited(page.rows) }, binding)
+            )
           if (kind === null) return yield* toListPage(yield* repo.pageOfAll(accountId, filters, after.value, limit))
           const ofKind = {
             ...filters,
@@ -185,9 +187,8 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
           if (Option.isNone(from)) return yield* foreignCursor
           const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
-          const lists = yield* Effect.forEach(relatedLists, (list) =>
-            Effect.map(limited(accountId, rows[list]), (visible) => `"${list}":[${visible}]`)
-          )
+          const limited = yield* limitRows(accountId, Object.values(rows))
+          const lists = relatedLists.map((list) => `"${list}":[${limited(rows[list])}]`)
           const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
           return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
         }),

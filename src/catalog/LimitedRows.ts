@@ -17,32 +17,33 @@ const rowsIn = (rows: string) => JSON.parse(`[${rows}]`) as ReadonlyArray<StateO
 export const idsIn = (rows: string): ReadonlyArray<EntityId> => rowsIn(rows).map(({ id }) => id)
 
 /**
- * List rows, as JSON text without brackets, for a caller that is limited to some stores: the publish state is that of these
+ * Limits list rows, as JSON text without brackets, to the stores that the caller can use: the publish state is that of these
  * stores, and rows are left out that are on other stores only, or that the needles match only by a value of another store.
+ * Returns a function, so that several lists share one query. `lists`: all rows that it will be called with.
  */
-export const makeLimitedRows =
+export const makeLimitRows =
   (repo: Pick<Context.Tag.Service<CatalogRepo>, "limitedTo">) =>
-  (accountId: AccountId, rows: string, needles: ReadonlyArray<Needle> = []): Effect.Effect<string> =>
+  (
+    accountId: AccountId,
+    lists: ReadonlyArray<string>,
+    needles: ReadonlyArray<Needle> = []
+  ): Effect.Effect<(rows: string) => string> =>
     Effect.gen(function* () {
       const { stores } = yield* CurrentBounds
-      if (stores === null || rows === "") return rows
-      const all = rowsIn(rows)
-      const limited = yield* repo.limitedTo(
-        accountId,
-        stores,
-        all.map(({ id }) => id)
-      )
-      return all
-        .flatMap((row) => {
-          const seen = limited.get(row.id)
-          if (seen === undefined || !matches(seen.searchText, needles)) return []
-          return [
-            JSON.stringify({
-              ...row,
-              pending_publish: seen.pendingPublish,
-              last_publish_status: seen.lastPublishStatus
-            })
-          ]
-        })
-        .join(",")
+      if (stores === null) return (rows) => rows
+      const limited = yield* repo.limitedTo(accountId, stores, lists.flatMap(idsIn))
+      return (rows) =>
+        rowsIn(rows)
+          .flatMap((row) => {
+            const seen = limited.get(row.id)
+            if (seen === undefined || !matches(seen.searchText, needles)) return []
+            return [
+              JSON.stringify({
+                ...row,
+                pending_publish: seen.pendingPublish,
+                last_publish_status: seen.lastPublishStatus
+              })
+            ]
+          })
+          .join(",")
     })
