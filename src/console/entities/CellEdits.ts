@@ -83,6 +83,10 @@ export const lockedMessage =
 
 export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 
+/** What is wrong, as sentences about one thing. `subject`: its noun. */
+export const sentencesOf = (subject: string, { issues }: ValidationFailed): string =>
+  issues.map(({ message }) => sentence(`${subject} ${message}`)).join(" ")
+
 /** Attempts of a write if others write other fields of the entity at the same time. */
 export const maxAttempts = 5
 
@@ -141,7 +145,7 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
         case "ValidationFailed":
           return refuse(edit, 400, {
             _tag: "Refused",
-            message: error.issues.map(({ message }) => sentence(`this value ${message}`)).join(" ")
+            message: sentencesOf("this value", error)
           })
         case "RevisionConflict": {
           const value = storedIn(yield* drafts.sheet(id), place.storeId, place.key)

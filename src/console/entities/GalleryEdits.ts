@@ -6,7 +6,7 @@ import { NotFound } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
 import { decoded, idOf } from "../Visits.ts"
-import { lockedMessage, maxAttempts, RevisionForm, sentence } from "./CellEdits.ts"
+import { lockedMessage, maxAttempts, RevisionForm, sentencesOf } from "./CellEdits.ts"
 import { digestOfGallery, type GalleryChange, type GalleryEditing, galleryFields } from "./Gallery.tsx"
 import { type GridView, viewOf } from "./GridAddress.ts"
 
@@ -169,7 +169,7 @@ export const makeEditGallery = Effect.map(Drafts, (drafts) => {
         case "ValidationFailed":
           return refuse(edit, 400, {
             _tag: "Refused",
-            message: error.issues.map(({ message }) => sentence(`the gallery ${message}`)).join(" ")
+            message: sentencesOf("the gallery", error)
           })
         case "NotFound":
         case "RevisionConflict":

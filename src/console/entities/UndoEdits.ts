@@ -5,7 +5,7 @@ import { NotFound } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { actorName } from "../Naming.tsx"
 import { decoded, idOf } from "../Visits.ts"
-import { maxAttempts, sentence } from "./CellEdits.ts"
+import { maxAttempts, sentencesOf } from "./CellEdits.ts"
 import { cellFields } from "./CellForm.tsx"
 import { storedIn } from "./Cells.ts"
 import { type CellPlace, type GridView, viewOf } from "./GridAddress.ts"
@@ -83,7 +83,7 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
         case "PimLocked":
           return { _tag: "Refused", undo, status: 423, message: lockedMessage } as UndoOutcome
         case "ValidationFailed": {
-          const why = error.issues.map(({ message }) => sentence(`the value of before ${message}`)).join(" ")
+          const why = sentencesOf("the value of before", error)
           return { _tag: "Refused", undo, status: 400, message: `Not undone. ${why}` } as UndoOutcome
         }
         case "NotFound":
