@@ -30,7 +30,7 @@ const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) 
   })
 }
 
-const numbersOfOneChannel = "Numbers of all channels together are hidden from this connection"
+const numbersAreHidden = "Numbers of all channels together are hidden from this connection"
 
 /**
  * Removes the numbers that count all stores from the snapshots of a caller that is limited to some. `by_store` and the rules stay.
@@ -47,9 +47,7 @@ const limitedTo =
       result: {
         by_store: result.by_store,
         ...(result.rules !== undefined && { rules: result.rules }),
-        hidden: isStoreScan
-          ? `${numbersOfOneChannel}; channel_id gives those of one channel.`
-          : `${numbersOfOneChannel}.`
+        hidden: isStoreScan ? `${numbersAreHidden}; channel_id gives those of one channel.` : `${numbersAreHidden}.`
       }
     }
   }

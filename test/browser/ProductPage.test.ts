@@ -165,7 +165,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.waitForURL(/#cell-catalog-description_html-edit$/)
           await page.locator("a.edit:focus").waitFor({ state: "attached" })
           assert.strictEqual(await focused(), "Edit Description, Catalog")
-          // The undo of what was saved is just before.
+          // The button Undo comes before this cell in the tab order.
           await page.keyboard.press("Shift+Tab")
           assert.strictEqual(await focused(), "Undo")
           await page.keyboard.press("Enter")

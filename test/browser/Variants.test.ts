@@ -68,7 +68,7 @@ describe.skipIf(!chromiumIsThere)("the variants of a product in Chromium", () =>
           await page.keyboard.press("Tab")
           await page.getByRole("textbox", { name: "Price, Warm / 2, Tarn & Tern" }).waitFor()
           assert.include(String(await table.textContent()), "EUR 9.75Own value")
-          // The undo of what was saved stays in reach while the next one is open.
+          // While the next cell is edited, the button Undo of the saved cell can still be used.
           await page.getByRole("button", { name: "Undo: Price, Warm / 1, Tarn & Tern" }).press("Enter")
           await page.getByText("has the value of before again").waitFor()
           assert.notInclude(String(await table.textContent()), "9.75")
