@@ -43,7 +43,8 @@ export const names: ReadonlyArray<string> = [
   "0028_platform_names",
   "0029_scan_causes",
   "0030_drop_lists",
-  "0031_saved_views"
+  "0031_saved_views",
+  "0032_store_time_zones"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

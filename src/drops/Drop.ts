@@ -100,11 +100,14 @@ export interface PlannedDrop {
 }
 
 /** Another drop that changes the same field on the same store at the same time. `ordinal`: index of the change. */
-export const Overlap = Schema.Struct({ ordinal: Schema.Int, id: DropId, name: Schema.String })
+export const Overlap = Schema.Struct({
+  ordinal: Schema.Int,
+  ...Drop.pick("id", "name", "starts_at", "ends_at", "timezone").fields
+})
 export type Overlap = typeof Overlap.Type
 
 /** Maximum number of changes of a drop. It is limited because one transaction writes all of them. */
-const maxDropChanges = 250
+export const maxDropChanges = 250
 
 const isTimezone = (name: string) =>
   /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name) &&
@@ -120,6 +123,14 @@ export const isSameField = (
   sameText(left.entity_id, right.entity_id) &&
   left.field === right.field &&
   (left.store_id === null || right.store_id === null || sameText(left.store_id, right.store_id))
+
+/** Whether two drops are under way at the same time. A drop that starts when the other ends is not. */
+export const isSameTime = (
+  left: Pick<PlannedDrop, "starts_at" | "ends_at">,
+  right: Pick<PlannedDrop, "starts_at" | "ends_at">
+): boolean =>
+  (right.ends_at === null || left.starts_at < right.ends_at) &&
+  (left.ends_at === null || right.starts_at < left.ends_at)
 
 /** Checks a drop against the current state of the account. Each issue has the path of the wrong field. */
 export const planDrop = (

@@ -51,7 +51,7 @@ export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefi
     )`
 
   const overlaps = (accountId: AccountId, { changes, ends_at, starts_at }: PlannedDrop) => sql`
-    SELECT n.ordinal, d.id, d.name
+    SELECT n.ordinal, d.id, d.name, rfc3339(d.starts_at) AS starts_at, rfc3339(d.ends_at) AS ends_at, d.timezone
     FROM ${rowsOf(changes)}
     JOIN drop_change c ON c.account_id = ${accountId} AND c.entity_id = n.entity_id AND c.field = n.field
     JOIN drop d ON d.account_id = ${accountId} AND d.id = c.drop_id

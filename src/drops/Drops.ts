@@ -6,11 +6,13 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { DropId, EntityId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ChannelKind } from "../storedata/SalesChannels.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import { type Drop, type DropPlace, type DropRow, type NewDrop, planDrop } from "./Drop.ts"
+import type { DropThing, ThingsQuery } from "./Composition.ts"
+import { type Drop, type DropPlace, type DropRow, type NewDrop, type Overlap, planDrop } from "./Drop.ts"
 import { makeDropExecution } from "./DropExecution.ts"
 import type { DueStep } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
@@ -35,6 +37,15 @@ export class Drops extends Context.Tag("catalog/Drops")<
      * `id`: makes the request repeatable. If the drop exists already, returns that drop.
      */
     readonly create: (drop: NewDrop, id?: DropId) => Effect.Effect<Drop, ValidationFailed, CurrentActor>
+    /**
+     * Checks a drop as `create` does, without storing it. Returns the other drops that change the same fields at the same time,
+     * for which `create` would refuse it.
+     */
+    readonly check: (drop: NewDrop) => Effect.Effect<ReadonlyArray<Overlap>, ValidationFailed, CurrentActor>
+    /** At most `limit` of these entities, in this order. Unknown entities are left out. */
+    readonly things: (query: ThingsQuery) => Effect.Effect<ReadonlyArray<DropThing>, never, CurrentActor>
+    /** The fields that drops of the account can change, by kind. */
+    readonly rules: Effect.Effect<KeyRules, never, CurrentActor>
     /** Cancels a drop. ValidationFailed: it has started, or was cancelled before. */
     readonly cancel: (id: DropId) => Effect.Effect<Drop, NotFound | ValidationFailed, CurrentActor>
     /** Ordered by start, then id. */
@@ -73,6 +84,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
     Drops,
     Effect.gen(function* () {
       const catalog = yield* CatalogRepo
+      const definitions = yield* MetafieldDefinitions
       const repo = yield* DropsRepo
       const schedule = yield* makeSchedule
       const { runDue } = yield* makeRunDue
@@ -83,6 +95,12 @@ export class Drops extends Context.Tag("catalog/Drops")<
           yield* schedule.insert(id, drop)
           return yield* Effect.orDie(schedule.find(id))
         }),
+        check: Effect.fn("Drops.check")(schedule.check),
+        things: Effect.fn("Drops.things")(function* (query) {
+          const { accountId } = yield* CurrentActor
+          return yield* repo.things(accountId, query)
+        }),
+        rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
         cancel: Effect.fn("Drops.cancel")(function* (id) {
           yield* schedule.cancel(id)
           return yield* schedule.find(id)
@@ -134,6 +152,22 @@ const makeSchedule = Effect.gen(function* () {
       return Option.isNone(drop) ? yield* new NotFound() : drop.value
     })
 
+  /** The drop as it would be stored, and the other drops that overlap it. */
+  const plan = (given: NewDrop) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const drop = yield* planDrop(
+        given,
+        yield* repo.now,
+        yield* stores.list(accountId),
+        yield* repo.targets(accountId, entityIdsOf(given)),
+        yield* definitions.rules(accountId)
+      )
+      return { drop, overlaps: yield* repo.overlaps(accountId, drop) }
+    })
+
+  const check = (given: NewDrop) => Effect.map(plan(given), ({ overlaps }) => overlaps)
+
   /** Inserts the drop, unless it exists already. */
   const insert = (id: DropId, given: NewDrop) =>
     transaction.run(
@@ -142,15 +176,7 @@ const makeSchedule = Effect.gen(function* () {
         const { accountId } = actor
         yield* repo.lockSchedule(accountId)
         if (Option.isSome(yield* repo.find(accountId, id))) return
-        const targets = yield* repo.targets(accountId, entityIdsOf(given))
-        const drop = yield* planDrop(
-          given,
-          yield* repo.now,
-          yield* stores.list(accountId),
-          targets,
-          yield* definitions.rules(accountId)
-        )
-        const overlaps = yield* repo.overlaps(accountId, drop)
+        const { drop, overlaps } = yield* plan(given)
         if (overlaps.length > 0)
           return yield* new ValidationFailed({
             issues: overlaps.map(({ id, name, ordinal }) => ({
@@ -173,7 +199,7 @@ const makeSchedule = Effect.gen(function* () {
       })
     )
 
-  return { find, insert, cancel }
+  return { find, check, insert, cancel }
 })
 
 const entityIdsOf = ({ changes }: NewDrop): ReadonlyArray<EntityId> => [

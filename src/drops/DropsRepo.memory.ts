@@ -1,10 +1,21 @@
 import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
+import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
 import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { Actor } from "../model/Actor.ts"
+import { type Attributes, titleOf } from "../model/Attribute.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
-import { type Drop, type DropRow, type DropStatus, type DropTarget, isSameField, type PlannedDrop } from "./Drop.ts"
+import type { DropThing } from "./Composition.ts"
+import {
+  type Drop,
+  type DropRow,
+  type DropStatus,
+  type DropTarget,
+  isSameField,
+  isSameTime,
+  type PlannedDrop
+} from "./Drop.ts"
 import type { ChangeOutcome, DropEffect, DropStepName } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
@@ -54,7 +65,7 @@ const updateDrop = (store: Store, accountId: AccountId, id: DropId, change: (dro
 
 const makeSchedule = (
   store: Store
-): Pick<Repo, "cancel" | "insert" | "lockSchedule" | "now" | "overlaps" | "targets"> => ({
+): Pick<Repo, "cancel" | "insert" | "lockSchedule" | "now" | "overlaps" | "targets" | "things"> => ({
   now,
   // In-memory transactions run one at a time, so no lock is needed.
   lockSchedule: () => Effect.void,
@@ -72,15 +83,26 @@ const makeSchedule = (
         })
       )
     }),
+  things: (accountId, { fields, ids, limit, withVariants }) =>
+    Effect.map(Ref.get(store), (state) => {
+      const account = state.get(accountId)
+      const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+      return ids
+        .flatMap((id) => [
+          ...all.filter((each) => each.id === id),
+          ...all.filter((each) => withVariants && each.parentId === id && !ids.includes(each.id)).sort(byPosition)
+        ])
+        .slice(0, limit)
+        .map((aggregate) => toThing(account, aggregate, fields))
+    }),
   overlaps: (accountId, planned) =>
     Effect.map(dropsOf(store, accountId), (all) =>
       planned.changes.flatMap((change, ordinal) =>
         all.flatMap(({ drop }) =>
           drop.nextStep !== null &&
-          (planned.ends_at === null || drop.planned.starts_at < planned.ends_at) &&
-          (drop.planned.ends_at === null || drop.planned.ends_at > planned.starts_at) &&
+          isSameTime(planned, drop.planned) &&
           drop.planned.changes.some((other) => isSameField(change, other))
-            ? [{ ordinal, id: drop.id, name: drop.planned.name }]
+            ? [{ ordinal, id: drop.id, ...overlapOf(drop.planned) }]
             : []
         )
       )
@@ -108,6 +130,33 @@ const makeSchedule = (
       return true
     })
 })
+
+const toThing = (
+  account: MemoryAccount | undefined,
+  { attributes, id, kind, parentId, versions }: Aggregate,
+  fields: ReadonlyArray<string>
+): DropThing => {
+  const only = (all: Attributes): Attributes =>
+    Object.fromEntries(Object.entries(all).filter(([key]) => fields.includes(key)))
+  const parent = parentId === null ? undefined : account?.entities.get(parentId)?.aggregate
+  return {
+    id,
+    kind,
+    title: titleOf(kind, attributes),
+    parentId,
+    parentTitle: parent === undefined ? null : titleOf("product", parent.attributes),
+    attributes: only(attributes),
+    versions: versions
+      .filter(({ storeId }) => account?.stores.has(storeId) === true)
+      .map(({ accepted, overrides, storeId }) => ({
+        storeId,
+        overrides: only(overrides),
+        accepted: accepted === null ? null : only(accepted.attributes)
+      }))
+  }
+}
+
+const overlapOf = ({ ends_at, name, starts_at, timezone }: PlannedDrop) => ({ name, starts_at, ends_at, timezone })
 
 const makeReads = (store: Store): Pick<Repo, "between" | "find" | "list" | "openOf" | "page"> => ({
   page: (accountId, { after, isOpen, limit }) =>

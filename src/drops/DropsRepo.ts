@@ -4,11 +4,13 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
+import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
 import { makeDropReads } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
 import type { ChangeOutcome, DropEffect, DropStepName, DueStep, HeldDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
+import { makeReadThings } from "./DropThings.sql.ts"
 
 /** Drops, their changes and effects, and their next steps. */
 export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
@@ -23,6 +25,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       accountId: AccountId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyMap<EntityId, DropTarget>>
+    /** At most `limit` of these entities, in this order. Unknown entities are left out. */
+    readonly things: (accountId: AccountId, query: ThingsQuery) => Effect.Effect<ReadonlyArray<DropThing>>
     /** Unfinished drops that overlap this drop in field and time, ordered by change, then start. */
     readonly overlaps: (accountId: AccountId, drop: PlannedDrop) => Effect.Effect<ReadonlyArray<Overlap>>
     readonly insert: (accountId: AccountId, id: DropId, drop: PlannedDrop, actor: Actor) => Effect.Effect<void>
@@ -79,6 +83,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       return {
         ...makeScheduleStatements(sql, hints),
         ...makeDropReads(sql),
+        ...makeReadThings(sql),
         ...makeDueSteps(sql, hints),
         ...makeStepWrites(sql)
       }

@@ -9,7 +9,7 @@ import type { StoresRepo } from "./StoresRepo.ts"
 type Repo = Context.Tag.Service<StoresRepo>
 
 /** Reads stores. */
-export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "list"> => {
+export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "list" | "timeZones"> => {
   const columns = sql`
     id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
     rfc3339(last_imported_at) AS last_imported_at`
@@ -42,7 +42,17 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
       WHERE account_id = ${accountId} AND domain = ${domain}`
   })
 
+  const timeZones = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Schema.Struct({ id: StoreId, timeZone: Schema.String }),
+    execute: (accountId) => sql`
+      SELECT s.id, s.time_zone AS "timeZone" FROM store s
+      WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.time_zone IS NOT NULL`
+  })
+
   return {
+    timeZones: (accountId) =>
+      Effect.map(orDie(timeZones(accountId)), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
     list: (accountId) => orDie(list(accountId)),
     find: (accountId, id) => orDie(find({ accountId, id })),
     findByDomain: (accountId, domain) =>
@@ -68,7 +78,10 @@ const makeReserveShop =
 /** Writes stores. */
 export const makeStoreWrites = (
   sql: SqlClient
-): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"> => ({
+): Pick<
+  Repo,
+  "completeLink" | "countVersions" | "keepTimeZone" | "link" | "recordImport" | "reserveShop" | "unlink"
+> => ({
   reserveShop: makeReserveShop(sql),
   link: (accountId, store, isReserved = false) =>
     Effect.gen(function* () {
@@ -106,6 +119,13 @@ export const makeStoreWrites = (
         ({ domain }) => sql`DELETE FROM shopify_shop WHERE domain = ${domain} AND account_id = ${accountId}`
       )
     }).pipe(orDie),
+  keepTimeZone: (accountId, id, timeZone) =>
+    sql`
+      UPDATE store s SET time_zone = ${timeZone}
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.time_zone IS DISTINCT FROM ${timeZone}`.pipe(
+      Effect.asVoid,
+      orDie
+    ),
   recordImport: (accountId, id) =>
     sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
       Effect.asVoid,

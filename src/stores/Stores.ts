@@ -63,6 +63,10 @@ export class Stores extends Context.Tag("catalog/Stores")<
     readonly list: Effect.Effect<ReadonlyArray<Store>, never, CurrentActor>
     /** NotFound: no store of `list` has the id. */
     readonly find: (id: StoreId) => Effect.Effect<Store, NotFound, CurrentActor>
+    /** The time zones in which times of the stores are entered, as far as they are known. */
+    readonly timeZones: Effect.Effect<ReadonlyMap<StoreId, string>, never, CurrentActor>
+    /** Keeps the time zone of a store. An unknown store keeps none. */
+    readonly keepTimeZone: (id: StoreId, timeZone: string) => Effect.Effect<void, never, CurrentActor>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
@@ -304,6 +308,9 @@ const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
       const store = (yield* list).find((each) => each.id === id)
       return store === undefined ? yield* new NotFound() : store
     }),
-    publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId))
+    publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
+    timeZones: Effect.flatMap(CurrentActor, ({ accountId }) => repo.timeZones(accountId)),
+    keepTimeZone: (id: StoreId, timeZone: string) =>
+      Effect.flatMap(CurrentActor, ({ accountId }) => repo.keepTimeZone(accountId, id, timeZone))
   }
 }

@@ -15,12 +15,15 @@ declare module "../database/MemoryStore.memory.ts" {
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
     /** Domains of stores that are reserved for the account. */
     readonly reservedDomains: ReadonlySet<string>
+    /** Time zones of linked and unlinked stores. */
+    readonly timeZones: ReadonlyMap<StoreId, string>
   }
 }
 
-export const emptyStores: Pick<MemorySlices, "credentials" | "reservedDomains"> = {
+export const emptyStores: Pick<MemorySlices, "credentials" | "reservedDomains" | "timeZones"> = {
   credentials: new Map(),
-  reservedDomains: new Set()
+  reservedDomains: new Set(),
+  timeZones: new Map()
 }
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -59,6 +62,15 @@ export const layerStoresRepoMemory = Layer.effect(
           }))
           return true
         }),
+      timeZones: (accountId) =>
+        Effect.map(Ref.get(memory), (state) => {
+          const account = state.get(accountId)
+          return new Map([...(account?.timeZones ?? [])].filter(([id]) => account?.stores.has(id)))
+        }),
+      keepTimeZone: (accountId, id, timeZone) =>
+        updateAccount(memory, accountId, (account) =>
+          account.stores.has(id) ? { ...account, timeZones: new Map(account.timeZones).set(id, timeZone) } : account
+        ),
       reserveShop: (accountId, domain) =>
         Effect.gen(function* () {
           const accounts = [...(yield* Ref.get(memory)).values()]

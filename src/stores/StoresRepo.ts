@@ -76,6 +76,9 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly completeLink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, PublishCounts>>
+    /** The time zones of linked stores, as far as they are known. */
+    readonly timeZones: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, string>>
+    readonly keepTimeZone: (accountId: AccountId, id: StoreId, timeZone: string) => Effect.Effect<void>
     /** Records that an import of the store was applied now. */
     readonly recordImport: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
   }

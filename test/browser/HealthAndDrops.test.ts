@@ -4,7 +4,6 @@ import { Effect, Redacted } from "effect"
 import type { Page } from "playwright-core"
 import { Users } from "../../src/access/Users.ts"
 import { Demo } from "../../src/demo/Demo.ts"
-import { Drops } from "../../src/drops/Drops.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -125,47 +124,6 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
       })
     )
 
-    it.scoped("a merchant schedules a drop, sees its errors, and cancels it, without JavaScript", () =>
-      Effect.gen(function* () {
-        const { account } = yield* (yield* Demo).create
-        const { base, page } = yield* signedIn(account.id, "drops@example.com", false)
-        yield* Effect.promise(async () => {
-          await page.goto(`${base}/drops`)
-          await page.getByRole("link", { name: "Schedule a drop" }).click()
-          await page.getByLabel("Name").fill("Winter sale")
-          await page.getByLabel("Starts (UTC)").fill("2020-01-31T09:30")
-          await page.getByLabel("Product, variant, collection or media file").fill("nothing-of-the-kind")
-          await page.getByLabel("Field").fill("title")
-          await page.getByLabel("New value").fill("Winter <sale>\n2 lines")
-          await page.getByRole("button", { name: "Schedule the drop" }).click()
-          const alert = String(await page.getByRole("alert").textContent())
-          assert.match(alert, /Starts \(UTC\): must not be in the past\./)
-          assert.match(alert, /Product, variant, collection or media file: no such entity\./)
-          assert.strictEqual(await page.getByLabel("Starts (UTC)").inputValue(), "2020-01-31T09:30")
-          assert.strictEqual(await page.getByLabel("New value").inputValue(), "Winter <sale>\n2 lines")
-
-          await page.getByLabel("Starts (UTC)").fill("2030-01-31T09:30")
-          await page.getByLabel("Ends (UTC)").fill("2030-02-28T00:00")
-          await page.getByLabel("New value").fill("Winter <sale>")
-        })
-        const entity = yield* Effect.map(
-          Effect.flatMap(Drops, ({ list }) => list).pipe(actingAs({ _tag: "Cli", accountId: account.id })),
-          (drops) => drops.flatMap(({ changes }) => changes.map(({ entity_id }) => entity_id))[0] ?? ""
-        )
-        yield* Effect.promise(async () => {
-          await page.getByLabel("Product, variant, collection or media file").fill(entity)
-          await page.getByRole("button", { name: "Schedule the drop" }).click()
-          assert.strictEqual(await page.getByRole("status").textContent(), "The drop is scheduled.")
-          assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Winter sale")
-          await page.getByRole("button", { name: "Cancel the drop" }).click()
-          assert.strictEqual(
-            await page.getByRole("status").textContent(),
-            "The drop is cancelled. Nothing was changed."
-          )
-        })
-      })
-    )
-
     it.scoped("the pages of drops", () =>
       Effect.gen(function* () {
         const { account } = yield* (yield* Demo).create
@@ -184,14 +142,6 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await assertGood(page, "drop-over")
           await page.goto(`${base}/drops/new`)
           await assertGood(page, "drop-new")
-          await page.getByLabel("Name").fill("Winter sale")
-          await page.getByLabel("Starts (UTC)").fill("2020-01-31T09:30")
-          await page.getByLabel("Product, variant, collection or media file").fill("nothing-of-the-kind")
-          await page.getByLabel("Field").fill("title")
-          await page.getByRole("button", { name: "Schedule the drop" }).click()
-          await assertGood(page, "drop-refused")
-          await page.getByRole("link", { name: "Starts (UTC)" }).click()
-          assert.strictEqual(await page.evaluate("document.activeElement?.id"), "starts")
         })
         assert.deepStrictEqual(unexpected(complaints), [])
       })

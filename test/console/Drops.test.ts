@@ -26,24 +26,37 @@ const aShop = Effect.gen(function* () {
     return { store, files, boots, winter }
   }).pipe(actingAs(account.actor), Effect.orDie)
   const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
-  const { hidden } = sectionsOf((yield* open("/drops/new")).text, "/drops")
+  const { hidden } = sectionsOf((yield* open(`/drops/new?store_id=${made.store.id}`)).text, "/drops/new")
   const csrf = String(hidden.csrf)
-  const create = (form: Readonly<Record<string, string>>) => ask("/drops", { cookie, form: { csrf, ...form } })
+  type Form = Readonly<Record<string, string>>
+  const compose = (does: string, form: Form) => ask("/drops/new", { cookie, form: { csrf, do: does, ...form } })
+  const send = (form: Form) => ask("/drops", { cookie, form: { csrf, ...form } })
+  /** Reviews a drop and schedules what the review shows. The answer of the review, if it shows nothing to schedule. */
+  const create = (form: Form) =>
+    Effect.gen(function* () {
+      const review = yield* compose("review", form)
+      return review.text.includes(">Schedule the drop</button>")
+        ? yield* send(sectionsOf(review.text, "/drops").hidden)
+        : review
+    })
   const cancel = (id: string) => ask("/drops/cancel", { cookie, form: { csrf, id } })
   const list = Effect.flatMap(Drops, (drops) => drops.list).pipe(actingAs(account.actor))
   const fitting = {
     name: "Sale",
+    store_id: made.store.id,
+    zone: "UTC",
     starts: "2999-01-31T09:30",
     ends: "2999-02-01T00:00",
-    entity: "boots",
-    store_id: made.store.id,
-    field: "title",
-    value: "Sale <Boots>"
+    [`thing-${made.boots}`]: "yes",
+    "set-product-title": "Sale <Boots>"
   }
-  return { ...account, ...made, userId, cookie, csrf, open, create, cancel, list, fitting }
+  return { ...account, ...made, userId, cookie, csrf, open, compose, create, send, cancel, list, fitting }
 })
 
-/** The id of the drop to which an answer redirects. */
+const without = (form: Readonly<Record<string, string>>, ...names: ReadonlyArray<string>) =>
+  Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)))
+
+/** The id of the drop that an answer leads to. */
 const idOf = ({
   headers,
   status,
@@ -59,25 +72,20 @@ const idOf = ({
   return id
 }
 
-/** The problems: in the list at the top, and at their fields. */
+/** The problems: in the list on top, and at their fields. The first of them has the focus. */
 const misfitsOf = (html: string) => {
   const [alert = ""] = /<div class="alert" role="alert">[\s\S]*?<\/div>/.exec(html) ?? []
-  const listed = [...alert.matchAll(/<li><a href="#(\w+)">([^<]+)<\/a>: ([^<]*(?:&lt;[^<]*)*)<\/li>/g)].map(
-    ([, field = "", name, message]) => ({ field, name, message })
+  const listed = [...alert.matchAll(/<li><a href="#([\w-]+)">([^<]+)<\/a>: (.*?)<\/li>/g)].map(
+    ([, field = "", name, message = ""]) => ({ field, name, message })
   )
   for (const { field, message } of listed) {
-    assert.include(
-      /<p id="\w+-wrong" class="wrong">[^<]*<\/p>/g.exec(html.slice(html.indexOf(`id="${field}-wrong"`) - 6))?.[0],
-      `${String(message).charAt(0).toUpperCase()}${String(message).slice(1)}`
-    )
-    assert.match(
-      html,
-      new RegExp(
-        `<(input|select|textarea)[^>]*id="${field}"[^>]*aria-invalid="true"[^>]*aria-describedby="${field}-wrong[ "]`
-      )
-    )
+    assert.include(new RegExp(`<p class="wrong" id="${field}-misfit">.*?</p>`).exec(html)?.[0] ?? "", message)
+    const [control = ""] = new RegExp(`<(?:input|select|textarea)[^>]*id="${field}"[^>]*>`).exec(html) ?? []
+    assert.match(control, new RegExp(`aria-invalid="true".*aria-describedby="${field}-misfit[ "]`))
+    assert.strictEqual(/\sautofocus[\s/>]/.test(control), field === listed[0]?.field, control)
   }
   assert.lengthOf(html.match(/aria-invalid/g) ?? [], new Set(listed.map(({ field }) => field)).size)
+  assert.lengthOf(html.match(/\sautofocus[\s/>]/g) ?? [], listed.length === 0 ? 0 : 1)
   return listed.map(({ message, name }) => `${name}: ${message}`)
 }
 
@@ -87,7 +95,13 @@ layer(PagesServer, { excludeTestServices: true })("names of changed entities", (
       const { actor, boots, create, fitting, open, store } = yield* aShop
       const on = [store]
       const variant = yield* anEntity("variant", { title: "Moss <42>" }, { on, of: boots }).pipe(actingAs(actor))
-      const id = idOf(yield* create({ ...fitting, entity: variant, field: "price", value: "8.00" }))
+      const id = idOf(
+        yield* create({
+          ...without(fitting, `thing-${boots}`),
+          [`thing-${variant}`]: "yes",
+          "set-variant-price": "8.00"
+        })
+      )
       assert.include(
         (yield* open(`/drops/${id}`)).text,
         `<a href="/entity?id=${variant}"><bdi>Boots: Moss &lt;42></bdi></a>`
@@ -131,7 +145,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assertPage(listed)
       assert.include(
         listed.text,
-        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">Thu, 31 Jan 2999, 09:30</time><span class="zone">UTC</span></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">Fri, 1 Feb 2999, 00:00</time><span class="zone">UTC</span></td><td data-label="Changes">Title of 1 entity</td>`
+        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">Thu, 31 Jan 2999, 09:30</time><span class="zone">UTC</span></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">Fri, 1 Feb 2999, 00:00</time><span class="zone">UTC</span></td><td data-label="Changes">Title of 1 thing</td>`
       )
       const shown = yield* open(`/drops/${id}?note=scheduled`)
       assertPage(shown)
@@ -240,17 +254,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
 
   it.effect("a form that is sent twice schedules one drop and succeeds twice", () =>
     Effect.gen(function* () {
-      const { create, fitting, list, open } = yield* aShop
-      const { hidden } = sectionsOf((yield* open("/drops/new")).text, "/drops")
-      const send = create({ ...fitting, id: String(hidden.id) })
-      const answers = yield* Effect.all([send, send], { concurrency: 2 })
+      const { compose, fitting, list, send } = yield* aShop
+      const { hidden } = sectionsOf((yield* compose("review", fitting)).text, "/drops")
+      const answers = yield* Effect.all([send(hidden), send(hidden), send(hidden)], { concurrency: 3 })
       const path = `/drops/${hidden.id}?note=scheduled`
       assert.deepStrictEqual(
         answers.map(({ headers, status }) => [status, headers.get("location")]),
-        [
-          [303, path],
-          [303, path]
-        ]
+        Array.from({ length: 3 }, () => [303, path])
       )
       assert.lengthOf(yield* list, 1)
     })
@@ -284,128 +294,273 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("the form accepts an id or a handle, and one store or all", () =>
+  it.effect("several fields of things of several kinds, on one store or on all, are one drop", () =>
     Effect.gen(function* () {
-      const { actor, boots, create, fitting, list, store, winter } = yield* aShop
-      yield* create({ ...fitting, entity: ` ${boots.toUpperCase()} `, store_id: "", ends: "", field: " vendor " })
-      yield* create({
+      const { boots, compose, create, fitting, list, store, winter } = yield* aShop
+      const form = {
         ...fitting,
-        starts: "2999-01-31T10:00:30",
-        entity: "winter",
-        value: "Line 1\r\nLine 2",
-        field: "seo_description"
-      })
-      const made = yield* list
+        [`thing-${winter}`]: "yes",
+        "set-product-vendor": " ",
+        "set-collection-description_html": "Line 1\r\nLine 2",
+        "set-product-tags": "snow, hut"
+      }
+      const values = [
+        [boots, "title", "Sale <Boots>"],
+        [boots, "vendor", " "],
+        [boots, "tags", '["snow","hut"]'],
+        [winter, "description_html", "Line 1\nLine 2"]
+      ]
+      yield* create(form)
+      yield* create({ ...form, store_id: "all", starts: "2999-03-01T10:00:30", ends: "" })
       assert.deepStrictEqual(
-        made.map(({ changes: [change], ends_at }) => [
-          change?.entity_id,
-          change?.store_id,
-          change?.field,
-          change?.value,
-          ends_at
+        (yield* list).map(({ changes, ends_at, starts_at }) => [
+          starts_at,
+          ends_at,
+          ...changes.map(({ entity_id, field, store_id, value }) => [store_id, entity_id, field, value])
         ]),
         [
-          [boots, null, "vendor", "Sale <Boots>", null],
-          [winter, store.id, "seo_description", "Line 1\nLine 2", "2999-02-01T00:00:00.000000Z"]
+          [
+            "2999-01-31T09:30:00.000000Z",
+            "2999-02-01T00:00:00.000000Z",
+            ...values.map((value) => [store.id, ...value])
+          ],
+          ["2999-03-01T10:00:30.000000Z", null, ...values.map((value) => [null, ...value])]
         ]
       )
-      const twin = yield* anEntity("product", { title: "Boots", handle: "winter" }, { on: [store] }).pipe(
-        actingAs(actor)
-      )
-      const answer = yield* create({ ...fitting, entity: "winter" })
-      assertPage(answer, 400)
-      assert.deepStrictEqual(misfitsOf(answer.text), [
-        `Product, variant, collection or media file: is the handle of collection ${winter} and product ${twin}: give the id of one.`
-      ])
+      const refused = yield* compose("review", { ...form, store_id: "all", percent: "20" })
+      assert.deepStrictEqual(misfitsOf(refused.text), ["Percent off: Choose one store: prices differ between stores."])
     })
   )
 
-  for (const [what, with_, expected] of [
-    ["no name", { name: " " }, ["Name: must have 1 to 200 characters."]],
-    ["a name of two lines", { name: "a\nb" }, ["Name: must be one line of valid text."]],
-    ["a start that was", { starts: "2020-01-31T09:30" }, ["Starts (UTC): must not be in the past."]],
+  const what = "What: Choose at least one product, variant, collection or media file."
+  const noTime = "Must be a date and a time, such as 2027-01-31T09:30."
+  for (const [title, given, expected] of [
+    ["no name", { name: " " }, ["Name: Must have 1 to 200 characters."]],
+    ["a name of two lines", { name: "a\nb" }, ["Name: Must be one line of valid text."]],
+    ["a start that was", { starts: "2020-01-31T09:30" }, ["Starts: Must not be in the past."]],
+    ["invalid times", { starts: "2999-02-30T09:30", ends: "soon" }, [`Starts: ${noTime}`, `Ends: ${noTime}`]],
+    ["no start", { starts: "" }, [`Starts: ${noTime}`]],
+    ["an end before the start", { ends: "2999-01-31T09:30" }, ["Ends: Must be later than the start."]],
+    ["an unknown zone", { zone: "Europe/Atlantis" }, ["Time zone: Choose a time zone."]],
     [
-      "invalid times",
-      { starts: "2999-02-30T09:30", ends: "soon" },
-      ["Starts (UTC)", "Ends (UTC)"].map((name) => `${name}: must be a date and a time, such as 2027-01-31T09:30.`)
+      "a start that the clocks skip",
+      { zone: "Europe/Berlin", starts: "2030-03-31T02:30", ends: "2030-04-01T00:00" },
+      [
+        "Starts: 02:30 on Sun 31 March 2030 does not exist in Europe/Berlin: the clocks are turned forward from 02:00 to 03:00. Choose another time."
+      ]
     ],
-    ["no start", { starts: "" }, ["Starts (UTC): must be a date and a time, such as 2027-01-31T09:30."]],
-    ["an end before the start", { ends: "2999-01-31T09:30" }, ["Ends (UTC): must be later than the start."]],
-    ["an unknown handle", { entity: "&quot;" }, ["Product, variant, collection or media file: no such entity."]],
+    [
+      "an end that exists twice",
+      { zone: "Europe/Berlin", starts: "2030-10-26T00:00", ends: "2030-10-27T02:30" },
+      [
+        "Ends: 02:30 on Sun 27 October 2030 exists twice in Europe/Berlin, because the clocks are turned back: at 00:30 UTC and at 01:30 UTC. Choose one of them."
+      ]
+    ],
+    ["nothing chosen", { thing: "" }, [what]],
+    ["an unknown thing", { thing: "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10" }, [what]],
+    ["no change", { "set-product-title": undefined }, ["Changes: Set a percentage off, or add a field."]],
+    [
+      "a field of another kind",
+      { "set-product-title": undefined, "set-collection-title": "x" },
+      ["What: Nothing would change: none of the chosen things has these fields."]
+    ],
     [
       "an invalid value",
-      { field: "status", value: "open" },
-      ["New value: must be one of active, draft, archived, unlisted."]
+      { "set-product-status": "open" },
+      ["Status of products: Must be one of active, draft, archived, unlisted."]
     ],
-    ["a value of two lines", { value: "a\r\nb" }, ["New value: must be one line of text."]]
+    ["a value of two lines", { "set-product-title": "a\r\nb" }, ["Title of products: Must be one line of text."]],
+    [
+      "no percentage",
+      { percent: "a fifth" },
+      ["Percent off: Must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5."]
+    ],
+    [
+      "a percentage and a price",
+      { percent: "20", "set-variant-price": "8.00" },
+      ["Price of variants: The percentage sets this field. Remove one of them."]
+    ],
+    [
+      "everything wrong at once",
+      { name: "", starts: "", percent: "0", "set-product-title": undefined, thing: "" },
+      [
+        "Name: Must have 1 to 200 characters.",
+        `Starts: ${noTime}`,
+        what,
+        "Percent off: Must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5."
+      ]
+    ]
   ] as const)
-    it.effect(`${what}: the problem is shown at the field, and the input is kept`, () =>
+    it.effect(`${title}: the problem is shown at the field, and the input is kept`, () =>
       Effect.gen(function* () {
-        const { create, fitting, list } = yield* aShop
-        const form = { ...fitting, ...with_ }
-        const answer = yield* create(form)
+        const { boots, compose, fitting, list } = yield* aShop
+        const { thing, ...changed }: Readonly<Record<string, string | undefined>> = given
+        const all = { ...(thing === undefined ? fitting : without(fitting, `thing-${boots}`)), ...changed }
+        const form = Object.fromEntries(
+          Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+        )
+        const answer = yield* compose("review", { ...form, ...(thing !== undefined && { [`thing-${thing}`]: "yes" }) })
         assertPage(answer, 400)
         assert.deepStrictEqual(misfitsOf(answer.text), expected)
+        assert.include(answer.text, "<p>The drop cannot be scheduled like this. Your input is still here:</p>")
         for (const [name, value] of Object.entries(form)) {
-          if (name === "value") assert.include(answer.text, `>\n${escaped(value.replaceAll("\r\n", "\n"))}</textarea>`)
-          else if (name === "store_id") assert.include(answer.text, `<option value="${value}" selected>`)
-          else if (value !== "")
-            assert.match(answer.text, new RegExp(`<input[^>]*value="${escaped(value)}"[^>]*name="${name}"`), name)
+          const controls = [...answer.text.matchAll(/<(?:input|textarea|select)[^>]*>/g)]
+            .map(([tag]) => tag)
+            .filter((tag) => tag.includes(` name="${name}"`))
+          assert.lengthOf(controls, 1, name)
+          const [control = ""] = controls
+          if (name.startsWith("thing-")) assert.match(control, /\schecked[\s/>]/)
+          else if (control.startsWith("<textarea"))
+            assert.include(answer.text, `>\n${escaped(value.replaceAll("\r\n", "\n"))}</textarea>`)
+          else if (control.startsWith("<select"))
+            assert.isTrue(
+              value === "Europe/Atlantis" || answer.text.includes(`<option value="${value}" selected>`),
+              name
+            )
+          else if (value !== "") assert.include(control, ` value="${escaped(value)}"`, name)
         }
         assert.deepStrictEqual(yield* list, [])
       })
     )
 
-  it.effect(
-    "refuses stores of other accounts, unlinked stores, stores without a platform, and an overlapping drop",
-    () =>
-      Effect.gen(function* () {
-        const { create, files, fitting, list, open, winter } = yield* aShop
-        const stranger = yield* aShop
-        // Nothing can be published to this store, so it cannot be chosen.
-        assert.notInclude((yield* open("/drops/new")).text, files.id)
-        for (const [store_id, message] of [
-          [stranger.store.id, "no such store is linked"],
-          ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "no such store is linked"],
-          ["x", "no such store is linked"],
-          [files.id, `${files.domain} has no platform: nothing can be published to it`]
-        ] as const)
-          assert.deepStrictEqual(misfitsOf((yield* create({ ...fitting, store_id })).text), [`Store: ${message}.`])
-        const foreign = yield* create({ ...fitting, entity: stranger.boots })
-        assert.deepStrictEqual(misfitsOf(foreign.text), ["Product, variant, collection or media file: no such entity."])
-        const unknown = yield* create({ ...fitting, entity: winter, field: "vendor" })
-        assert.match(String(misfitsOf(unknown.text)), /^Field: is a key of a product, not of a collection/)
-        assert.deepStrictEqual(yield* list, [])
-
-        const id = idOf(yield* create({ ...fitting, name: 'Twice "<b>"' }))
-        // The same form again, by a double click.
-        const again = yield* create(fitting)
-        assertPage(again, 400)
-        assert.deepStrictEqual(misfitsOf(again.text), [
-          `Field: the drop &quot;Twice \\&quot;&lt;b>\\&quot;&quot; (${id}) changes this field at the same time.`
-        ])
-        assert.lengthOf(yield* list, 1)
-      })
-  )
-
-  it.effect("the form can be opened with some fields filled in", () =>
+  it.effect("a local time that exists twice is scheduled once one of its instants is chosen", () =>
     Effect.gen(function* () {
-      const { boots, open, store } = yield* aShop
-      const query = new URLSearchParams({ entity: boots, store_id: store.id, field: "title", value: "</textarea><b>" })
-      const page = yield* open(`/drops/new?${query}`)
-      assertPage(page)
-      assert.match(page.text, new RegExp(`<input type="text" value="${boots}" required id="entity"`))
-      assert.include(page.text, `<option value="${store.id}" selected>Demo &lt;b> (${store.domain})</option>`)
-      assert.include(page.text, ">\n&lt;/textarea>&lt;b></textarea>")
-      assert.notMatch(page.text, /role="alert"|aria-invalid/)
+      const { compose, create, fitting, list } = yield* aShop
+      const form = { ...fitting, zone: "Europe/Berlin", starts: "2030-10-27T02:30", ends: "2030-10-28T00:00" }
+      const asked = yield* compose("review", form)
+      assert.include(
+        asked.text,
+        '<label>Which 02:30?<select name="starts_fold"><option value>Choose one</option><option value="first">The first, 00:30 UTC</option><option value="second">The second, 01:30 UTC</option></select></label>'
+      )
+      yield* create({ ...form, starts_fold: "second" })
+      assert.deepStrictEqual(
+        (yield* list).map(({ ends_at, starts_at, timezone }) => [starts_at, ends_at, timezone]),
+        [["2030-10-27T01:30:00.000000Z", "2030-10-27T23:00:00.000000Z", "Europe/Berlin"]]
+      )
     })
   )
 
-  it.effect("two clicks at once schedule one drop", () =>
+  it.effect("the store is chosen first, with its zone: the one that was chosen last", () =>
     Effect.gen(function* () {
-      const { create, fitting, list } = yield* aShop
-      const answers = yield* Effect.all([create(fitting), create(fitting)], { concurrency: "unbounded" })
+      const { actor, boots, create, files, fitting, open, store } = yield* aShop
+      const zoneIn = (text: string) => /<select id="zone".*?<option value="([^"]+)" selected>/.exec(text)?.[1]
+      assert.strictEqual(zoneIn((yield* open("/drops/new")).text), "UTC")
+      idOf(yield* create({ ...fitting, zone: "Europe/Berlin" }))
+      assert.strictEqual(zoneIn((yield* open("/drops/new")).text), "Europe/Berlin")
+      const other = yield* Effect.flatMap(Stores, ({ link }) =>
+        link({ domain: `second-${store.domain}`, platform: "demo" })
+      ).pipe(actingAs(actor))
+      const choice = yield* open(`/drops/new?entity=${boots}`)
+      assertPage(choice)
+      assert.include(
+        choice.text,
+        `<a href="/drops/new?store_id=${store.id}&amp;entity=${boots}"><bdi>Demo &lt;b></bdi></a></p><p class="quiet">${store.domain} · USD · Europe/Berlin</p>`
+      )
+      assert.include(choice.text, `<a href="/drops/new?store_id=${other.store.id}&amp;entity=${boots}">`)
+      assert.include(choice.text, `<a href="/drops/new?store_id=all&amp;entity=${boots}">All stores</a>`)
+      // Nothing can be published to it.
+      assert.notInclude(choice.text, files.id)
+      const form = yield* open(`/drops/new?store_id=${store.id}&entity=${boots}`)
+      assertPage(form)
+      assert.include(form.text, `<input type="checkbox" name="thing-${boots}" value="yes" checked/>`)
+      assert.strictEqual(zoneIn(form.text), "Europe/Berlin")
+      const stranger = yield* aShop
+      for (const unknown of [stranger.store.id, files.id, "x"])
+        assert.include((yield* open(`/drops/new?store_id=${unknown}`)).text, '<h2 id="store">Choose a store</h2>')
+    })
+  )
+
+  it.effect("fields are added with a control of their type, and removed", () =>
+    Effect.gen(function* () {
+      const { compose, fitting } = yield* aShop
+      const added = yield* compose("add", { ...fitting, add: "product-status" })
+      assertPage(added)
+      assert.match(
+        added.text,
+        /<select id="set-product-status" name="set-product-status" autofocus><option value selected>empty<\/option><option value="active">/
+      )
+      const both = yield* compose("add", { ...fitting, "set-product-status": "draft", add: "variant-price" })
+      assert.include(both.text, '<option value="draft" selected>draft</option>')
+      assert.match(both.text, /<input type="text" inputmode="decimal" value[^>]*name="set-variant-price"/i)
+      const removed = yield* compose("remove set-product-status", { ...fitting, "set-product-status": "draft" })
+      assert.notInclude(removed.text, 'name="set-product-status"')
+      assert.include(removed.text, 'name="set-product-title"')
+      for (const add of ["", "product-options", "product-nonsense", "nonsense"])
+        assert.deepStrictEqual(misfitsOf((yield* compose("add", { ...fitting, add })).text), [
+          "Changes: Choose a field first."
+        ])
+    })
+  )
+
+  it.effect("the search finds things of the store; Enter searches new words, and reviews otherwise", () =>
+    Effect.gen(function* () {
+      const { actor, boots, compose, files, fitting, store, winter } = yield* aShop
+      const elsewhere = yield* anEntity("product", { title: "Boots elsewhere" }, { on: [files] }).pipe(actingAs(actor))
+      const member = yield* anEntity("product", { title: "Mittens" }, { on: [store] }).pipe(actingAs(actor))
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetMembers({ collectionId: winter, productIds: [boots, member] })])
+        .pipe(actingAs(actor))
+      const form = without(fitting, `thing-${boots}`)
+      const box = (name: string) => `<input type="checkbox" name="${name}" value="yes"`
+      const found = yield* compose("enter", { ...form, kind: "product", search: "boots" })
+      assertPage(found)
+      assert.include(found.text, `${box(`thing-${boots}`)}/>`)
+      assert.notInclude(found.text, elsewhere)
+      assert.include((yield* compose("search", { ...form, search: "nowhere" })).text, "Nothing was found on the store.")
+      assert.strictEqual(
+        (yield* compose("enter", { ...fitting, search: "boots", searched: "boots" })).text.includes(
+          "<h1>Review: Sale</h1>"
+        ),
+        true
+      )
+      const collections = yield* compose("search", { ...form, kind: "collection", search: "win" })
+      assert.include(collections.text, `${box(`thing-${winter}`)}/>`)
+      assert.include(collections.text, `${box(`members-${winter}`)}/><span>Its 2 products`)
+      const chosen = yield* compose("update", { ...form, [`members-${winter}`]: "yes" })
+      assert.include(chosen.text, "<legend>Chosen: 2 things</legend>")
+      for (const id of [boots, member]) assert.include(chosen.text, `${box(`thing-${id}`)} checked/>`)
+    })
+  )
+
+  it.effect("an overlap is shown with the other drop, and only its changes can be left out", () =>
+    Effect.gen(function* () {
+      const { boots, compose, create, fitting, list, send, winter } = yield* aShop
+      const first = idOf(yield* create({ ...fitting, name: 'Twice "<b>"', zone: "Europe/Berlin" }))
+      const form = { ...fitting, [`thing-${winter}`]: "yes", "set-collection-title": "Winter sale" }
+      const review = yield* compose("review", form)
+      assertPage(review, 400)
+      assert.include(
+        review.text,
+        "<p>1 change of 2 is made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times, or leave these changes out.</p>"
+      )
+      assert.include(
+        review.text,
+        `<p class="wrong"><a href="/drops/${first}"><bdi>Twice &quot;&lt;b>&quot;</bdi></a> changes Title Thu, 31 Jan 2999, 09:30 to Fri, 1 Feb 2999, 00:00 (Europe/Berlin).</p>`
+      )
+      assert.notInclude(review.text, "Schedule the drop</button>")
+      const left = yield* compose("leave", sectionsOf(review.text, "/drops").hidden)
+      assertPage(left)
+      assert.include(left.text, "1 change that another drop makes at an overlapping time is left out.")
+      idOf(yield* send(sectionsOf(left.text, "/drops").hidden))
+      assert.deepStrictEqual(
+        (yield* list).flatMap(({ changes, name }) => changes.map(({ entity_id }) => [name, entity_id])),
+        [
+          ['Twice "<b>"', boots],
+          ["Sale", winter]
+        ]
+      )
+    })
+  )
+
+  it.effect("two drops at once on the same field: one is scheduled, the other sees it in its review", () =>
+    Effect.gen(function* () {
+      const { compose, fitting, list, send } = yield* aShop
+      const reviewed = Effect.map(compose("review", fitting), ({ text }) => sectionsOf(text, "/drops").hidden)
+      const forms = [yield* reviewed, yield* reviewed]
+      const answers = yield* Effect.forEach(forms, send, { concurrency: "unbounded" })
       assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [303, 400])
+      const refused = answers.find(({ status }) => status === 400)?.text ?? ""
+      assert.include(refused, "Every change is made by another drop at an overlapping time, so")
       assert.lengthOf(yield* list, 1)
     })
   )
@@ -434,7 +589,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         assertRefusal(yield* ask("/drops", { cookie, form: { ...fitting, ...proof } }), ...refusals.foreign)
         assertRefusal(yield* ask("/drops/cancel", { cookie, form: { id, ...proof } }), ...refusals.foreign)
       }
-      assertRefusal(yield* create({ ...fitting, value: "a\u0000" }), ...refusals.unreadable)
+      assertRefusal(yield* create({ ...fitting, name: "a\u0000" }), ...refusals.unreadable)
       const away = yield* ask("/drops", { form: fitting })
       assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
       assert.deepStrictEqual(
@@ -474,8 +629,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, '<span class="quiet">empty</span>')
       assert.include(shown.text, '>Thu, 31 Jan 2999, 09:30</time><span class="zone">Europe/Lisbon, 09:30 UTC</span>')
       const listed = yield* open("/drops?view=open")
-      assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 entity")
-      const refused = yield* ask("/drops", { cookie, form: { csrf, value: "\r\nsecond line" } })
+      assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 thing")
+      const form = { csrf, store_id: store.id, "set-product-description_html": "\r\nsecond line" }
+      const refused = yield* ask("/drops", { cookie, form })
       assert.include(refused.text, ">\n\nsecond line</textarea>")
     })
   )
@@ -484,10 +640,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     Effect.gen(function* () {
       const { create, fitting, list } = yield* aShop
       const value = "机".repeat(30_000)
-      idOf(yield* create({ ...fitting, field: "description_html", value }))
+      idOf(yield* create({ ...fitting, "set-product-description_html": value }))
       const [drop] = yield* list
-      assert.strictEqual(drop?.changes[0]?.value, value)
-      const refused = yield* create({ ...fitting, field: "description_html", value: "x".repeat(1_048_577) })
+      assert.deepStrictEqual(drop?.changes.map((change) => change.value).sort(), ["Sale <Boots>", value])
+      const refused = yield* create({ ...fitting, "set-product-description_html": "x".repeat(1_048_577) })
       assertRefusal(
         refused,
         413,

@@ -88,6 +88,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /data-health/issues/retry",
     "POST /drops",
     "POST /drops/cancel",
+    "POST /drops/new",
     "POST /entity/publish",
     "POST /entity/review",
     "POST /exports/products.csv",

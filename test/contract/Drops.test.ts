@@ -5,7 +5,7 @@ import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Drop, DropPlace, NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
-import { DropId, type EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { DropId, EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
@@ -697,6 +697,72 @@ for (const engine of all) {
               (yield* openRows(product)).map(([name]) => name),
               ["First", "Vendor", "Last"]
             )
+          })
+        )
+      )
+
+      it.effect("are checked without being stored, and their things are read with values and variants", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { check, list, things } = yield* Drops
+            const { one, product, two, variant } = shop
+            const other = yield* aDrop(price(shop, one.id), { name: "Other" })
+            const drop = {
+              name: "Sale",
+              starts_at: yield* inMillis(1.5 * hour),
+              ends_at: null,
+              timezone: "UTC",
+              changes: [
+                { entity_id: variant, store_id: two.id, field: "price", value: "7.00" },
+                { entity_id: variant, store_id: one.id, field: "price", value: "8.00" }
+              ]
+            }
+            const { changes: _, status: __, ...rest } = other
+            assert.deepStrictEqual(yield* check(drop), [{ ordinal: 1, ...rest }])
+            assert.deepStrictEqual(yield* issues(check({ ...drop, name: "" })), [
+              { path: "name", message: "must have 1 to 200 characters" }
+            ])
+            assert.lengthOf(yield* list, 1)
+
+            const second = yield* anEntity("variant", { title: "M", price: "11.00" }, { on: [one], of: product })
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: second, storeId: one.id, values: { price: "9.00", sku: "M" } })
+            )
+            const read = (ids: ReadonlyArray<EntityId>, withVariants: boolean, limit = 10) =>
+              Effect.map(things({ ids, withVariants, fields: ["price"], limit }), (found) =>
+                found.map(({ attributes, id, kind, parentId, parentTitle, title, versions }) => [
+                  [kind, title, parentTitle],
+                  [id, parentId],
+                  attributes.price?.value,
+                  Object.keys(attributes).length,
+                  ...versions.map(({ accepted, overrides, storeId }) => [
+                    storeId,
+                    accepted?.price?.value ?? accepted,
+                    overrides.price?.value,
+                    Object.keys(overrides).length
+                  ])
+                ])
+              )
+            const byDomain = [one, two, shop.files].sort((left, right) => (left.domain < right.domain ? -1 : 1))
+            const small = [
+              ["variant", "S", "Tent"],
+              [variant, product],
+              "10.00",
+              1,
+              ...byDomain.map(({ id }) => [id, id === shop.files.id ? null : "10.00", undefined, 0])
+            ]
+            const medium = [["variant", "M", "Tent"], [second, product], "11.00", 1, [one.id, null, "9.00", 1]]
+            const found = yield* read([product], true)
+            assert.deepStrictEqual(found.slice(1), [small, medium])
+            assert.deepStrictEqual(found[0]?.slice(0, 4), [["product", "Tent", null], [product, null], undefined, 0])
+            assert.lengthOf(yield* read([product], true, 2), 2)
+            assert.deepStrictEqual((yield* read([product], false)).length, 1)
+            // A variant that is named itself comes where it is named.
+            assert.deepStrictEqual(
+              (yield* read([second, product], true)).map(([[, title] = []]) => title),
+              ["M", "Tent", "S"]
+            )
+            assert.deepStrictEqual(yield* read([EntityId.make(nilUuid)], true), [])
           })
         )
       )

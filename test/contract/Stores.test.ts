@@ -323,6 +323,29 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("keep the time zone of a linked store, also while it is unlinked; other accounts do not see it", () =>
+        Effect.gen(function* () {
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+          const [first, second] = stores
+          const stranger = yield* anAccount({ domains: ["a.example"] })
+          yield* Effect.gen(function* () {
+            const { keepTimeZone, link, timeZones, unlink } = yield* Stores
+            assert.deepStrictEqual(yield* timeZones, new Map())
+            yield* keepTimeZone(first.id, "Asia/Tokyo")
+            yield* keepTimeZone(first.id, "Europe/Berlin")
+            yield* keepTimeZone(stranger.stores[0].id, "Europe/Lisbon")
+            assert.deepStrictEqual(yield* timeZones, new Map([[first.id, "Europe/Berlin"]]))
+            yield* keepTimeZone(second.id, "UTC")
+            yield* unlink("a.example")
+            assert.deepStrictEqual(yield* timeZones, new Map([[second.id, "UTC"]]))
+            yield* link({ domain: "a.example" })
+            assert.strictEqual((yield* timeZones).get(first.id), "Europe/Berlin")
+          }).pipe(actingAs(actor))
+          const theirs = yield* Effect.flatMap(Stores, ({ timeZones }) => timeZones).pipe(actingAs(stranger.actor))
+          assert.deepStrictEqual(theirs, new Map())
+        })
+      )
+
       it.effect("counts versions by publish state; unlinked stores and other accounts do not count", () =>
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "empty.example"] })

@@ -244,6 +244,8 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* merchantLists(sample)
     yield* stores.list(accountId)
     yield* stores.publishCounts(accountId)
+    yield* stores.timeZones(accountId)
+    yield* stores.keepTimeZone(accountId, storeId, "Europe/Berlin")
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)
     yield* publications.pendingCounts(accountId, storeId)
@@ -520,6 +522,13 @@ const dropping = (round: number) =>
       Arr.makeBy(ownersAtOnce, (n) => product(1 + n * 17))
     )
     yield* repo.overlaps(accountId, planned(hourAhead))
+    for (const withVariants of [true, false])
+      yield* repo.things(accountId, {
+        ids: Arr.makeBy(ownersAtOnce, (n) => product(1 + n * 17)),
+        withVariants,
+        fields: ["price"],
+        limit: 501
+      })
     yield* repo.insert(accountId, first, planned(yield* repo.now), owner)
     yield* repo.insert(accountId, second, planned(hourAhead), owner)
     yield* repo.list(accountId, null)

@@ -72,7 +72,7 @@ export const DropTime = ({ at, timezone }: { readonly at: string; readonly timez
 /** Maximum number of fields that a list names. */
 const maxFields = 3
 
-/** What a drop changes, such as `Price and Price before of 24 entities`. */
+/** What a drop changes, such as `Price and Price before of 24 things`. */
 export const changesIn = ({ changes, entities, fields }: Pick<DropRow, "changes" | "entities" | "fields">): string => {
   if (changes === 0) return "Nothing: the store is no longer linked"
   const shown = fields.slice(0, maxFields).map(fieldName)
@@ -80,5 +80,5 @@ export const changesIn = ({ changes, entities, fields }: Pick<DropRow, "changes"
   const names = [...shown, ...(more > 0 ? [counted(more, "more field")] : [])]
   const last = names.pop() ?? ""
   const list = names.length === 0 ? last : `${names.join(", ")} and ${last}`
-  return `${list} of ${counted(entities, "entity", "entities")}`
+  return `${list} of ${counted(entities, "thing")}`
 }

@@ -1,17 +1,19 @@
 import { Clock, Effect, Either, Option, Schema } from "effect"
-import { Catalog } from "../../catalog/Catalog.ts"
+import type { Catalog } from "../../catalog/Catalog.ts"
+import type { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parseMonth } from "../../drops/Calendar.ts"
-import type { Drop, DropPlace } from "../../drops/Drop.ts"
+import type { DropThing } from "../../drops/Composition.ts"
+import { type Drop, type DropPlace, maxDropChanges } from "../../drops/Drop.ts"
 import { Drops } from "../../drops/Drops.ts"
 import { dayOf } from "../../drops/Zone.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
-import { DropId, type EntityId } from "../../model/Ids.ts"
+import { DropId } from "../../model/Ids.ts"
 import { fromMillis, Timestamp } from "../../model/Timestamp.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { dropPath, paths } from "../Paths.ts"
+import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { boundsOfMonth } from "./DropCalendar.tsx"
@@ -23,6 +25,7 @@ const routes = {
   list: ["GET", paths.drops, refuseOnPage, "view"],
   create: ["POST", paths.drops, refuseOnPage, "publish", "batch"],
   write: ["GET", paths.newDrop, refuseOnPage, "publish"],
+  compose: ["POST", paths.newDrop, refuseOnPage, "publish", "batch"],
   show: ["GET", paths.drop, refuseOnPage, "view"],
   cancel: ["POST", paths.cancelDrop, refuseOnPage, "publish", "batch"]
 } as const
@@ -33,7 +36,7 @@ const notes: Readonly<Record<string, string>> = {
 }
 
 /** The drops of an account: the list, the page of one drop, and the form for a new drop. */
-export const drops: Surface<Catalog | Drops | Stores | Visits> = surfaceOf(
+export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const drops = yield* Drops
@@ -122,35 +125,20 @@ const makeReadDrops = Effect.gen(function* () {
 })
 
 const makeShowDrop = Effect.gen(function* () {
-  const catalog = yield* Catalog
+  const drops = yield* Drops
   const stores = yield* Stores
-
-  /** The title of an entity. For a variant it starts with the product's title, because many variants have the same title. */
-  const titleOf = (kind: EntityKind, id: EntityId) =>
-    Effect.gen(function* () {
-      const { parentId, title } = yield* catalog.get(kind, id)
-      if (parentId === null) return title
-      const product = yield* Effect.option(catalog.get("product", parentId))
-      return Option.isNone(product) ? title : `${product.value.title}: ${title}`
-    })
-
-  const titlesOf = ({ changes }: Drop) =>
-    Effect.forEach(
-      new Map(changes.map(({ entity_id, entity_type }) => [entity_id, entity_type])),
-      ([id, kind]) =>
-        Effect.map(
-          Effect.option(titleOf(kind, id)),
-          Option.map((title) => [id, title] as const)
-        ),
-      { concurrency: 4 }
-    ).pipe(Effect.map((found) => new Map(found.flatMap(Option.toArray))))
 
   return (visitor: Visitor, drop: Drop, said: { readonly note?: string | undefined; readonly refusal?: string }) =>
     Effect.gen(function* () {
-      const titles = yield* titlesOf(drop)
+      const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
+      const things = yield* drops.things({ ids, withVariants: false, fields: [], limit: maxDropChanges })
       const linked = yield* stores.list
-      return html(<DropPage visitor={visitor} drop={drop} stores={linked} titles={titles} {...said} />, {
+      return html(<DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />, {
         status: said.refusal === undefined ? 200 : 400
       })
     })
 })
+
+/** The titles of things. That of a variant starts with the product's, because many variants have the same title. */
+const titlesOf = (things: ReadonlyArray<DropThing>) =>
+  new Map(things.map(({ id, parentTitle, title }) => [id, parentTitle === null ? title : `${parentTitle}: ${title}`]))

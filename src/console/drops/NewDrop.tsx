@@ -1,125 +1,212 @@
-import { Effect, Either, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import { timeZones } from "../../access/Profile.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
-import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import type { NewDrop } from "../../drops/Drop.ts"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { Drops } from "../../drops/Drops.ts"
-import type { ValidationFailed } from "../../model/Errors.ts"
 import { DropId, EntityId, inAnyCase } from "../../model/Ids.ts"
-import { fromRfc3339 } from "../../model/Timestamp.ts"
+import { isWritable } from "../../model/KeyRules.ts"
+import type { Store } from "../../model/Store.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
+import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
 import { dropPath } from "../Paths.ts"
+import { Pictures } from "../pictures/Pictures.ts"
 import { makeVisits, queryOf } from "../Visits.ts"
-import { type DropField, type DropForm, type DropMisfit, NewDropPage } from "./NewDropPage.tsx"
+import { allStores, type DropForm, fieldIn, formOf, maxIds, nameOf } from "./DropForm.ts"
+import { makeReview, maxThings } from "./DropReview.ts"
+import { ChooseStorePage, NewDropPage } from "./NewDropPage.tsx"
+import { type DropReview, ReviewDropPage } from "./ReviewDropPage.tsx"
 
-const formOfDrop = (given: Parameters): DropForm => ({
-  name: given.get("name") ?? "",
-  starts: given.get("starts") ?? "",
-  ends: given.get("ends") ?? "",
-  entity: given.get("entity") ?? "",
-  store_id: given.get("store_id") ?? "",
-  field: given.get("field") ?? "",
-  // Browsers send a line break as CR LF.
-  value: (given.get("value") ?? "").replaceAll("\r\n", "\n")
-})
-
-/** The RFC 3339 time of a `datetime-local` field. It is read as UTC. */
-const instantOf = (text: string) => (/T\d{2}:\d{2}$/.test(text) ? `${text}:00Z` : `${text}Z`)
-
-const isDayAndTime = (text: string) => Either.isRight(fromRfc3339(instantOf(text)))
-
-const fieldAt: Readonly<Record<string, DropField>> = {
-  name: "name",
-  starts_at: "starts",
-  ends_at: "ends",
-  "changes[0].entity_id": "entity",
-  "changes[0].store_id": "store_id",
-  "changes[0].field": "field",
-  "changes[0].value": "value",
-  // Another drop has the field at the same time.
-  "changes[0]": "field"
-}
+/** Maximum number of results of a search. */
+const maxFound = 25
 
 const decodeDropId = Schema.decodeOption(DropId)
 const decodeEntityId = Schema.decodeOption(inAnyCase(EntityId))
-
-/** An entity whose id or handle was entered in the form. */
-interface Match {
-  readonly id: string
-  readonly kind: string
-}
-
-const toNewDrop = (form: DropForm, matches: ReadonlyArray<Match>): NewDrop => {
-  const [only, ...others] = matches
-  return {
-    name: form.name,
-    starts_at: instantOf(form.starts),
-    ends_at: form.ends === "" ? null : instantOf(form.ends),
-    timezone: "UTC",
-    changes: [
-      {
-        entity_id: only !== undefined && others.length === 0 ? only.id : "",
-        store_id: form.store_id === "" ? null : form.store_id,
-        field: form.field.trim(),
-        value: form.value
-      }
-    ]
-  }
-}
-
-/** The problems by field of the form, worded for the form. */
-const misfitsOf = ({ issues }: ValidationFailed, { ends, starts }: DropForm, matches: ReadonlyArray<Match>) => {
-  const time = "must be a date and a time, such as 2027-01-31T09:30"
-  const own: Readonly<Record<string, string | undefined>> = {
-    starts_at: isDayAndTime(starts) ? undefined : time,
-    ends_at: isDayAndTime(ends) ? undefined : time,
-    "changes[0].entity_id":
-      matches.length > 1
-        ? `is the handle of ${matches.map(({ id, kind }) => `${kind} ${id}`).join(" and ")}: give the id of one`
-        : undefined
-  }
-  return issues.map(
-    ({ message, path }): DropMisfit => ({ field: fieldAt[path] ?? "field", message: own[path] ?? message })
+const readMembers = Schema.decode(
+  Schema.parseJson(
+    Schema.Struct({ data: Schema.Array(Schema.Struct({ id: EntityId })), next_cursor: Schema.NullOr(Schema.String) })
   )
-}
+)
 
-/** The form for a new drop. */
+/** The form for a new drop, its steps and its review. */
 export const makeNewDropForm = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drops = yield* Drops
+  const lists = yield* MerchantLists
+  const pictures = yield* Pictures
+  const review = yield* makeReview
   const stores = yield* Stores
   const { asVisitor, withForm } = yield* makeVisits
 
-  const showForm = (visitor: Visitor, form: DropForm, misfits: ReadonlyArray<DropMisfit> = []) =>
+  const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== "none"))
+
+  const showStores = (visitor: Visitor, entity: string | undefined) =>
     Effect.gen(function* () {
-      const publishable = (yield* stores.list).filter(({ platform }) => platform !== "none")
-      const nextId = yield* mintId(DropId)
+      const zones = yield* stores.timeZones
+      const choices = (yield* publishable).map((store) => ({ store, zone: zones.get(store.id) }))
+      return html(<ChooseStorePage visitor={visitor} stores={choices} entity={entity} />)
+    })
+
+  /** The chosen store; null: all of them. Undefined: the form names none that can be published to. */
+  const storeOf = ({
+    storeId
+  }: DropForm): Effect.Effect<Store | null | undefined, never, Effect.Effect.Context<typeof publishable>> =>
+    Effect.map(publishable, (all) =>
+      storeId === allStores && all.length > 0 ? null : all.find(({ id }) => id === storeId.toLowerCase())
+    )
+
+  const showForm = (
+    visitor: Visitor,
+    form: DropForm,
+    store: Store | null,
+    { focus, misfits = [] }: { readonly misfits?: ReadonlyArray<Misfit>; readonly focus?: string } = {}
+  ) =>
+    Effect.gen(function* () {
+      const things = yield* drops.things({ ids: form.things, withVariants: false, fields: [], limit: maxIds })
+      const page =
+        form.searched === undefined
+          ? undefined
+          : yield* lists.page(form.kind, {
+              search: form.searched,
+              storeId: store?.id,
+              order: "newest",
+              limit: maxFound
+            })
       return html(
-        <NewDropPage visitor={visitor} stores={publishable} form={form} misfits={misfits} nextId={nextId} />,
+        <NewDropPage
+          visitor={visitor}
+          form={form}
+          misfits={misfits}
+          focus={focus}
+          store={store}
+          things={things}
+          found={page?.rows}
+          rules={yield* drops.rules}
+          address={pictures.addressOf}
+        />,
         { status: misfits.length > 0 ? 400 : 200 }
       )
     })
 
-  /** The entity with the entered id, or all entities with the entered handle. */
-  const findMatches = (typed: string) =>
-    Option.match(decodeEntityId(typed), {
-      onNone: () => catalog.withHandle(typed),
-      onSome: (id) => Effect.succeed([{ id, kind: "entity" }])
+  /** Adds the products of the chosen collections. Misfits: collections with too many. */
+  const withMembers = (form: DropForm, store: Store | null) =>
+    Effect.gen(function* () {
+      const misfits: Array<Misfit> = []
+      const added: Array<EntityId> = []
+      for (const collection_id of form.members) {
+        const { data, next_cursor } = yield* catalog
+          .list("product", { collection_id, limit: maxThings, ...(store !== null && { store_id: store.id }) })
+          .pipe(
+            Effect.flatMap(({ text }) => readMembers(text)),
+            Effect.orDie
+          )
+        if (next_cursor !== null)
+          misfits.push({
+            field: "search",
+            message: `The collection has more than ${maxThings} products. Choose some of them.`
+          })
+        else added.push(...data.map(({ id }) => id))
+      }
+      const things = [...new Set([...form.things, ...added])]
+      if (things.length > maxThings)
+        misfits.push({
+          field: "search",
+          message: `These would be ${things.length} things. A drop has at most ${maxThings} changes.`
+        })
+      return { form: { ...form, members: [], things: misfits.length > 0 ? form.things : things }, misfits }
     })
 
+  const showReview = (visitor: Visitor, found: DropReview, isOutdated: boolean) =>
+    Effect.gen(function* () {
+      const nextId = yield* mintId(DropId)
+      const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
+      return html(<ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />, {
+        status
+      })
+    })
+
+  /** Adds the field that the list of fields has chosen. */
+  const addField = (visitor: Visitor, form: DropForm, store: Store | null) =>
+    Effect.gen(function* () {
+      const field = fieldIn(form.add)
+      const rules = yield* drops.rules
+      if (field === undefined || rules.find(field.kind, field.key) === undefined || !isWritable(field.kind, field.key))
+        return yield* showForm(visitor, form, store, { misfits: [{ field: "add", message: "Choose a field first." }] })
+      const isNew = !form.values.some((value) => nameOf(value) === nameOf(field))
+      const values = isNew ? [...form.values, { ...field, typed: "" }] : form.values
+      return yield* showForm(visitor, { ...form, add: "", values }, store, { focus: nameOf(field) })
+    })
+
+  const carryOut = (visitor: Visitor, form: DropForm, store: Store | null, does: string) => {
+    const isSearch = does === "search" || (does === "enter" && form.search !== (form.searched ?? ""))
+    if (isSearch) return showForm(visitor, { ...form, searched: form.search }, store, { focus: "search" })
+    if (does === "add") return addField(visitor, form, store)
+    if (does.startsWith("remove ")) {
+      const values = form.values.filter((value) => nameOf(value) !== does.slice("remove ".length))
+      return showForm(visitor, { ...form, values }, store, { focus: "add" })
+    }
+    if (does !== "review" && does !== "enter" && does !== "leave") return showForm(visitor, form, store)
+    return Effect.matchEffect(review({ ...form, leavesOverlaps: does === "leave" }, store), {
+      onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
+      onSuccess: (found) => showReview(visitor, found, false)
+    })
+  }
+
   return {
-    write: asVisitor((visitor, request) => showForm(visitor, formOfDrop(queryOf(request)))),
+    write: asVisitor((visitor, request) =>
+      Effect.gen(function* () {
+        const query = queryOf(request)
+        const given = formOf(query)
+        const all = yield* publishable
+        const [only, ...others] = all
+        const form =
+          given.storeId === "" && only !== undefined && others.length === 0 ? { ...given, storeId: only.id } : given
+        const store = yield* storeOf(form)
+        if (store === undefined) return yield* showStores(visitor, query.get("entity"))
+        const kept = store === null ? undefined : (yield* stores.timeZones).get(store.id)
+        const zone = [form.zone, kept, visitor.timeZone].find((each) => each && timeZones.includes(each)) ?? "UTC"
+        const things = [...form.things, ...Option.toArray(decodeEntityId(query.get("entity") ?? ""))]
+        return yield* showForm(visitor, { ...form, zone, things }, store)
+      })
+    ),
+    compose: withForm((visitor, given) =>
+      Effect.gen(function* () {
+        const typed = formOf(given)
+        const store = yield* storeOf(typed)
+        if (store === undefined) return yield* showStores(visitor, undefined)
+        const { form, misfits } = yield* withMembers(typed, store)
+        return misfits.length > 0
+          ? yield* showForm(visitor, form, store, { misfits })
+          : yield* carryOut(visitor, form, store, given.get("do") ?? "enter")
+      })
+    ),
     create: withForm((visitor, given) =>
       Effect.gen(function* () {
-        const form = formOfDrop(given)
-        // The form of our own page has the id of the new drop, so a double click schedules only one drop.
-        const id = Option.getOrUndefined(decodeDropId(given.get("id") ?? ""))
-        const matches = yield* findMatches(form.entity.trim())
-        return yield* Effect.matchEffect(drops.create(toNewDrop(form, matches), id), {
-          onFailure: (error) => showForm(visitor, form, misfitsOf(error, form, matches)),
-          onSuccess: ({ id }) => Effect.succeed(seeOther(`${dropPath(id)}?note=scheduled`))
+        // The review has the id of the new drop, so a double click schedules only one drop.
+        const id = Option.getOrElse(decodeDropId(given.get("id") ?? ""), () => undefined) ?? (yield* mintId(DropId))
+        const scheduled = seeOther(`${dropPath(id)}?note=scheduled`)
+        if (Option.isSome(yield* Effect.option(drops.get(id)))) return scheduled
+        const form = formOf(given)
+        const store = yield* storeOf(form)
+        if (store === undefined) return yield* showStores(visitor, undefined)
+        return yield* Effect.matchEffect(review(form, store, id), {
+          onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
+          onSuccess: (found) => {
+            if (found.seen !== given.get("seen")) return showReview(visitor, found, true)
+            if (found.overlaps.length > 0) return showReview(visitor, found, false)
+            return Effect.matchEffect(drops.create(found.drop, id), {
+              // Another drop was scheduled between the check and here: the review shows it.
+              onFailure: () =>
+                Effect.matchEffect(review(form, store), {
+                  onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
+                  onSuccess: (now) => showReview(visitor, now, false)
+                }),
+              onSuccess: () =>
+                Effect.as(store === null ? Effect.void : stores.keepTimeZone(store.id, form.zone), scheduled)
+            })
+          }
         })
       })
     )

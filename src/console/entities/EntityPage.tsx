@@ -2,10 +2,13 @@ import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
+import type { DropRow } from "../../drops/Drop.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
+import { DropBanner } from "../drops/DropBanner.tsx"
+import { statusSentence } from "../drops/DropWords.tsx"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import {
@@ -281,10 +284,11 @@ const Actions = ({
 const savedIn = (result: FormResult | undefined) =>
   result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined
 
-/** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account; `field`: limits the history. */
+/** `canShowMore`: whether a longer history can be shown; `drops`: those that are ahead of it or live on it; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
   address,
   canShowMore,
+  drops,
   editing,
   field,
   galleryEditing,
@@ -302,6 +306,7 @@ export const EntityPage = ({
 }: {
   readonly visitor: Visitor
   readonly result: FormResult | undefined
+  readonly drops: ReadonlyArray<DropRow>
   readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
@@ -333,6 +338,9 @@ export const EntityPage = ({
     {result !== undefined && (
       <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} pictures={pictures} />
     )}
+    <Live id="drops" on={["drop"]} says={drops.map(statusSentence).join(" ")}>
+      <DropBanner drops={drops} />
+    </Live>
     <Live id="published" on={[`publish:${record.id}`]} says={statesIn(sheet, linked)}>
       <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
       <ValueGrid

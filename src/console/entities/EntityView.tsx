@@ -6,10 +6,12 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
+import { Drops } from "../../drops/Drops.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
+import { maxInBanner } from "../drops/DropBanner.tsx"
 import { html } from "../Html.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import type { Editing } from "./CellForm.tsx"
@@ -52,6 +54,7 @@ const nothingGiven = parametersOf("")
 export const makeShowEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drafts = yield* Drafts
+  const drops = yield* Drops
   const lists = yield* MerchantLists
   const { addressOf } = yield* Pictures
   const stores = yield* Stores
@@ -85,6 +88,7 @@ export const makeShowEntity = Effect.gen(function* () {
         sheet: drafts.sheet(id),
         history: drafts.history(id, field === undefined ? limit : maxEntries),
         linked: stores.list,
+        drops: drops.openOf(id, maxInBanner + 1),
         // Only a cursor could cause ValidationFailed, and none is given.
         related: catalog.related(id, { limit: maxRelated }).pipe(
           Effect.catchTag("ValidationFailed", Effect.die),

@@ -1,0 +1,114 @@
+import { Option, Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { EntityKind } from "../../model/Attribute.ts"
+import { EntityId, inAnyCase } from "../../model/Ids.ts"
+
+/** Which of two instants with the same local time is meant. */
+export type Fold = "" | "first" | "second"
+
+/** A value for a field of all chosen things of a kind, as it was typed. */
+export interface TypedValue {
+  readonly kind: EntityKind
+  readonly key: string
+  readonly typed: string
+}
+
+/** The form for a new drop. Everything is a field of it, so it works without a session's state and without JavaScript. */
+export interface DropForm {
+  readonly name: string
+  /** An id, or `all` for all stores of each thing. Empty: not chosen yet. */
+  readonly storeId: string
+  readonly zone: string
+  readonly starts: string
+  readonly startsFold: Fold
+  readonly ends: string
+  readonly endsFold: Fold
+  /** The kind that is searched. */
+  readonly kind: EntityKind
+  readonly search: string
+  /** The words whose results are shown. Undefined: no results are shown. */
+  readonly searched: string | undefined
+  readonly things: ReadonlyArray<EntityId>
+  /** Collections whose products are to be added. */
+  readonly members: ReadonlyArray<EntityId>
+  readonly percent: string
+  readonly keepsOldPrice: boolean
+  readonly values: ReadonlyArray<TypedValue>
+  /** The field that the list of fields has chosen: a kind and a key. */
+  readonly add: string
+  /** Whether changes that overlap another drop are left out. */
+  readonly leavesOverlaps: boolean
+}
+
+/** Names of the form's fields. Things, collections and values have one field each: a prefix and what it is for. */
+export const names = {
+  thing: "thing-",
+  members: "members-",
+  set: "set-"
+} as const
+
+/** Maximum number of things that a form is read with. A drop has fewer: the others are refused with a message. */
+export const maxIds = 1_000
+
+export const allStores = "all"
+
+const decodeId = Schema.decodeOption(inAnyCase(EntityId))
+const isKind = Schema.is(EntityKind)
+
+/** A kind and a key from `kind-key`. */
+export const fieldIn = (text: string): { readonly kind: EntityKind; readonly key: string } | undefined => {
+  const at = text.indexOf("-")
+  const [kind, key] = [text.slice(0, at), text.slice(at + 1)]
+  return isKind(kind) && key !== "" ? { kind, key } : undefined
+}
+
+/** The name of the field for a value. */
+export const nameOf = ({ key, kind }: Pick<TypedValue, "key" | "kind">): string => `${names.set}${kind}-${key}`
+
+const foldOf = (text: string | undefined): Fold => (text === "first" || text === "second" ? text : "")
+
+/** Browsers send a line break as CR LF. */
+const textOf = (given: Parameters, name: string) => (given.get(name) ?? "").replaceAll("\r\n", "\n")
+
+export const formOf = (given: Parameters): DropForm => {
+  const idsAfter = (prefix: string) =>
+    given.names.flatMap((name) => (name.startsWith(prefix) ? Option.toArray(decodeId(name.slice(prefix.length))) : []))
+  const kind = given.get("kind")
+  return {
+    name: textOf(given, "name"),
+    storeId: textOf(given, "store_id"),
+    zone: textOf(given, "zone"),
+    starts: textOf(given, "starts"),
+    startsFold: foldOf(given.get("starts_fold")),
+    ends: textOf(given, "ends"),
+    endsFold: foldOf(given.get("ends_fold")),
+    kind: isKind(kind) ? kind : "product",
+    search: textOf(given, "search").slice(0, 200),
+    searched: given.names.includes("searched") ? textOf(given, "searched").slice(0, 200) : undefined,
+    things: [...new Set(idsAfter(names.thing))].slice(0, maxIds),
+    members: idsAfter(names.members),
+    percent: textOf(given, "percent"),
+    keepsOldPrice: given.get("old_price") === "yes",
+    values: given.names.flatMap((name) => {
+      const field = name.startsWith(names.set) ? fieldIn(name.slice(names.set.length)) : undefined
+      return field === undefined ? [] : [{ ...field, typed: textOf(given, name) }]
+    }),
+    add: textOf(given, "add"),
+    leavesOverlaps: given.get("leave") === "yes"
+  }
+}
+
+/** The fields that carry the form through the review. */
+export const hiddenFieldsOf = (form: DropForm): ReadonlyArray<readonly [name: string, value: string]> => [
+  ["name", form.name],
+  ["store_id", form.storeId],
+  ["zone", form.zone],
+  ["starts", form.starts],
+  ["starts_fold", form.startsFold],
+  ["ends", form.ends],
+  ["ends_fold", form.endsFold],
+  ["percent", form.percent],
+  ...(form.keepsOldPrice ? [["old_price", "yes"] as const] : []),
+  ...form.things.map((id) => [`${names.thing}${id}`, "yes"] as const),
+  ...form.values.map((value) => [nameOf(value), value.typed] as const)
+]

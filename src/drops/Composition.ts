@@ -1,0 +1,139 @@
+import type { Attributes, EntityKind } from "../model/Attribute.ts"
+import { valueOf } from "../model/Attribute.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
+import { discounted } from "./Discount.ts"
+import type { NewDrop, Overlap } from "./Drop.ts"
+
+/** An entity that can be chosen for a drop, with its values on linked stores. */
+export interface DropThing {
+  readonly id: EntityId
+  readonly kind: EntityKind
+  readonly title: string
+  /** The product of a variant. */
+  readonly parentId: EntityId | null
+  readonly parentTitle: string | null
+  readonly attributes: Attributes
+  readonly versions: ReadonlyArray<{
+    readonly storeId: StoreId
+    readonly overrides: Attributes
+    /** The values that the store accepted last. null: it was never published there. */
+    readonly accepted: Attributes | null
+  }>
+}
+
+/** Which entities are read as things, and what of them. */
+export interface ThingsQuery {
+  readonly ids: ReadonlyArray<EntityId>
+  /** Whether each product is followed by its variants that are not among `ids`. */
+  readonly withVariants: boolean
+  readonly fields: ReadonlyArray<string>
+  readonly limit: number
+}
+
+/** A value for one field of all chosen things of a kind. */
+export interface FieldValue {
+  readonly kind: EntityKind
+  readonly field: string
+  readonly value: string
+}
+
+/** The changes of a drop as merchants choose them: for all chosen things at once. */
+export interface Choice {
+  /** null: all stores of each thing. */
+  readonly store: Store | null
+  /** A discount on the prices of variants, in hundredths of a percent. It needs a store. */
+  readonly discount: bigint | null
+  /** Whether the price before becomes the present price. */
+  readonly keepsOldPrice: boolean
+  readonly values: ReadonlyArray<FieldValue>
+}
+
+/** A change with the value that the store has before it. `before` null: stores have different values. */
+export interface ComposedChange {
+  readonly thing: DropThing
+  readonly store_id: StoreId | null
+  readonly field: string
+  readonly before: string | null
+  readonly value: string
+  /** Whether the thing was never published to the store, so the change would fail unless it is published first. */
+  readonly isUnpublished: boolean
+}
+
+/** A thing that a part of the choice cannot change, and why. */
+export interface LeftOut {
+  readonly thing: DropThing
+  readonly reason: string
+}
+
+export interface Composition {
+  readonly changes: ReadonlyArray<ComposedChange>
+  readonly leftOut: ReadonlyArray<LeftOut>
+}
+
+/** The value that a store shows: the accepted one, or before the first publish that of the draft. */
+const shownOn = ({ attributes }: DropThing, { accepted, overrides }: DropThing["versions"][number], field: string) =>
+  valueOf(accepted ?? { ...attributes, ...overrides }, field)
+
+const onStore = (thing: DropThing, storeId: StoreId) => thing.versions.find((version) => version.storeId === storeId)
+
+const changeOf = (thing: DropThing, store: Store | null, field: string, value: string): ComposedChange => {
+  const versions = thing.versions.filter(({ storeId }) => store === null || storeId === store.id)
+  const [first, ...others] = new Set(versions.map((version) => shownOn(thing, version, field)))
+  return {
+    thing,
+    store_id: store?.id ?? null,
+    field,
+    before: others.length > 0 ? null : (first ?? ""),
+    value,
+    isUnpublished: versions.some(({ accepted }) => accepted === null)
+  }
+}
+
+/** The changes of one variant's prices, or the reason why it keeps them. */
+const discountOf = (thing: DropThing, store: Store, { discount, keepsOldPrice }: Choice): Composition => {
+  const version = onStore(thing, store.id)
+  if (version === undefined || discount === null) return { changes: [], leftOut: [] }
+  const price = shownOn(thing, version, "price")
+  const reduced = discounted(price, discount, store.currency)
+  if (reduced === undefined) return { changes: [], leftOut: [{ thing, reason: "has no price" }] }
+  if (reduced === price || Number(reduced) >= Number(price))
+    return { changes: [], leftOut: [{ thing, reason: `costs ${price}, which the rounded price would not reduce` }] }
+  return {
+    changes: [
+      changeOf(thing, store, "price", reduced),
+      ...(keepsOldPrice ? [changeOf(thing, store, "compare_at_price", price)] : [])
+    ],
+    leftOut: []
+  }
+}
+
+/** Works out the changes of a choice: the discount first, then the fields, thing by thing. */
+export const compose = (things: ReadonlyArray<DropThing>, choice: Choice): Composition => {
+  const { discount, store, values } = choice
+  const parts = things.map((thing): Composition => {
+    const own = values.filter(({ kind }) => kind === thing.kind)
+    const isDiscounted = discount !== null && thing.kind === "variant"
+    if (own.length === 0 && !isDiscounted) return { changes: [], leftOut: [] }
+    if (store !== null && onStore(thing, store.id) === undefined)
+      return { changes: [], leftOut: [{ thing, reason: "is not on the store" }] }
+    const reduced = isDiscounted && store !== null ? discountOf(thing, store, choice) : { changes: [], leftOut: [] }
+    return {
+      changes: [...reduced.changes, ...own.map(({ field, value }) => changeOf(thing, store, field, value))],
+      leftOut: reduced.leftOut
+    }
+  })
+  return { changes: parts.flatMap(({ changes }) => changes), leftOut: parts.flatMap(({ leftOut }) => leftOut) }
+}
+
+export const toNewChanges = (changes: ReadonlyArray<ComposedChange>): NewDrop["changes"] =>
+  changes.map(({ field, store_id, thing, value }) => ({ entity_id: thing.id, store_id, field, value }))
+
+/** The changes that no other drop writes at the same time. */
+export const withoutOverlaps = (
+  changes: ReadonlyArray<ComposedChange>,
+  overlaps: ReadonlyArray<Overlap>
+): ReadonlyArray<ComposedChange> => {
+  const taken = new Set(overlaps.map(({ ordinal }) => ordinal))
+  return changes.filter((_, index) => !taken.has(index))
+}
