@@ -80,7 +80,8 @@ const misfitsOf = (html: string) => {
   )
   for (const { field, message } of listed) {
     assert.include(new RegExp(`<p class="wrong" id="${field}-misfit">.*?</p>`).exec(html)?.[0] ?? "", message)
-    const [control = ""] = new RegExp(`<(?:input|select|textarea)[^>]*id="${field}"[^>]*>`).exec(html) ?? []
+    const [control = ""] =
+      new RegExp(`<(?:input|select|textarea)(?:[^>"]|"[^"]*")*id="${field}"(?:[^>"]|"[^"]*")*>`).exec(html) ?? []
     assert.match(control, new RegExp(`aria-invalid="true".*aria-describedby="${field}-misfit[ "]`))
     assert.strictEqual(/\sautofocus[\s/>]/.test(control), field === listed[0]?.field, control)
   }
@@ -404,7 +405,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         assert.deepStrictEqual(misfitsOf(answer.text), expected)
         assert.include(answer.text, "<p>The drop cannot be scheduled like this. Your input is still here:</p>")
         for (const [name, value] of Object.entries(form)) {
-          const controls = [...answer.text.matchAll(/<(?:input|textarea|select)[^>]*>/g)]
+          const controls = [...answer.text.matchAll(/<(?:input|textarea|select)(?:[^>"]|"[^"]*")*>/g)]
             .map(([tag]) => tag)
             .filter((tag) => tag.includes(` name="${name}"`))
           assert.lengthOf(controls, 1, name)

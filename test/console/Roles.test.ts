@@ -251,7 +251,7 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
           "POST /imports",
           "POST /stores/refresh"
         ],
-        ...["POST /data-health/scan", "POST /drops", "GET /settings/connections/undo", "POST /settings/keys"]
+        ...["POST /data-health/scan", "POST /drops/new", "GET /settings/connections/undo", "POST /settings/keys"]
       ])
         assert.include([...(seen.get("admin") ?? [])], name)
       assert.include([...(seen.get("edit") ?? [])], "POST /entity/edit")

@@ -14,7 +14,7 @@ export const sectionsOf = (html: string, action: string) => {
     .map(([text]) => text)
     .find((text) => attribute(text, "action") === action)
   if (form === undefined) throw new Error(`no form for ${action}: ${html}`)
-  const inputs = [...form.matchAll(/<input[^>]*>/g)].map(([tag]) => tag)
+  const inputs = [...form.matchAll(/<input(?:[^>"]|"[^"]*")*>/g)].map(([tag]) => tag)
   const ofType = (type: string) => inputs.filter((tag) => attribute(tag, "type") === type)
   return {
     hidden: Object.fromEntries(
