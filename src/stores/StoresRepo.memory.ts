@@ -4,7 +4,7 @@ import { linkedStores } from "../catalog/CatalogState.memory.ts"
 import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
 import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
-import { type PublishStatus, rollUp } from "../model/PublishState.ts"
+import { type PublishCounts, type PublishStatus, rollUp } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import { StoresRepo } from "./StoresRepo.ts"
@@ -121,29 +121,7 @@ export const layerStoresRepoMemory = Layer.effect(
       completeLink: () => Effect.void,
       countVersions: (accountId, id) =>
         Effect.map(Ref.get(memory), (state) => entitiesOn(state.get(accountId), id).length),
-      publishCounts: (accountId) =>
-        Effect.map(Ref.get(memory), (state) => {
-          const account = state.get(accountId)
-          const versions = [...(account?.entities.values() ?? [])].flatMap(({ aggregate }) => aggregate.versions)
-          const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
-          return new Map(
-            [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
-              const here = linked.filter(({ storeId }) => storeId === id)
-              const standing = (status: PublishStatus) =>
-                here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
-              return [
-                id,
-                {
-                  neverPublished: standing("never_published"),
-                  pending: standing("pending"),
-                  published: standing("published"),
-                  failed: standing("failed"),
-                  pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
-                }
-              ]
-            })
-          )
-        }),
+      publishCounts: (accountId) => Effect.map(Ref.get(memory), (state) => countsOf(state.get(accountId))),
       recordImport: (accountId, id) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           updateAccount(memory, accountId, (account) => {
@@ -159,6 +137,29 @@ export const layerStoresRepoMemory = Layer.effect(
     }
   })
 )
+
+/** The numbers of store versions by publish state, for each linked store that has versions. */
+const countsOf = (account: MemoryAccount | undefined): ReadonlyMap<StoreId, PublishCounts> => {
+  const versions = [...(account?.entities.values() ?? [])].flatMap(({ aggregate }) => aggregate.versions)
+  const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
+  return new Map(
+    [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
+      const here = linked.filter(({ storeId }) => storeId === id)
+      const standing = (status: PublishStatus) =>
+        here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
+      return [
+        id,
+        {
+          neverPublished: standing("never_published"),
+          pending: standing("pending"),
+          published: standing("published"),
+          failed: standing("failed"),
+          pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
+        }
+      ]
+    })
+  )
+}
 
 /** Stores the roll-up of an entity's versions on the linked stores. */
 const rolledUp =

@@ -14,9 +14,10 @@ import { html, seeOther } from "../Html.ts"
 import { dropPath } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { makeVisits, queryOf } from "../Visits.ts"
+import { ChooseStorePage } from "./ChooseStorePage.tsx"
 import { allStores, type DropForm, fieldIn, formOf, maxIds, nameOf } from "./DropForm.ts"
 import { makeReview, maxThings } from "./DropReview.ts"
-import { ChooseStorePage, NewDropPage } from "./NewDropPage.tsx"
+import { NewDropPage } from "./NewDropPage.tsx"
 import { type DropReview, ReviewDropPage } from "./ReviewDropPage.tsx"
 
 /** Maximum number of results of a search. */
@@ -30,15 +31,12 @@ const readMembers = Schema.decode(
   )
 )
 
-/** The form for a new drop, its steps and its review. */
-export const makeNewDropForm = Effect.gen(function* () {
-  const catalog = yield* Catalog
+/** The pages of the form: its stores, its fields, and its review. */
+const makeFormPages = Effect.gen(function* () {
   const drops = yield* Drops
   const lists = yield* MerchantLists
   const pictures = yield* Pictures
-  const review = yield* makeReview
   const stores = yield* Stores
-  const { asVisitor, withForm } = yield* makeVisits
 
   const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== "none"))
 
@@ -90,8 +88,22 @@ export const makeNewDropForm = Effect.gen(function* () {
       )
     })
 
-  /** Adds the products of the chosen collections. Misfits: collections with too many. */
-  const withMembers = (form: DropForm, store: Store | null) =>
+  const showReview = (visitor: Visitor, found: DropReview, isOutdated: boolean) =>
+    Effect.gen(function* () {
+      const nextId = yield* mintId(DropId)
+      const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
+      return html(<ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />, {
+        status
+      })
+    })
+
+  return { publishable, showForm, showReview, showStores, storeOf }
+})
+
+/** Makes a function that adds the products of the chosen collections. Misfits: collections with too many. */
+const makeWithMembers = Effect.map(
+  Catalog,
+  (catalog) => (form: DropForm, store: Store | null) =>
     Effect.gen(function* () {
       const misfits: Array<Misfit> = []
       const added: Array<EntityId> = []
@@ -117,15 +129,13 @@ export const makeNewDropForm = Effect.gen(function* () {
         })
       return { form: { ...form, members: [], things: misfits.length > 0 ? form.things : things }, misfits }
     })
+)
 
-  const showReview = (visitor: Visitor, found: DropReview, isOutdated: boolean) =>
-    Effect.gen(function* () {
-      const nextId = yield* mintId(DropId)
-      const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
-      return html(<ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />, {
-        status
-      })
-    })
+/** The steps of the form: its buttons search, add and remove fields, and lead to the review. */
+const makeFormSteps = Effect.gen(function* () {
+  const drops = yield* Drops
+  const review = yield* makeReview
+  const { showForm, showReview } = yield* makeFormPages
 
   /** Adds the field that the list of fields has chosen. */
   const addField = (visitor: Visitor, form: DropForm, store: Store | null) =>
@@ -153,6 +163,19 @@ export const makeNewDropForm = Effect.gen(function* () {
       onSuccess: (found) => showReview(visitor, found, false)
     })
   }
+
+  return carryOut
+})
+
+/** The form for a new drop, its steps and its review. */
+export const makeNewDropForm = Effect.gen(function* () {
+  const drops = yield* Drops
+  const review = yield* makeReview
+  const stores = yield* Stores
+  const withMembers = yield* makeWithMembers
+  const carryOut = yield* makeFormSteps
+  const { publishable, showForm, showReview, showStores, storeOf } = yield* makeFormPages
+  const { asVisitor, withForm } = yield* makeVisits
 
   return {
     write: asVisitor((visitor, request) =>

@@ -18,65 +18,8 @@ import { paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { Text } from "../Wording.tsx"
-import { allStores, type DropForm, type Fold, fieldIn, nameOf, names, type TypedValue } from "./DropForm.ts"
+import { type DropForm, type Fold, fieldIn, nameOf, names, type TypedValue } from "./DropForm.ts"
 import { timeOfDay } from "./DropWords.tsx"
-
-/** A store to choose, with the time zone of its times if it is known. */
-export interface StoreToChoose {
-  readonly store: Store
-  readonly zone: string | undefined
-}
-
-const newDropPath = (storeId: string, entity: string | undefined) =>
-  `${paths.newDrop}?${new URLSearchParams({ store_id: storeId, ...(entity !== undefined && { entity }) })}`
-
-/** The first step: the store. `entity`: a thing that is chosen already. */
-export const ChooseStorePage = ({
-  entity,
-  stores,
-  visitor
-}: {
-  readonly visitor: Visitor
-  readonly stores: ReadonlyArray<StoreToChoose>
-  readonly entity: string | undefined
-}) => (
-  <Frame title="Schedule a drop" visitor={visitor} current={paths.drops}>
-    <nav class="trail" aria-label="Trail">
-      <a href={paths.drops}>All drops</a>
-    </nav>
-    {stores.length === 0 ? (
-      <p>No linked store has a platform, so there is nothing that a drop can change.</p>
-    ) : (
-      <section aria-labelledby="store">
-        <h2 id="store">Choose a store</h2>
-        <ul class="sheet todo">
-          {stores.map(({ store, zone }) => (
-            <li key={store.id}>
-              <Icon name="store" />
-              <div>
-                <p>
-                  <a href={newDropPath(store.id, entity)}>
-                    <Text>{store.name}</Text>
-                  </a>
-                </p>
-                <p class="quiet">{[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}</p>
-              </div>
-            </li>
-          ))}
-          <li>
-            <Icon name="layers" />
-            <div>
-              <p>
-                <a href={newDropPath(allStores, entity)}>All stores</a>
-              </p>
-              <p class="quiet">The same values everywhere. A percentage off needs one store, because prices differ.</p>
-            </div>
-          </li>
-        </ul>
-      </section>
-    )}
-  </Frame>
-)
 
 /** The content of the form's page. `misfits`: the first one gets the focus. `found`: results of the search; undefined: none was made. */
 export interface NewDropContent {
