@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
           "Changes 6 changes of 3 things",
           "Prices are worked out now. A price that changes before the start does not change them.",
           "Changes of the drop What Price EUR Price before EUR",
-          ...["The stove: One", "The tent: S", "The tent: M"].map(
+          ...["The stove: One", "The tent: M", "The tent: S"].map(
             (thing) => `${thing} Now: 10.00 In the drop: 8.00 Now: empty In the drop: 10.00`
           ),
           "Schedule the drop Back to the form"

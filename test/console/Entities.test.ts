@@ -193,7 +193,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const now = mainOf(yield* ask(path, { cookie }))
       assert.strictEqual(
         mainOf(refused),
-        now.replace('<div class="live" id="published"', `${alert}<div class="live" id="published"`)
+        now.replace('<div class="live" id="drops"', `${alert}<div class="live" id="drops"`)
       )
       assert.notInclude(now, "Publish requested")
       const { hidden } = sectionsOf(refused.text, "/entity/publish")
