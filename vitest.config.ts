@@ -5,14 +5,18 @@ import { amount } from "./test/support/Volume.ts"
 
 const report = process.env.CATALOG_TEST_REPORT
 
-/** The files that take longest, for most of which they wait: begun first, so that none of them runs alone at the end. */
+/** The files that take longest, here or in `npm run test:long`: begun first, so that none of them runs alone at the end. */
 const longest = [
+  "contract/health/RandomCatalogs",
+  "contract/health/Reconciles",
+  "contract/SideBySide",
   "faults/FailOver",
   "faults/Stalls",
   "faults/Drops",
   "readme/Readme",
   "faults/ImportCrash",
   "database/Plans",
+  "http/Fuzz",
   "cli/Commands",
   "cli/InterruptedImports"
 ]
