@@ -233,8 +233,11 @@ export const servicesOf = (config: AppConfig) =>
     Layer.provide(secretKeyOf(config))
   )
 
-/** The checks of readiness: API keys can be looked up, as every request needs it, and the database has this version's schema. */
-const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
+/**
+ * The checks of readiness: API keys can be looked up, as every request needs it, and the database has this version's schema. One
+ * after the other, so that one open connection is enough: a server with a full disk may refuse new ones, but still answers reads.
+ */
+const isServing = Effect.all([lookUpAnswers, Migrations.current], { discard: true })
 
 /** Opens the database of the settings. If that fails, the error names the setting. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
