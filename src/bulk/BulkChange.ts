@@ -1,5 +1,5 @@
 import { Either, Schema } from "effect"
-import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
+import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
 import { decideAddition, decideUpdate } from "../drafts/DraftWrite.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"

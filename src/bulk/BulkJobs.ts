@@ -96,7 +96,7 @@ const nouns: Readonly<Record<EntityKind, readonly [one: string, many: string]>> 
 }
 
 /** The number and the noun of a selection, for example "1,200 products". */
-export const countedEntities = (kind: EntityKind, count: number): string =>
+const countedEntities = (kind: EntityKind, count: number): string =>
   `${count.toLocaleString("en")} ${nouns[kind][count === 1 ? 0 : 1]}`
 
 /** `domain`: of the store of the change. */

@@ -6,7 +6,7 @@ import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
-import { aMerchant, assertForeignForm, assertNotThere, assertRefusal, aReview, csrfOf, textOf } from "./Merchant.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
 
 type Form = Readonly<Record<string, string>>
 
@@ -49,9 +49,11 @@ const aSelection = Effect.gen(function* () {
 const reviewed = (answer: Answer, path: string): Form => ({ ...sectionsOf(answer.text, path).hidden, do: "begin" })
 
 const optionsOf = ({ text }: Answer, name: string) =>
-  [...(new RegExp(`<select name="${name}"[\\s\\S]*?</select>`).exec(text)?.[0] ?? "").matchAll(/<option value="([^"]*)"/g)].map(
-    ([, value]) => value
-  )
+  [
+    ...(new RegExp(`<select name="${name}"[\\s\\S]*?</select>`).exec(text)?.[0] ?? "").matchAll(
+      /<option value(?:="([^"]*)")?/g
+    )
+  ].map(([, value = ""]) => value)
 
 layer(PagesServer, { excludeTestServices: true })("actions on a selection of a list", (it) => {
   it.effect("set a field in steps: the field, the value, the review, then the page of the job", () =>
@@ -77,7 +79,14 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const tags = yield* set({ ...both, do: "value", key: "tags", store_id: "" })
       assert.match(tags.text, /<textarea[^>]*name="value"[^>]*aria-describedby="value-hint"/)
 
-      const review = yield* set({ ...both, do: "review", key: "vendor", store_id: "", value: "Fell <b>", of: "selected" })
+      const review = yield* set({
+        ...both,
+        do: "review",
+        key: "vendor",
+        store_id: "",
+        value: "Fell <b>",
+        of: "selected"
+      })
       assert.strictEqual(review.status, 200)
       assert.match(
         textOf(review),
@@ -92,11 +101,19 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const twice = yield* set(form)
       assert.strictEqual(begun.headers.get("location"), twice.headers.get("location"))
       const job = yield* finish(begun)
-      assert.deepInclude(job, { kind: "bulk_change", state: "done", done: 2, result: { changed: 2, unchanged: 0, refused: 0 } })
+      assert.deepInclude(job, {
+        kind: "bulk_change",
+        state: "done",
+        done: 2,
+        result: { changed: 2, unchanged: 0, refused: 0 }
+      })
       assert.lengthOf(yield* jobs, 1)
       for (const id of [tent, stove]) assert.deepStrictEqual(yield* value(id, "vendor"), ["Fell <b>", false])
       const page = yield* ask(`/jobs/${job.id}`, { cookie })
-      assert.match(textOf(page), /Set vendor of 2 products All jobs State Done Progress 2 entities Changed 2 Unchanged 0 Refused 0/)
+      assert.match(
+        textOf(page),
+        /Set vendor of 2 products All jobs State Done Progress 2 entities Changed 2 Refused 0 Unchanged 0/
+      )
       assert.include(page.text, 'data-events="/events')
     })
   )
@@ -142,9 +159,10 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         .apply([CatalogChange.SetAttributes({ entityId: tent, values: { vendor: "Newer" } })])
         .pipe(actingAs(actor))
       const { id } = yield* finish(begun)
+      console.info(textOf(yield* ask(`/jobs/${id}`, { cookie })))
       assert.match(
         textOf(yield* ask(`/jobs/${id}`, { cookie })),
-        /Changed 1 Unchanged 0 Refused 1 .* Refused product The tent : somebody changed the draft after the job was begun, so it was not overwritten: its revision is \d+, not \d+$/
+        /Changed 1 Refused 1 Unchanged 0 .* Refused product The tent : somebody changed the draft after the job was begun, so it was not overwritten: its revision is \d+, not \d+$/
       )
       assert.deepStrictEqual(yield* value(tent, "vendor"), ["Newer", false])
     })
@@ -172,16 +190,18 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
-  it.effect("schedule: the form of a new drop has the selected products, also when the store is still to be chosen", () =>
-    Effect.gen(function* () {
-      const { cookie, schedule, stove, tent } = yield* aSelection
-      const answer = yield* schedule(ticked([tent, stove]))
-      const address = String(answer.headers.get("location"))
-      assert.deepStrictEqual([answer.status, address], [303, `/drops/new?thing-${tent}=yes&thing-${stove}=yes`])
-      const form = yield* ask(address, { cookie })
-      assert.include(textOf(form), "Chosen: 2 things")
-      for (const id of [tent, stove]) assert.include(form.text, `name="thing-${id}" value="yes" checked`)
-    })
+  it.effect(
+    "schedule: the form of a new drop has the selected products, also when the store is still to be chosen",
+    () =>
+      Effect.gen(function* () {
+        const { cookie, schedule, stove, tent } = yield* aSelection
+        const answer = yield* schedule(ticked([tent, stove]))
+        const address = String(answer.headers.get("location"))
+        assert.deepStrictEqual([answer.status, address], [303, `/drops/new?thing-${tent}=yes&thing-${stove}=yes`])
+        const form = yield* ask(address, { cookie })
+        assert.include(textOf(form), "Chosen: 2 things")
+        for (const id of [tent, stove]) assert.include(form.text, `name="thing-${id}" value="yes" checked`)
+      })
   )
 
   it.effect("refusals name what is wrong, keep what was typed, and begin no job", () =>
@@ -252,7 +272,8 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
   it.effect("each role sees the actions that it may use, and is refused the others", () =>
     Effect.gen(function* () {
       const { accountId, jobs, tent } = yield* aSelection
-      const buttonsOf = (text: string) => [...text.matchAll(/<button[^>]*formaction="([^"]*)"/gi)].map(([, path]) => path)
+      const buttonsOf = (text: string) =>
+        [...text.matchAll(/<button[^>]*formaction="([^"]*)"/gi)].map(([, path]) => path)
       const refusal = (needed: string, own: string) => ({
         title: "Your role does not allow this",
         message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`

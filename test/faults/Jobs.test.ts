@@ -474,11 +474,13 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
               const { apply } = yield* CatalogChanges
               const dice = new Dice("writers beside a bulk change")
               const job = yield* beginBulk(world)
-              const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId} ORDER BY id`).map(({ id }) =>
-                EntityId.make(String(id))
+              const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId} ORDER BY id`).map(
+                ({ id }) => EntityId.make(String(id))
               )
               const write = Effect.suspend(() =>
-                apply([CatalogChange.SetAttributes({ entityId: dice.pick(ids), values: { title: `T ${dice.below(1e9)}` } })])
+                apply([
+                  CatalogChange.SetAttributes({ entityId: dice.pick(ids), values: { title: `T ${dice.below(1e9)}` } })
+                ])
               ).pipe(Effect.orDie)
               // Some drafts are changed before the first step, so that the job surely meets newer ones.
               yield* Effect.replicateEffect(write, amount(20, 100))

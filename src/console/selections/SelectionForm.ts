@@ -35,7 +35,10 @@ export interface Selection {
 }
 
 /** The fields that name the list. */
-export const listFieldsOf = (kind: EntityKind, query: ListQuery): ReadonlyArray<readonly [name: string, value: string]> => [
+export const listFieldsOf = (
+  kind: EntityKind,
+  query: ListQuery
+): ReadonlyArray<readonly [name: string, value: string]> => [
   [fields.list, kind],
   [fields.query, listAddress("", query).slice(1)]
 ]

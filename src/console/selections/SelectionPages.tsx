@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact"
-import { countedEntities } from "../../bulk/BulkJobs.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { KeyRule } from "../../model/KeyRule.ts"
 import { isWritable, type KeyRules } from "../../model/KeyRules.ts"
@@ -10,7 +9,7 @@ import { fieldName } from "../entities/FieldNames.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
-import { EntityLink } from "../Naming.tsx"
+import { counted, EntityLink } from "../Naming.tsx"
 import { listAddress } from "../products/ProductFilters.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { fields, hiddenFieldsOf, type Selection } from "./SelectionForm.ts"
@@ -68,7 +67,7 @@ const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionConte
     {ids.length > 0 && (
       <label class="pick">
         <input type="radio" name={fields.of} value="selected" checked={!isAll} />
-        <span>{`The ${countedEntities(kind, ids.length)} that you selected`}</span>
+        <span>{`The ${counted(ids.length, listPages[kind].one)} that you selected`}</span>
       </label>
     )}
     <label class="pick">
@@ -115,28 +114,27 @@ const ValueControl = ({ content, rule }: { readonly content: SelectionContent; r
   const control = controlOf({ key, rule, type: rule.type }, typed)
   const hint = control._tag === "Area" ? control.hint : undefined
   const common = {
+    id: "new-value",
     name: fields.value,
     ...fieldState(misfit, fields.value, hint === undefined ? undefined : "value-hint")
   }
   return (
     <>
-      <label>
-        {`New value: ${fieldName(key)}`}
-        {control._tag === "Choice" ? (
-          <select {...common}>
-            {["", ...control.choices].map((choice) => (
-              <option key={choice} value={choice} selected={choice === typed}>
-                {choice === "" ? "empty" : choice}
-              </option>
-            ))}
-          </select>
-        ) : control._tag === "Area" ? (
-          // Browsers drop the first line break of a text area.
-          <textarea {...common} rows={4} dir="auto">{`\n${typed}`}</textarea>
-        ) : (
-          <input {...common} type="text" inputMode={control.inputMode} value={typed} dir="auto" autocomplete="off" />
-        )}
-      </label>
+      <label for="new-value">{`New value: ${fieldName(key)}`}</label>
+      {control._tag === "Choice" ? (
+        <select {...common}>
+          {["", ...control.choices].map((choice) => (
+            <option key={choice} value={choice} selected={choice === typed}>
+              {choice === "" ? "empty" : choice}
+            </option>
+          ))}
+        </select>
+      ) : control._tag === "Area" ? (
+        // Browsers drop the first line break of a text area.
+        <textarea {...common} rows={4} dir="auto">{`\n${typed}`}</textarea>
+      ) : (
+        <input {...common} type="text" inputMode={control.inputMode} value={typed} dir="auto" autocomplete="off" />
+      )}
       {hint !== undefined && (
         <p class="quiet" id="value-hint">
           {hint}
@@ -258,7 +256,7 @@ export const SelectionReviewPage = ({
   readonly isOutdated: boolean
 }) => {
   const { change, selection } = content
-  const entities = countedEntities(selection.kind, count)
+  const entities = counted(count, listPages[selection.kind].one)
   const isField = change.key !== ""
   const place = storeNamed(content) ?? "In the catalog, for all stores"
   const misfit = isOutdated

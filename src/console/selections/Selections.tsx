@@ -1,6 +1,6 @@
 import { Effect, Either, Option, Schema } from "effect"
 import type { BulkChange } from "../../bulk/BulkChange.ts"
-import { BulkJobs, countedEntities, maxBulkEntities } from "../../bulk/BulkJobs.ts"
+import { BulkJobs, maxBulkEntities } from "../../bulk/BulkJobs.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -12,8 +12,10 @@ import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { newDropWith } from "../drops/DropForm.ts"
 import { fromTyped } from "../entities/CellInput.ts"
+import { listPages } from "../entities/ListPages.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
+import { counted } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -56,7 +58,7 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
   return { field, message: capitalize(field === "" ? message : `this ${issue?.path} ${message}`) }
 }
 
-/** A step of a form. `value`: the new value that the review shows; null: none. */
+/** The change that a review shows, its new value (null: none), and the step before the review. */
 interface ReviewedChange {
   readonly change: BulkChange
   readonly value: string | null
@@ -73,7 +75,7 @@ const makeFinish = Effect.gen(function* () {
   const begunBy = (id: Option.Option<JobId>) =>
     Option.match(id, { onNone: () => Effect.succeedNone, onSome: (known) => Effect.option(jobs.get(known)) })
 
-  /** Undefined: the problem is shown by `again`. */
+  /** The page of the review or of the job, or the problem of the form. */
   const carryOut = (form: Parameters, content: SelectionContent, { back, change, value }: ReviewedChange) =>
     Effect.gen(function* () {
       const { selection } = content
@@ -82,7 +84,7 @@ const makeFinish = Effect.gen(function* () {
       const given = readJobId(form.get("id") ?? "")
       const begun = isBegin ? yield* begunBy(given) : Option.none()
       if (Option.isSome(begun)) return Either.right(seeOther(jobPath(begun.value.id)))
-      const checked = yield* Effect.either(Effect.catchTag(bulk.check(kind, change), "NotFound", () => new NotFound()))
+      const checked = yield* Effect.either(bulk.check(kind, change))
       if (Either.isLeft(checked))
         return checked.left._tag === "NotFound" ? yield* checked.left : Either.left(misfitOf(checked.left))
       const ids = isAll ? yield* lists.ids(kind, filtersOf(query), maxBulkEntities) : selection.ids
@@ -90,7 +92,7 @@ const makeFinish = Effect.gen(function* () {
       if (ids.length > maxBulkEntities)
         return Either.left({
           field: fields.of,
-          message: `The filters of the list find more than ${countedEntities(kind, maxBulkEntities)}: narrow them.`
+          message: `The filters of the list find more than ${counted(maxBulkEntities, listPages[kind].one)}: narrow them.`
         })
       const isSeen = form.get(fields.seen) === String(ids.length)
       if (isBegin && isSeen) {
