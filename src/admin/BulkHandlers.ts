@@ -12,7 +12,7 @@ import { Refusal } from "./Refusal.ts"
 const changeOf = (edit: AttributeEdit | null, storeId: StoreId | null): Effect.Effect<BulkChange, Refusal> => {
   if (edit !== null) return Effect.succeed({ _tag: "SetField", storeId, ...edit })
   return storeId === null
-    ? Effect.fail(new Refusal({ message: "Name the store to add to." }))
+    ? new Refusal({ message: "Name the store to add to." })
     : Effect.succeed({ _tag: "AddToStore", storeId })
 }
 

@@ -189,9 +189,7 @@ export class BulkJobs extends Context.Tag("catalog/BulkJobs")<
           return yield* transaction
             .run(insert({ kind, ids }, change, id))
             .pipe(
-              Effect.catchTag("ValidationFailed", (refusal) =>
-                Effect.catchTag(jobs.get(id), "NotFound", () => Effect.fail(refusal))
-              )
+              Effect.catchTag("ValidationFailed", (refusal) => Effect.catchTag(jobs.get(id), "NotFound", () => refusal))
             )
         })
       }

@@ -7,6 +7,7 @@ import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
+import type { NotFound, PimLocked, ValidationFailed } from "../../src/model/Errors.ts"
 import { ApiKeyId, EntityId, ImportId, JobId, StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -47,8 +48,8 @@ const finish = (id: JobId) =>
 
 const run = (...given: Parameters<typeof begin>) => Effect.flatMap(begin(...given), ({ id }) => finish(id))
 
-const issuesOf = (refused: Effect.Effect<unknown, { readonly _tag: string }, BulkJobs>) =>
-  Effect.map(Effect.flip(refused), (error) => ("issues" in error ? error.issues : error._tag))
+const issuesOf = <R>(refused: Effect.Effect<unknown, NotFound | PimLocked | ValidationFailed, R>) =>
+  Effect.map(Effect.flip(refused), (error) => (error._tag === "ValidationFailed" ? error.issues : error._tag))
 
 const apply = (...changes: ReadonlyArray<CatalogChange>) =>
   Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply(changes)))

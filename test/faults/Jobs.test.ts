@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Effect, Fiber, identity, Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { Array as Arr, Effect, Fiber, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
@@ -488,9 +488,8 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
                 Effect.all([Effect.forever(write), Effect.forever(write)], { concurrency: "unbounded" })
               )
               const settled = Effect.flatMap(JobWorker, ({ settle }) => settle(job.id, nothing))
-              const [ended] = yield* Effect.all([settled, settled], { concurrency: "unbounded" }).pipe(
-                isPlanted ? Effect.provide(LateRevisions) : identity
-              )
+              const both = Effect.all([settled, settled], { concurrency: "unbounded" })
+              const [ended] = yield* isPlanted ? Effect.provide(both, LateRevisions) : both
               yield* Fiber.interrupt(writers)
               const { result, state } = Option.getOrThrow(ended)
               assert.strictEqual(state, "done")
