@@ -50,7 +50,7 @@ const reviewed = (answer: Answer, path: string): Form => ({ ...sectionsOf(answer
 
 const optionsOf = ({ text }: Answer, name: string) =>
   [
-    ...(new RegExp(`<select name="${name}"[\\s\\S]*?</select>`).exec(text)?.[0] ?? "").matchAll(
+    ...(new RegExp(`<select[^>]* name="${name}"[\\s\\S]*?</select>`).exec(text)?.[0] ?? "").matchAll(
       /<option value(?:="([^"]*)")?/g
     )
   ].map(([, value = ""]) => value)
@@ -153,7 +153,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
   it.effect("a draft that somebody changes after the begin is listed on the page of the job", () =>
     Effect.gen(function* () {
       const { actor, cookie, finish, set, stove, tent, value } = yield* aSelection
-      const form = { ...ticked([tent, stove]), key: "vendor", store_id: "", value: "Fell" }
+      const form = { ...ticked([tent, stove]), key: "vendor", store_id: "", value: "Older" }
       const begun = yield* set(reviewed(yield* set({ ...form, do: "review" }), "/selection/field"))
       yield* (yield* CatalogChanges)
         .apply([CatalogChange.SetAttributes({ entityId: tent, values: { vendor: "Newer" } })])
