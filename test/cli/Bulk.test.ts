@@ -47,7 +47,7 @@ describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
           new RegExp(`^Set vendor of 3 products \\([0-9a-f-]{36}\\): done, 3 entities${counts(3, 0, 0)}$`)
         )
         assert.match(
-          yield* said("bulk", "add", "product", "--to", shop, "--search", "hat-1"),
+          yield* said("bulk", "add", "product", "--to", shop, "--search", "Hat 1"),
           new RegExp(`^Add 1 product to ${shop} \\(\\S+\\): done, 1 entities${counts(1, 0, 0)}$`)
         )
         assert.match(
