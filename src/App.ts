@@ -17,6 +17,8 @@ import { UsersRepo } from "./access/UsersRepo.ts"
 import * as AdminInProcess from "./admin/AdminInProcess.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { RateBudget } from "./budgets/RateBudget.ts"
+import { BulkItemsRepo } from "./bulk/BulkItemsRepo.ts"
+import { BulkJobs } from "./bulk/BulkJobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
@@ -110,6 +112,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccountDeletionRepo.layer,
   AccountEventsRepo.layer,
   ActivityRepo.layer,
+  BulkItemsRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
@@ -177,6 +180,7 @@ export const Services = Layer.mergeAll(
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
       PublishJobs.layer,
       ExportJobs.layer,
+      BulkJobs.layer,
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer,
       Undo.layer.pipe(Layer.provide(FaultInjector.layer))

@@ -11,6 +11,7 @@ import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import { BulkItemsRepo } from "../../src/bulk/BulkItemsRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
 import { merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
@@ -788,6 +789,19 @@ const jobs = Effect.gen(function* () {
   assert.isTrue(yield* repo.move(actor.accountId, id, ["queued"], "paused"))
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
   yield* repo.accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
+  const bulk = yield* BulkItemsRepo
+  for (const kind of ["product", "variant"] as const) {
+    const { id: jobId } = yield* Effect.flatMap(Jobs, (all) =>
+      all.begin({ kind: "bulk_change", title: "Change", subject: null, input: {}, total: 1 })
+    ).pipe(actingAs({ _tag: "Cli", accountId }))
+    const ids = Array.from({ length: 200 }, (_, index) => product(index + 1))
+    assert.strictEqual(
+      yield* bulk.stage(accountId, jobId, { kind, ids, after: 0 }),
+      kind === "product" ? ids.length : 0
+    )
+    assert.lengthOf(yield* bulk.take(accountId, jobId, 100), kind === "product" ? 100 : 0)
+    assert.isTrue(yield* repo.move(accountId, jobId, ["queued"], "cancelled"))
+  }
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
   yield* publications.pendingUntil(accountId, firstStore, null)
