@@ -1,8 +1,8 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, StoreId } from "../model/Ids.ts"
+import { type AccountId, StoreId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
 import type { StoresRepo } from "./StoresRepo.ts"
 
@@ -14,50 +14,42 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
     id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
     rfc3339(last_imported_at) AS last_imported_at`
 
-  const list = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Store,
-    execute: (accountId) => sql`
+  const list = findAll(Store)(
+    (accountId: AccountId) => sql`
       SELECT ${columns}
       FROM store
       WHERE account_id = ${accountId} AND status = 'linked'
       ORDER BY domain COLLATE "C", id`
-  })
+  )
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
-    Result: Store,
-    execute: ({ accountId, id }) => sql`
+  const find = findOne(Store)(
+    (accountId: AccountId, id: StoreId) => sql`
       SELECT ${columns}
       FROM store
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
-  })
+  )
 
-  const findByDomain = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, domain: Schema.String }),
-    Result: Schema.Struct({ ...Store.fields, isLinked: Schema.Boolean }),
-    execute: ({ accountId, domain }) => sql`
+  const findByDomain = findOne(Schema.Struct({ ...Store.fields, isLinked: Schema.Boolean }))(
+    (accountId: AccountId, domain: string) => sql`
       SELECT ${columns}, status = 'linked' AS "isLinked"
       FROM store
       WHERE account_id = ${accountId} AND domain = ${domain}`
-  })
+  )
 
-  const timeZones = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({ id: StoreId, timeZone: Schema.String }),
-    execute: (accountId) => sql`
+  const timeZones = findAll(Schema.Struct({ id: StoreId, timeZone: Schema.String }))(
+    (accountId: AccountId) => sql`
       SELECT s.id, s.time_zone AS "timeZone" FROM store s
       WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.time_zone IS NOT NULL`
-  })
+  )
 
   return {
     timeZones: (accountId) =>
-      Effect.map(orDie(timeZones(accountId)), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
-    list: (accountId) => orDie(list(accountId)),
-    find: (accountId, id) => orDie(find({ accountId, id })),
+      Effect.map(timeZones(accountId), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
+    list,
+    find,
     findByDomain: (accountId, domain) =>
       Effect.map(
-        orDie(findByDomain({ accountId, domain })),
+        findByDomain(accountId, domain),
         Option.map(({ isLinked, ...store }) => ({ store, isLinked }))
       )
   }
@@ -137,19 +129,17 @@ export const makeStoreWrites = (
 export const makeStoreCredentials = (
   sql: SqlClient
 ): Pick<Repo, "credential" | "keepCredential" | "replaceCredential"> => {
-  const credential = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
-    Result: Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }),
-    execute: ({ accountId, id }) => sql`
+  const credential = findOne(Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }))(
+    (accountId: AccountId, id: StoreId) => sql`
       SELECT credential
       FROM store
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
-  })
+  )
 
   return {
     credential: (accountId, id) =>
       Effect.map(
-        orDie(credential({ accountId, id })),
+        credential(accountId, id),
         Option.flatMapNullable(({ credential }) => credential)
       ),
     keepCredential: (accountId, id, sealed) =>

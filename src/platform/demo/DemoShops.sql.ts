@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { findAll, findOne } from "../../database/Rows.ts"
 import { orDie } from "../../database/SqlErrors.ts"
 import type { Transaction } from "../../database/Transaction.ts"
 import { EntityId } from "../../model/Ids.ts"
@@ -54,12 +55,10 @@ export const makeDemoEffects = (
       return Option.some(published)
     })
 
-  const effects = SqlSchema.findOne({
-    Request: ShopKey,
-    Result: Schema.Struct({ count: Schema.Int }),
-    execute: ({ accountId, storeId }) => sql`
+  const effects = findOne(Schema.Struct({ count: Schema.Int }))(
+    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
       SELECT count(*) AS count FROM demo_shop_effect WHERE account_id = ${accountId} AND store_id = ${storeId}`
-  })
+  )
 
   return {
     apply: (shop, publication) => {
@@ -77,8 +76,7 @@ export const makeDemoEffects = (
         Effect.asVoid,
         orDie
       ),
-    effects: (shop) =>
-      Effect.map(orDie(effects(shop)), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
+    effects: (shop) => Effect.map(effects(shop), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
     put: (shop, records) =>
       write(
         shop,
@@ -120,14 +118,12 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
 
 /** Reads and writes the failures of shops. */
 export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "repair"> => {
-  const failures = SqlSchema.findAll({
-    Request: ShopKey,
-    Result: DemoFailure,
-    execute: ({ accountId, storeId }) => sql`
+  const failures = findAll(DemoFailure)(
+    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
       SELECT kind, percent, delay_millis AS "delayMillis" FROM demo_shop_failure
       WHERE account_id = ${accountId} AND store_id = ${storeId}
       ORDER BY kind`
-  })
+  )
 
   return {
     fail: ({ accountId, storeId }, { delayMillis, kind, percent }) =>
@@ -141,6 +137,6 @@ export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures
         Effect.asVoid,
         orDie
       ),
-    failures: (shop) => orDie(failures(shop))
+    failures
   }
 }
