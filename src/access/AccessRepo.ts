@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
-import { findAll } from "../database/Rows.ts"
+import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -111,25 +111,19 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
             VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})
             ON CONFLICT (account_id, id) DO NOTHING
-            RETURNING id`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            orDie
-          ),
+            RETURNING id`.pipe(hasRows),
         listKeys,
         revokeKey: (accountId, id) =>
           sql`
             UPDATE api_key SET revoked_at = coalesce(revoked_at, app_now())
             WHERE account_id = ${accountId} AND id = ${id}
-            RETURNING id`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            orDie
-          ),
+            RETURNING id`.pipe(hasRows),
         findCredentials: (hashes) => orDie(findCredentials(hashes)),
         recordUse: (accountId, id) =>
           sql`
             UPDATE api_key SET last_used_at = app_now()
             WHERE account_id = ${accountId} AND id = ${id}
-              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie)
+              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(discardRows)
       }
     })
   )

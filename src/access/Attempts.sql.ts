@@ -1,7 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
-import { findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import type { AttemptKind } from "./UsersRepo.ts"
 
 /** SQL statements that count attempts per subject in time windows. */
@@ -43,11 +42,11 @@ export const makeAttemptStatements = (sql: SqlClient) => {
         Option.match(found, { onNone: () => windowSeconds, onSome: ({ waitSeconds }) => waitSeconds })
       ),
     clearAttempts: (kind: AttemptKind, subject: string) =>
-      sql`DELETE FROM attempt WHERE kind = ${kind} AND subject = decode(${subject}, 'hex')`.pipe(Effect.asVoid, orDie),
+      sql`DELETE FROM attempt WHERE kind = ${kind} AND subject = decode(${subject}, 'hex')`.pipe(discardRows),
     /** Subtracts one attempt from the count, because it succeeded. */
     uncountAttempt: (kind: AttemptKind, subject: string) =>
       sql`
         UPDATE attempt SET attempts = attempts - 1
-        WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND attempts > 0`.pipe(Effect.asVoid, orDie)
+        WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND attempts > 0`.pipe(discardRows)
   }
 }

@@ -1,7 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { AccountId, UserId } from "../model/Ids.ts"
 
 /** A user by account and id. */
@@ -20,7 +19,6 @@ const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schem
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const isDone = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
   const find = findOne(StoredFactor)(
     ({ accountId, id }: UserKey) => sql`
@@ -60,7 +58,7 @@ const make = Effect.gen(function* () {
         INSERT INTO second_factor AS f (account_id, user_id, secret) VALUES (${accountId}, ${id}, ${secret})
         ON CONFLICT (account_id, user_id) DO UPDATE SET secret = excluded.secret, created_at = app_now()
         WHERE f.confirmed_at IS NULL
-        RETURNING f.user_id`.pipe(isDone, orDie),
+        RETURNING f.user_id`.pipe(hasRows),
     /**
      * Confirms a secret by the code of a time step, and stores the hashes of recovery codes. False: a secret is confirmed already, or
      * another one was stored since.
@@ -76,19 +74,19 @@ const make = Effect.gen(function* () {
           SELECT c.account_id, c.user_id, decode(h.hash, 'hex')
           FROM confirmed c CROSS JOIN unnest(${[...codes]}::text[]) AS h (hash)
         )
-        SELECT user_id FROM confirmed`.pipe(isDone, orDie),
+        SELECT user_id FROM confirmed`.pipe(hasRows),
     /** Accepts the code of a time step once. False: a code of this or a later step was accepted before. */
     useStep: ({ accountId, id }: UserKey, step: number) =>
       sql`
         UPDATE second_factor SET last_step = ${step}
         WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL AND last_step < ${step}
-        RETURNING user_id`.pipe(isDone, orDie),
+        RETURNING user_id`.pipe(hasRows),
     /** Accepts a recovery code once. False: there is no such code. */
     useRecoveryCode: ({ accountId, id }: UserKey, hash: string) =>
       sql`
         DELETE FROM recovery_code
         WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
-        RETURNING user_id`.pipe(isDone, orDie),
+        RETURNING user_id`.pipe(hasRows),
     /** Removes the secret, the recovery codes, and sign-ins that wait for a code. */
     remove: ({ accountId, id }: UserKey) =>
       sql`
@@ -97,27 +95,26 @@ const make = Effect.gen(function* () {
         ), steps AS (
           DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}
         )
-        DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(Effect.asVoid, orDie),
+        DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(discardRows),
     /** Replaces a secret that was encrypted again. False: it has changed meanwhile. */
     replaceSecret: ({ accountId, id }: UserKey, before: Uint8Array, after: Uint8Array) =>
       sql`
         UPDATE second_factor SET secret = ${after}
         WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
-        RETURNING user_id`.pipe(isDone, orDie),
+        RETURNING user_id`.pipe(hasRows),
     /** Stores a sign-in that waits for a code. */
     addSignIn: ({ accountId, id }: UserKey, hash: string, lifeSeconds: number) =>
       sql`
         INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
         VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     /** Ends a sign-in that waits for a code. False: it has ended already. */
     endSignIn: ({ accountId, id }: UserKey, hash: string) =>
       sql`
         DELETE FROM sign_in_step
         WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
-        RETURNING user_id`.pipe(isDone, orDie)
+        RETURNING user_id`.pipe(hasRows)
   }
 })
 

@@ -1,7 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { Schema } from "effect"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type Identity, SignedIn } from "./User.ts"
@@ -64,10 +63,7 @@ export const makeSessionStatements = (sql: SqlClient) => {
     endOtherSessions: (accountId: AccountId, id: UserId, hash: string) =>
       sql`
         DELETE FROM session
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')`.pipe(discardRows),
     /** False: the user was disabled or has another password by now. */
     startSession: ({ accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">, hash: string) =>
       sql`
@@ -78,10 +74,7 @@ export const makeSessionStatements = (sql: SqlClient) => {
           RETURNING account_id, id
         )
         INSERT INTO session (account_id, user_id, hash) SELECT account_id, id, decode(${hash}, 'hex') FROM seen
-        RETURNING user_id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+        RETURNING user_id`.pipe(hasRows),
     /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     findSession,
     recordSession: (accountId: AccountId, hash: string) =>
@@ -94,12 +87,9 @@ export const makeSessionStatements = (sql: SqlClient) => {
         )
         UPDATE app_user u SET last_seen_at = app_now()
         FROM seen
-        WHERE u.account_id = seen.account_id AND u.id = seen.user_id`.pipe(Effect.asVoid, orDie),
+        WHERE u.account_id = seen.account_id AND u.id = seen.user_id`.pipe(discardRows),
     endSession: (accountId: AccountId, hash: string) =>
-      sql`DELETE FROM session WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+      sql`DELETE FROM session WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows),
     /** The e-mail of the user who signed in on this device within `lifeSeconds`. */
     findDevice,
     /** Stores a device of the user, deletes the one that it replaces, and keeps only the newest `maxDevices`. */
@@ -120,6 +110,6 @@ export const makeSessionStatements = (sql: SqlClient) => {
             WHERE account_id = ${accountId} AND user_id = ${id}
             ORDER BY signed_in_at DESC, hash OFFSET ${maxDevices - 1}
           )
-        )`.pipe(Effect.asVoid, orDie)
+        )`.pipe(discardRows)
   }
 }

@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { findAll } from "../database/Rows.ts"
+import { findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
@@ -26,15 +26,13 @@ export const makeTeamStatements = (sql: SqlClient) => {
     /** False: the account has no such user. */
     setRole: (accountId: AccountId, email: string, role: Role) =>
       sql`UPDATE app_user SET role = ${role} WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
     /** Lets a disabled user sign in again. False: the account has no such user. */
     enable: (accountId: AccountId, email: string) =>
       sql`
         UPDATE app_user SET disabled_at = NULL WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
     /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
     remove: (accountId: AccountId, email: string) =>
@@ -47,10 +45,7 @@ export const makeTeamStatements = (sql: SqlClient) => {
           DELETE FROM password_link l USING invited i WHERE l.account_id = i.account_id AND l.user_id = i.id
         )
         DELETE FROM app_user u USING invited i WHERE u.account_id = i.account_id AND u.id = i.id
-        RETURNING u.id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+        RETURNING u.id`.pipe(hasRows),
     /** Disables a user, and ends their sessions, links and connections. False: the account has no such user. */
     disable: (accountId: AccountId, email: string) =>
       Effect.gen(function* () {

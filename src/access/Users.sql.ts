@@ -1,7 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
@@ -70,10 +70,7 @@ export const makeUserStatements = (sql: SqlClient) => {
       sql`
         INSERT INTO app_user (account_id, id, email, role) VALUES (${accountId}, ${id}, ${email}, ${role})
         ON CONFLICT (email) DO NOTHING
-        RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+        RETURNING id`.pipe(hasRows),
     findByEmail,
     /** All users of the account, including disabled ones, oldest first. */
     list,
@@ -102,15 +99,14 @@ export const makeUserStatements = (sql: SqlClient) => {
     ) =>
       sql`
         UPDATE app_user SET language = ${language}, time_zone = ${timeZone}
-        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows),
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) =>
       sql`
         INSERT INTO password_link (account_id, user_id, hash, expires_at)
         VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
         ON CONFLICT (account_id, user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     /** The user of a link. None: the link is not valid. */
     findLink,

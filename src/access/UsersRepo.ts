@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Option } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
+import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makeAttemptStatements } from "./Attempts.sql.ts"
@@ -48,10 +49,7 @@ const make = Effect.gen(function* () {
     ),
     // Writes nothing if the URL is the same as at the last start.
     keepServiceAddress: (baseUrl: string) =>
-      sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+      sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(discardRows),
     /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
     forget: ({ idleSeconds, wholeSeconds }: SessionLife, attemptSeconds: number, deviceSeconds: number) =>
       orDie(

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { findAll } from "../database/Rows.ts"
+import { findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { ViewsOf } from "./SavedViews.ts"
 
@@ -40,10 +40,7 @@ const make = Effect.gen(function* () {
           WHERE v.account_id = ${accountId} AND v.user_id = ${userId} AND v.list = ${list} AND v.name <> ${name}
         ) < ${limit}
         ON CONFLICT (account_id, user_id, list, name) DO UPDATE SET query = excluded.query
-        RETURNING name`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+        RETURNING name`.pipe(hasRows),
     remove: ({ accountId, list, userId }: ViewsOf, name: string) =>
       orDie(sql`
         DELETE FROM saved_view

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
-import { findAll } from "../database/Rows.ts"
+import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ActivityDay, type ChangePlace, ConnectionChange } from "./ActivityRecord.ts"
@@ -124,7 +124,7 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                 )
                 ORDER BY 1, 2
                 ON CONFLICT (account_id, connection_id, day)
-                DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(Effect.asVoid, orDie),
+                DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(discardRows),
         days: (accountId, id, count) => orDie(findDays({ accountId, id, days: count })),
         changes: (accountId, id, before, limit) =>
           changes(accountId, id, before?.at ?? null, before?.sequence ?? 0, before?.entityId ?? null, limit),

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { makeAccountVersions } from "../access/AccountVersions.sql.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
-import { findAll } from "../database/Rows.ts"
+import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, type ConnectionId, StoreId } from "../model/Ids.ts"
 import { Role } from "../model/Role.ts"
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
       sql`
         UPDATE oauth_grant SET last_used_at = app_now()
         WHERE account_id = ${accountId} AND id = ${id}
-          AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie),
+          AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(discardRows),
     /** All connections, also ended ones, newest first. */
     list: makeList(sql),
     /**
@@ -121,10 +121,7 @@ const make = Effect.gen(function* () {
         UPDATE oauth_grant
         SET ended_at = coalesce(ended_at, app_now()), end_reason = coalesce(end_reason, ${reason})
         WHERE account_id = ${accountId} AND id = ${id}
-        RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+        RETURNING id`.pipe(hasRows),
     /**
      * Invalidates all codes that are not redeemed yet. It waits for a code that is being redeemed, so that the next statement
      * sees the new connection.
@@ -137,7 +134,7 @@ const make = Effect.gen(function* () {
           ORDER BY hash FOR UPDATE
         )
         UPDATE oauth_code c SET used_at = app_now()
-        FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(Effect.asVoid, orDie),
+        FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(discardRows),
     /** Ends all connections of the account. Returns their number. */
     endAll: (accountId: AccountId, reason: EndReason) =>
       sql`

@@ -1,7 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
-import { findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import type { AccountId, ClientId, ConnectionId, ConsentId } from "../model/Ids.ts"
 import type { ClientMetadata } from "./ClientMetadata.ts"
 import { Client, type Code, type PendingConsent, StoredCode, StoredConsent } from "./OAuthRecords.ts"
@@ -47,8 +45,7 @@ export const makeConsentStatements = (sql: SqlClient) => {
   return {
     addClient: (id: ClientId, { name, redirectUris }: Pick<ClientMetadata, "name" | "redirectUris">) =>
       sql`INSERT INTO oauth_client (id, name, redirect_uris) VALUES (${id}, ${name}, ${[...redirectUris]})`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     // Resets created_at, so that the sweep does not delete the client before its next consent.
     /** Adds the client of a document, or updates it from the document. `id`: the id of the client if it is new. */
@@ -61,10 +58,7 @@ export const makeConsentStatements = (sql: SqlClient) => {
         INSERT INTO oauth_client (id, name, redirect_uris, metadata_url)
         VALUES (${id}, ${name}, ${[...redirectUris]}, ${metadataUrl})
         ON CONFLICT (metadata_url) DO UPDATE
-        SET name = excluded.name, redirect_uris = excluded.redirect_uris, created_at = app_now()`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+        SET name = excluded.name, redirect_uris = excluded.redirect_uris, created_at = app_now()`.pipe(discardRows),
     findClient,
     findClientAt,
     addConsent: (accountId: AccountId, id: ConsentId, consent: PendingConsent) =>
@@ -74,13 +68,12 @@ export const makeConsentStatements = (sql: SqlClient) => {
         VALUES (${accountId}, ${id}, ${consent.userId}, decode(${consent.sessionHash}, 'hex'),
                 decode(${consent.formHash}, 'hex'), ${consent.clientId}, ${consent.redirectUri}, ${consent.state},
                 ${consent.tier}, ${consent.codeChallenge}, ${consent.resource},
-                app_now() + make_interval(secs => ${lifeSeconds.consent}))`.pipe(Effect.asVoid, orDie),
+                app_now() + make_interval(secs => ${lifeSeconds.consent}))`.pipe(discardRows),
     /** Reads a consent and locks its row until the transaction ends. */
     lockConsent,
     decide: (accountId: AccountId, id: ConsentId) =>
       sql`UPDATE oauth_request SET decided_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     addCode: (accountId: AccountId, hash: string, code: Code) =>
       sql`
@@ -88,13 +81,13 @@ export const makeConsentStatements = (sql: SqlClient) => {
                                 store_ids, confirm_publish, expires_at)
         VALUES (${accountId}, decode(${hash}, 'hex'), ${code.userId}, ${code.clientId}, ${code.redirectUri}, ${code.tier},
                 ${code.codeChallenge}, ${code.resource}, ${code.stores === null ? null : [...code.stores]}::uuid[], ${code.confirmPublish},
-                app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(Effect.asVoid, orDie),
+                app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(discardRows),
     /** Reads a code and locks its row until the transaction ends. */
     lockCode,
     /** Marks the code as used. `grantId`: the connection that it began; null: none. */
     spendCode: (accountId: AccountId, hash: string, grantId: ConnectionId | null) =>
       sql`
         UPDATE oauth_code SET used_at = app_now(), grant_id = ${grantId}
-        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(Effect.asVoid, orDie)
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows)
   }
 }

@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
-import { findOne } from "../database/Rows.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { type NewGrant, NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
@@ -75,8 +75,7 @@ export const makeTokenStatements = (sql: SqlClient) => {
         VALUES (${accountId}, ${grant.id}, ${grant.userId}, ${grant.clientId}, ${grant.clientName},
                 ${grant.redirectHost}, ${grant.tier}, ${grant.resource},
                 ${grant.stores === null ? null : [...grant.stores]}::uuid[], ${grant.confirmPublish})`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     /** Returns the seconds until the access token expires. The connection expires with the refresh token. */
     addTokens: (accountId: AccountId, tokens: NewTokens) =>
@@ -95,13 +94,10 @@ export const makeTokenStatements = (sql: SqlClient) => {
     useRefresh: (accountId: AccountId, hash: string) =>
       sql`
         UPDATE oauth_token SET used_at = coalesce(used_at, app_now())
-        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows),
     findToken,
     dropToken: (accountId: AccountId, hash: string) =>
-      sql`DELETE FROM oauth_token WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
-        Effect.asVoid,
-        orDie
-      )
+      sql`DELETE FROM oauth_token WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows)
   }
 }
 

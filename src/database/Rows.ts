@@ -23,3 +23,10 @@ export const findOne = <A, I>(row: Schema.Schema<A, I>) => {
         )
       )
 }
+
+/** Runs a statement, and returns whether it has rows. */
+export const hasRows = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E | SqlError, R>) =>
+  orDie(Effect.map(statement, (rows) => rows.length > 0))
+
+/** Runs a statement whose rows do not matter. */
+export const discardRows = <A, E, R>(statement: Effect.Effect<A, E | SqlError, R>) => orDie(Effect.asVoid(statement))

@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
-import { findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import {
@@ -166,10 +166,7 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
           sql`
             INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key, own)
             VALUES (${accountId}, ${id}, ${owner_type}, ${namespace}, ${key}, ${JSON.stringify(own)}::jsonb)
-            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(
-            Effect.asVoid,
-            orDie
-          )
+            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(discardRows)
       }
     })
   )

@@ -1,7 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import { type AccountId, ImportId } from "../model/Ids.ts"
 
 /**
@@ -42,7 +41,7 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
         share: (accountId) => Effect.map(share(accountId), holder),
         take: (accountId) => Effect.map(take(accountId), holder),
         keep: (accountId, id) =>
-          sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(Effect.asVoid, orDie)
+          sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(discardRows)
       }
     })
   )

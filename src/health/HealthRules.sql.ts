@@ -1,8 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import { AccountId } from "../model/Ids.ts"
 import { defaultRules, HealthRules } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
@@ -32,6 +31,6 @@ export const makeHealthRules = (
     keepRules: (accountId, rules) =>
       sql`
         INSERT INTO completeness_rule (account_id, rules) VALUES (${accountId}, ${JSON.stringify(rules)}::jsonb)
-        ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`.pipe(Effect.asVoid, orDie)
+        ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`.pipe(discardRows)
   }
 }

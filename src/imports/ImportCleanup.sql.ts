@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
@@ -42,8 +43,7 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
           DELETE FROM import_conflict c USING import_run r
           WHERE c.account_id = ${accountId} AND c.run_id = ${id}
             AND r.account_id = ${accountId} AND r.id = c.run_id AND r.phase = 'fetching'`),
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     /** Deletes the records, conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
     forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
-import { findAll } from "../database/Rows.ts"
+import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
@@ -118,6 +118,6 @@ export const makeImportItemStatements = Effect.gen(function* () {
       sql`
         UPDATE import_run
         SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
-        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie)
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows)
   }
 })

@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeWorkHints, type WorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
@@ -193,22 +193,17 @@ export const makeImportRunStatements = Effect.gen(function* () {
         UPDATE import_run
         SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
             step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE app_now() END
-        WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
+        WHERE ${isLeased(run)}`.pipe(discardRows),
     /** How far the reading is. None: no step has reported yet, or the reading is over. */
     progress,
     /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
     renew: (run: LeasedRun) =>
       sql`
         UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
     /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
-    holds: (run: LeasedRun) =>
-      sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
+    holds: (run: LeasedRun) => sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(hasRows),
     /** Ends this process's lease, so that any process can take over the import at once. */
     release: (run: LeasedRun) =>
       sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(

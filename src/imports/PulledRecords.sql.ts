@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows } from "../database/Rows.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
 
@@ -31,7 +31,7 @@ export const makePulledRecordStatements = Effect.gen(function* () {
           root integer, ordinal integer, kind text, "platformId" text, "saidId" uuid, attributes jsonb, related text[]
         )
         WHERE own.account_id = ${accountId}
-        ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
+        ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(discardRows),
     /**
      * Updates the planner's statistics of the tables by which records are matched. Without them, the planner reads all rows of
      * the account for each key. Runs outside a transaction, because a transaction would hold the locks of ANALYZE until it ends.
@@ -60,7 +60,7 @@ export const makePulledRecordStatements = Effect.gen(function* () {
               ORDER BY f.entity_id, f.ordinal
             ) c
             WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root > ${from} AND r.root <= ${through}
-              AND r.root = c.root AND r.ordinal = c.ordinal ${grown}`.pipe(Effect.asVoid, orDie),
+              AND r.root = c.root AND r.ordinal = c.ordinal ${grown}`.pipe(discardRows),
     /** Removes the match of variants whose entity belongs to another product. */
     disown: ({ accountId, from, id, through }: RecordRange) =>
       sql`
@@ -70,7 +70,7 @@ export const makePulledRecordStatements = Effect.gen(function* () {
           AND r.kind = 'variant' AND r.entity_id IS NOT NULL
           AND p.account_id = ${accountId} AND p.run_id = r.run_id AND p.root = r.root AND p.kind = 'product'
           AND e.account_id = ${accountId} AND e.id = r.entity_id
-          AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(Effect.asVoid, orDie),
+          AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(discardRows),
     /** Assigns entities to records after planning, which also gives ids to new entities. */
     assign: (accountId: AccountId, id: ImportId, records: ReadonlyArray<FoundEntity>) =>
       records.length === 0
@@ -80,14 +80,14 @@ export const makePulledRecordStatements = Effect.gen(function* () {
             FROM ${places(records)}
             WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root = f.root AND r.ordinal = f.ordinal
               AND r.root >= ${Math.min(...records.map(({ root }) => root))}
-              AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(Effect.asVoid, orDie),
+              AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(discardRows),
     /** Removes all matches, because the catalog changed. */
     unmatch: (accountId: AccountId, id: ImportId) =>
       sql`
         UPDATE import_record SET entity_id = NULL
-        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(discardRows),
     /** Deletes all staged records of the import. */
     forget: (accountId: AccountId, id: ImportId) =>
-      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(Effect.asVoid, orDie)
+      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(discardRows)
   }
 })

@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
@@ -62,10 +62,7 @@ const makeReserveShop =
     sql`
       INSERT INTO shopify_shop AS s (domain, account_id) VALUES (${domain}, ${accountId})
       ON CONFLICT (domain) DO UPDATE SET account_id = excluded.account_id WHERE s.account_id = excluded.account_id
-      RETURNING s.domain`.pipe(
-      Effect.map((rows) => rows.length > 0),
-      orDie
-    )
+      RETURNING s.domain`.pipe(hasRows)
 
 /** Writes stores. */
 export const makeStoreWrites = (
@@ -96,7 +93,7 @@ export const makeStoreWrites = (
   completeLink: (accountId, id) =>
     sql`
       UPDATE store s SET unlinked_at_seq = NULL
-      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(discardRows),
   unlink: (accountId, id) =>
     Effect.gen(function* () {
       // An earlier unlinked_at_seq is kept, because it means that the job that linked the store again has not finished.
@@ -115,14 +112,10 @@ export const makeStoreWrites = (
     sql`
       UPDATE store s SET time_zone = ${timeZone}
       WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.time_zone IS DISTINCT FROM ${timeZone}`.pipe(
-      Effect.asVoid,
-      orDie
+      discardRows
     ),
   recordImport: (accountId, id) =>
-    sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
-      Effect.asVoid,
-      orDie
-    )
+    sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows)
 })
 
 /** Reads and writes the encrypted credentials of linked stores. */
@@ -145,14 +138,11 @@ export const makeStoreCredentials = (
     keepCredential: (accountId, id, sealed) =>
       sql`
         UPDATE store SET credential = ${Buffer.from(sealed)}
-        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
     replaceCredential: (accountId, id, from, to) =>
       sql`
         UPDATE store SET credential = ${Buffer.from(to)}
         WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked' AND credential = ${Buffer.from(from)}
-        RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      )
+        RETURNING id`.pipe(hasRows)
   }
 }

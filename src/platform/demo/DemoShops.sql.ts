@@ -1,7 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { findAll, findOne } from "../../database/Rows.ts"
+import { discardRows, findAll, findOne } from "../../database/Rows.ts"
 import { orDie } from "../../database/SqlErrors.ts"
 import type { Transaction } from "../../database/Transaction.ts"
 import { EntityId } from "../../model/Ids.ts"
@@ -73,15 +73,14 @@ export const makeDemoEffects = (
       sql`
         DELETE FROM demo_shop_record r
         WHERE r.account_id = ${accountId} AND r.store_id = ${storeId} AND r.platform_id = ${platformId}`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
     effects: (shop) => Effect.map(effects(shop), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
     put: (shop, records) =>
       write(
         shop,
         records.map((record) => ({ ...record, position: record.position ?? null }))
-      ).pipe(Effect.asVoid, orDie)
+      ).pipe(discardRows)
   }
 }
 
@@ -131,12 +130,9 @@ export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures
         INSERT INTO demo_shop_failure (account_id, store_id, kind, percent, delay_millis)
         VALUES (${accountId}, ${storeId}, ${kind}, ${percent}, ${delayMillis})
         ON CONFLICT (account_id, store_id, kind) DO UPDATE
-        SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(Effect.asVoid, orDie),
+        SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(discardRows),
     repair: ({ accountId, storeId }) =>
-      sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+      sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(discardRows),
     failures
   }
 }
