@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schedule } from "effect"
 import { makeDeletionKinds } from "../access/AccountDeletion.ts"
+import { makeBulkKinds } from "../bulk/BulkJobs.ts"
 import { makeExportKinds } from "../exports/ExportJobs.ts"
 import { makeBeginNightly, makeScanJobKinds } from "../health/ScanJobs.ts"
 import type { Job } from "../jobs/Job.ts"
@@ -22,6 +23,7 @@ const make = Effect.gen(function* () {
     ...(yield* makePublishJobKinds),
     ...(yield* makeDeletionKinds),
     ...(yield* makeExportKinds),
+    ...(yield* makeBulkKinds),
     ...(yield* makeScanJobKinds)
   ])
   return {

@@ -8,12 +8,11 @@ import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
-import { Icon } from "../Icon.tsx"
 import { counted, EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
-import { StoreOptions } from "../StoreChoice.tsx"
+import { SelectionBar } from "../selections/SelectionBar.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
@@ -46,7 +45,7 @@ const totalOf = ({ page: { found, isCut }, query }: Content) =>
 
 const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => (
   <div class="item">
-    <Allowed to="publish">
+    <Allowed to="edit">
       <input type="checkbox" name={`${selectedPrefix}${row.id}`} value="yes" aria-label={`Select ${row.title}`} />
     </Allowed>
     {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
@@ -109,25 +108,8 @@ const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Colum
   ]
 }
 
-/** Publishes the selected entities to one store, as a job. */
-const SelectionBar = ({ stores }: Content) => {
-  const open = stores.filter(({ platform }) => platform !== "none")
-  return open.length === 0 ? null : (
-    <div class="selection">
-      <span>Publish the selected to</span>
-      <select name="id" aria-label="Store to publish to">
-        <StoreOptions stores={open} chosen={undefined} />
-      </select>
-      <button type="submit">
-        <Icon name="send" />
-        Publish
-      </button>
-    </div>
-  )
-}
-
 const Rows = (content: Content) => {
-  const { address, kind, page, visitor } = content
+  const { address, kind, page, query, visitor } = content
   if (kind === "media")
     return (
       <ul class="pictures">
@@ -154,11 +136,11 @@ const Rows = (content: Content) => {
     />
   )
   return (
-    <Allowed to="publish" otherwise={<div class="listed">{table}</div>}>
-      <form method="post" action={paths.publishSelected} class="listed">
+    <Allowed to="edit" otherwise={<div class="listed">{table}</div>}>
+      <form method="post" action={paths.setSelected} class="listed">
         <HiddenFields csrf={visitor.csrf} />
         {table}
-        <SelectionBar {...content} />
+        <SelectionBar kind={kind} query={query} stores={content.stores} />
       </form>
     </Allowed>
   )
