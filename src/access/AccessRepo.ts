@@ -1,7 +1,8 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
+import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -54,24 +55,20 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       const direct = yield* DirectQuery
       const versions = makeAccountVersions(sql, direct, yield* isDistributed)
 
-      const accounts = SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Account,
-        execute: () => sql`
+      const accounts = findAll(Account)(
+        () => sql`
           SELECT id, name, rfc3339(created_at) AS "createdAt", rfc3339(deleting_since) AS "deletingSince"
           FROM account ORDER BY created_at, id`
-      })
+      )
 
-      const listKeys = SqlSchema.findAll({
-        Request: AccountId,
-        Result: ApiKey,
-        execute: (accountId) => sql`
+      const listKeys = findAll(ApiKey)(
+        (accountId: AccountId) => sql`
           SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt",
                  rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt"
           FROM api_key
           WHERE account_id = ${accountId}
           ORDER BY created_at, id`
-      })
+      )
 
       const decodeCredentials = Schema.decodeUnknown(
         Schema.Array(
@@ -108,31 +105,25 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             yield* sql`INSERT INTO account_state (account_id) VALUES (${id})`
             yield* sql`INSERT INTO import_lock (account_id) VALUES (${id})`
           }).pipe(sql.withTransaction, orDie),
-        accounts: orDie(accounts()),
+        accounts: accounts(),
         createKey: (accountId, key) =>
           sql`
             INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
             VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})
             ON CONFLICT (account_id, id) DO NOTHING
-            RETURNING id`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            orDie
-          ),
-        listKeys: (accountId) => orDie(listKeys(accountId)),
+            RETURNING id`.pipe(hasRows),
+        listKeys,
         revokeKey: (accountId, id) =>
           sql`
             UPDATE api_key SET revoked_at = coalesce(revoked_at, app_now())
             WHERE account_id = ${accountId} AND id = ${id}
-            RETURNING id`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            orDie
-          ),
+            RETURNING id`.pipe(hasRows),
         findCredentials: (hashes) => orDie(findCredentials(hashes)),
         recordUse: (accountId, id) =>
           sql`
             UPDATE api_key SET last_used_at = app_now()
             WHERE account_id = ${accountId} AND id = ${id}
-              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie)
+              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(discardRows)
       }
     })
   )

@@ -11,10 +11,14 @@ import type { AccountId } from "../model/Ids.ts"
 import { AccessRepo } from "./AccessRepo.ts"
 import { AccountDeletionRepo } from "./AccountDeletionRepo.ts"
 
-/** Deletes accounts. */
-export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
-  AccountDeletion,
-  {
+const make = Effect.gen(function* () {
+  const access = yield* AccessRepo
+  const importLock = yield* ImportLockRepo
+  const jobs = yield* Jobs
+  const repo = yield* AccountDeletionRepo
+  const transaction = yield* Transaction
+
+  return {
     /**
      * Starts to delete the actor's account. From now on, its keys, sessions and connections are refused, nothing is
      * published and no drop starts. A job deletes all rows. One record stays, with the account's id and name, the times
@@ -25,50 +29,43 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
      * `name`: the name of the account, as a confirmation. NotFound: no such account. ValidationFailed: `name` is wrong,
      * or a job deletes the account already. PimLocked: an import is under review or being applied.
      */
-    readonly begin: (name: string) => Effect.Effect<Job, NotFound | ValidationFailed | PimLocked, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    AccountDeletion,
-    Effect.gen(function* () {
-      const access = yield* AccessRepo
-      const importLock = yield* ImportLockRepo
-      const jobs = yield* Jobs
-      const repo = yield* AccountDeletionRepo
-      const transaction = yield* Transaction
-
-      return {
-        begin: Effect.fn("AccountDeletion.begin")(function* (name) {
-          const { accountId } = yield* CurrentActor
-          const account = (yield* access.accounts).find(({ id }) => id === accountId)
-          if (account === undefined) return yield* new NotFound()
-          if (account.name !== name.trim())
-            return yield* ValidationFailed.at(
-              "name",
-              `is not the name of the account, which is ${JSON.stringify(account.name)}`
-            )
-          return yield* transaction.run(
-            Effect.gen(function* () {
-              // Locks the jobs before the import lock, in the same order as a step of a job.
-              // If an account is marked but has no open job, an earlier job failed; this job continues its work.
-              if (!(yield* repo.begin(accountId))) {
-                const open = Option.getOrUndefined(yield* jobs.openOn(accountId))
-                if (open !== undefined) return yield* ValidationFailed.at("id", whyDeletedAlready(accountId, open))
-              }
-              if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
-              return yield* jobs.begin({
-                kind: "account_deletion",
-                title: `Delete the account ${account.name}`,
-                subject: accountId,
-                input: {},
-                total: null
-              })
-            })
-          )
+    begin: Effect.fn("AccountDeletion.begin")(function* (name: string) {
+      const { accountId } = yield* CurrentActor
+      const account = (yield* access.accounts).find(({ id }) => id === accountId)
+      if (account === undefined) return yield* new NotFound()
+      if (account.name !== name.trim())
+        return yield* ValidationFailed.at(
+          "name",
+          `is not the name of the account, which is ${JSON.stringify(account.name)}`
+        )
+      return yield* transaction.run(
+        Effect.gen(function* () {
+          // Locks the jobs before the import lock, in the same order as a step of a job.
+          // If an account is marked but has no open job, an earlier job failed; this job continues its work.
+          if (!(yield* repo.begin(accountId))) {
+            const open = Option.getOrUndefined(yield* jobs.openOn(accountId))
+            if (open !== undefined) return yield* ValidationFailed.at("id", whyDeletedAlready(accountId, open))
+          }
+          if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
+          return yield* jobs.begin({
+            kind: "account_deletion",
+            title: `Delete the account ${account.name}`,
+            subject: accountId,
+            input: {},
+            total: null
+          })
         })
-      }
+      )
     })
-  )
+  }
+})
+
+/** Deletes accounts. */
+export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
+  AccountDeletion,
+  Effect.Effect.Success<typeof make>
+>() {
+  static readonly layer = Layer.effect(AccountDeletion, make)
 }
 
 const whyDeletedAlready = (accountId: AccountId, { id, state }: Job): string =>

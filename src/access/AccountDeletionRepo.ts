@@ -1,6 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -103,10 +104,8 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
 const Table = Schema.Struct({ name: Schema.String, parents: Schema.Array(Schema.String) })
 
 const makeTables = (sql: SqlClient.SqlClient) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Table,
-    execute: () => sql`
+  const read = findAll(Table)(
+    () => sql`
       SELECT c.relname AS name, coalesce((
         SELECT array_agg(DISTINCT p.relname::text) FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid
         WHERE f.conrelid = c.oid AND f.contype = 'f' AND p.oid <> c.oid
@@ -115,8 +114,8 @@ const makeTables = (sql: SqlClient.SqlClient) => {
       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'account_id' AND NOT a.attisdropped
       WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
       ORDER BY c.relname COLLATE "C"`
-  })
-  return Effect.map(orDie(read()), childrenFirst)
+  )
+  return Effect.map(read(), childrenFirst)
 }
 
 /** Orders tables so that each comes before the tables that it refers to. */

@@ -6,7 +6,7 @@ import { nameMisfit } from "../model/Name.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { AccessRepo } from "./AccessRepo.ts"
-import type { ApiKey, Credential } from "./ApiKey.ts"
+import type { Credential } from "./ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "./ApiKeyToken.ts"
 import { makeCoalesced } from "./Coalesced.ts"
 import { hashOf } from "./Secrets.ts"
@@ -34,102 +34,85 @@ export class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
 const repeatWindow = Duration.seconds(30)
 const maxRemembered = 1_000
 
-/** API keys, the credentials of REST. */
-export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
-  ApiKeys,
-  {
+const make = Effect.gen(function* () {
+  const access = yield* AccessRepo
+  const findCredential = yield* makeCoalesced(access.findCredentials)
+  const inBackground = yield* FiberSet.makeRuntime<never>()
+  // Keys whose use is being recorded: concurrent requests record it once.
+  const recording = new Set<ApiKeyId>()
+
+  const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {
+    if (!useUnrecorded || recording.has(keyId)) return
+    recording.add(keyId)
+    inBackground(
+      access.recordUse(accountId, keyId).pipe(
+        Effect.catchAllCause((cause) => Effect.logWarning("The last use of an API key could not be recorded", cause)),
+        Effect.ensuring(Effect.sync(() => recording.delete(keyId)))
+      )
+    )
+  }
+
+  const create = (accountId: AccountId, id: ApiKeyId, key: NewKey) =>
+    Effect.gen(function* () {
+      const name = key.name.trim()
+      const scopes = yield* grantable(key.scopes)
+      const misfit = nameMisfit(name)
+      if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
+      if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
+        return yield* ValidationFailed.at("expires", "must not be in the past")
+      const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
+      const created = { id, name, scopes, lastFour: lastFour(token) }
+      const isNew = yield* access.createKey(accountId, {
+        ...created,
+        hash: hashOf(token),
+        expiresAt: key.expiresAt
+      })
+      return isNew ? { ...created, token: Redacted.make(token) } : yield* new AlreadyCreated()
+    })
+
+  const creations = yield* Cache.makeWith({
+    capacity: maxRemembered,
+    lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
+    timeToLive: (exit) => (Exit.isSuccess(exit) ? repeatWindow : Duration.zero)
+  })
+
+  return {
     /** ValidationFailed: the name is blank, too long or multi-line; no scope, or one that cannot be granted; expiry in the past. */
-    readonly create: (accountId: AccountId, key: NewKey) => Effect.Effect<CreatedKey, ValidationFailed>
+    create: Effect.fn("ApiKeys.create")(function* (accountId: AccountId, key: NewKey) {
+      const id = yield* mintId(ApiKeyId)
+      // The id is new and random, so no key has it.
+      return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
+    }),
     /**
      * Creates one key per id. A repeat within 30 s, such as a double click, gets the first answer again. AlreadyCreated: the key
      * was created earlier, or by another process.
      */
-    readonly createOnce: (
-      accountId: AccountId,
-      id: ApiKeyId,
-      key: NewKey
-    ) => Effect.Effect<CreatedKey, ValidationFailed | AlreadyCreated>
-    readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    createOnce: (accountId: AccountId, id: ApiKeyId, { expiresAt, name, scopes }: NewKey) =>
+      // Uninterruptible: a double click aborts the first request, but the second one needs its answer.
+      Effect.uninterruptible(
+        creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
+      ),
+    list: access.listKeys,
     /** Revokes a key. A revoked key can be revoked again. NotFound: the account has no such key. */
-    readonly revoke: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void, NotFound>
-    /** The credential of a token. None: the token is malformed, unknown, expired or revoked. */
-    readonly authenticate: (token: string) => Effect.Effect<Option.Option<Credential>>
+    revoke: Effect.fn("ApiKeys.revoke")(function* (accountId: AccountId, id: ApiKeyId) {
+      if (!(yield* access.revokeKey(accountId, id))) return yield* new NotFound()
+    }),
     /** Looks up a key that does not exist, to test the look-up of `authenticate`. It dies if `authenticate` would die. */
-    readonly probe: Effect.Effect<void>
-  }
->() {
-  static readonly layer = Layer.scoped(
-    ApiKeys,
-    Effect.gen(function* () {
-      const access = yield* AccessRepo
-      const findCredential = yield* makeCoalesced(access.findCredentials)
-      const inBackground = yield* FiberSet.makeRuntime<never>()
-      // Keys whose use is being recorded: concurrent requests record it once.
-      const recording = new Set<ApiKeyId>()
-
-      const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {
-        if (!useUnrecorded || recording.has(keyId)) return
-        recording.add(keyId)
-        inBackground(
-          access.recordUse(accountId, keyId).pipe(
-            Effect.catchAllCause((cause) =>
-              Effect.logWarning("The last use of an API key could not be recorded", cause)
-            ),
-            Effect.ensuring(Effect.sync(() => recording.delete(keyId)))
-          )
-        )
-      }
-
-      const create = (accountId: AccountId, id: ApiKeyId, key: NewKey) =>
-        Effect.gen(function* () {
-          const name = key.name.trim()
-          const scopes = yield* grantable(key.scopes)
-          const misfit = nameMisfit(name)
-          if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
-          if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
-            return yield* ValidationFailed.at("expires", "must not be in the past")
-          const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
-          const created = { id, name, scopes, lastFour: lastFour(token) }
-          const isNew = yield* access.createKey(accountId, {
-            ...created,
-            hash: hashOf(token),
-            expiresAt: key.expiresAt
+    probe: Effect.asVoid(findCredential(hashOf(""))),
+    /** The credential of a token. None: the token is malformed, unknown, expired or revoked. */
+    authenticate: (token: string) =>
+      isWellFormed(token)
+        ? Effect.map(findCredential(hashOf(token)), (credential) => {
+            if (Option.isSome(credential)) recordUse(credential.value)
+            return credential
           })
-          return isNew ? { ...created, token: Redacted.make(token) } : yield* new AlreadyCreated()
-        })
+        : Effect.succeedNone
+  }
+})
 
-      const creations = yield* Cache.makeWith({
-        capacity: maxRemembered,
-        lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
-        timeToLive: (exit) => (Exit.isSuccess(exit) ? repeatWindow : Duration.zero)
-      })
-
-      return {
-        create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
-          const id = yield* mintId(ApiKeyId)
-          // The id is new and random, so no key has it.
-          return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
-        }),
-        createOnce: (accountId, id, { expiresAt, name, scopes }) =>
-          // Uninterruptible: a double click aborts the first request, but the second one needs its answer.
-          Effect.uninterruptible(
-            creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
-          ),
-        list: access.listKeys,
-        revoke: Effect.fn("ApiKeys.revoke")(function* (accountId, id) {
-          if (!(yield* access.revokeKey(accountId, id))) return yield* new NotFound()
-        }),
-        probe: Effect.asVoid(findCredential(hashOf(""))),
-        authenticate: (token) =>
-          isWellFormed(token)
-            ? Effect.map(findCredential(hashOf(token)), (credential) => {
-                if (Option.isSome(credential)) recordUse(credential.value)
-                return credential
-              })
-            : Effect.succeedNone
-      }
-    })
-  )
+/** API keys, the credentials of REST. */
+export class ApiKeys extends Context.Tag("catalog/ApiKeys")<ApiKeys, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.scoped(ApiKeys, make)
 }
 
 /** The cache key of a creation. Equal creations share one result. */

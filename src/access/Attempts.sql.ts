@@ -1,26 +1,16 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Option, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
-import type { UsersRepo } from "./UsersRepo.ts"
-
-type AttemptStatements = Pick<Context.Tag.Service<UsersRepo>, "clearAttempts" | "countAttempt" | "uncountAttempt">
+import { Effect, Option, Schema } from "effect"
+import { discardRows, findOne } from "../database/Rows.ts"
+import type { AttemptKind } from "./UsersRepo.ts"
 
 /** SQL statements that count attempts per subject in time windows. */
-export const makeAttemptStatements = (sql: SqlClient): AttemptStatements => {
+export const makeAttemptStatements = (sql: SqlClient) => {
   // A window that begins in the future counts as ended: the clock was set back after it began.
   const isOpen = (seconds: number) => sql`a.since > app_now() - make_interval(secs => ${seconds})
     AND a.since < app_now() + make_interval(secs => ${seconds})`
 
-  const countAttempt = SqlSchema.findOne({
-    Request: Schema.Struct({
-      kind: Schema.String,
-      subject: Schema.String,
-      maxAttempts: Schema.Int,
-      windowSeconds: Schema.Int
-    }),
-    Result: Schema.Struct({ waitSeconds: Schema.Int }),
-    execute: ({ kind, maxAttempts, subject, windowSeconds }) => sql`
+  const countAttempt = findOne(Schema.Struct({ waitSeconds: Schema.Int }))(
+    (kind: string, subject: string, maxAttempts: number, windowSeconds: number) => sql`
       WITH counted AS (
         INSERT INTO attempt AS a (kind, subject) VALUES (${kind}, decode(${subject}, 'hex'))
         ON CONFLICT (kind, subject) DO UPDATE SET
@@ -35,19 +25,28 @@ export const makeAttemptStatements = (sql: SqlClient): AttemptStatements => {
                    greatest(1, ceil(extract(epoch FROM since + make_interval(secs => ${windowSeconds}) - app_now()))))::int
       FROM attempt
       WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND NOT EXISTS (SELECT FROM counted)`
-  })
+  )
 
   return {
-    countAttempt: (kind, subject, limits) =>
-      Effect.map(orDie(countAttempt({ kind, subject, ...limits })), (found) =>
+    /**
+     * Counts an attempt in one step. Returns 0 if it is allowed, else the seconds until the window ends. An attempt that is
+     * not allowed is not counted.
+     */
+    countAttempt: (
+      kind: AttemptKind,
+      subject: string,
+      { maxAttempts, windowSeconds }: { readonly maxAttempts: number; readonly windowSeconds: number }
+    ) =>
+      Effect.map(countAttempt(kind, subject, maxAttempts, windowSeconds), (found) =>
         // No row: another transaction has just inserted it and has not committed yet, so the window has just begun.
-        Option.match(found, { onNone: () => limits.windowSeconds, onSome: ({ waitSeconds }) => waitSeconds })
+        Option.match(found, { onNone: () => windowSeconds, onSome: ({ waitSeconds }) => waitSeconds })
       ),
-    clearAttempts: (kind, subject) =>
-      sql`DELETE FROM attempt WHERE kind = ${kind} AND subject = decode(${subject}, 'hex')`.pipe(Effect.asVoid, orDie),
-    uncountAttempt: (kind, subject) =>
+    clearAttempts: (kind: AttemptKind, subject: string) =>
+      sql`DELETE FROM attempt WHERE kind = ${kind} AND subject = decode(${subject}, 'hex')`.pipe(discardRows),
+    /** Subtracts one attempt from the count, because it succeeded. */
+    uncountAttempt: (kind: AttemptKind, subject: string) =>
       sql`
         UPDATE attempt SET attempts = attempts - 1
-        WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND attempts > 0`.pipe(Effect.asVoid, orDie)
+        WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND attempts > 0`.pipe(discardRows)
   }
 }

@@ -3,11 +3,10 @@ import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
 import { ValidationFailed } from "../model/Errors.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
-import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
+import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import type { Identity } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** The parameters that every authenticator app supports (RFC 6238). */
@@ -67,134 +66,115 @@ const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
 
 const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
 
-/** Second factors: authenticator apps (TOTP) and recovery codes. */
-export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
-  SecondFactors,
-  {
+const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const repo = yield* SecondFactorsRepo
+  const users = yield* UsersRepo
+  const count = makeCountAttempt(users)
+
+  const ownerOf = ({ accountId, id }: UserKey) => ({ accountId, userId: id })
+
+  /** The secret in base32. None: it cannot be decrypted; the log has the reason. */
+  const decrypt = (user: UserKey, sealed: Uint8Array) =>
+    box.open(sealed, ownerOf(user)).pipe(
+      Effect.map((secret) => Option.some(Redacted.value(secret))),
+      Effect.catchAll((error: SecretUnreadable) => Effect.as(Effect.logWarning(error.message), Option.none<string>()))
+    )
+
+  /** The time step of a code that the user's secret has now. */
+  const currentStep = (user: UserKey, sealed: Uint8Array, code: string) =>
+    Effect.gen(function* () {
+      const secret = yield* decrypt(user, sealed)
+      const millis = yield* Clock.currentTimeMillis
+      return Option.isNone(secret) ? undefined : stepOf(secret.value, plainCode(code), millis)
+    })
+
+  const isAccepted = (user: UserKey, code: string) =>
+    Effect.gen(function* () {
+      const stored = yield* repo.find(user)
+      if (Option.isNone(stored) || !stored.value.isConfirmed) return false
+      if (!/^\d{6}$/.test(plainCode(code))) return yield* repo.useRecoveryCode(user, recoveryHash(user, code))
+      const step = yield* currentStep(user, stored.value.secret, code)
+      return step !== undefined && (yield* repo.useStep(user, step))
+    })
+
+  /** Counts a code before it is checked, so that concurrent guesses are limited too. */
+  const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
+    Effect.zipRight(
+      count("second-factor", hashOf(user.id), maxFailures),
+      Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
+    )
+
+  return {
     /** `pending`: a secret was shown, but no code of it was entered yet. */
-    readonly state: (
-      user: UserKey
-    ) => Effect.Effect<{ readonly state: "off" | "pending" | "on"; readonly codesLeft: number }>
+    state: (user: UserKey) =>
+      Effect.map(
+        repo.find(user),
+        Option.match({
+          onNone: () => ({ state: "off" as const, codesLeft: 0 }),
+          onSome: ({ codesLeft, isConfirmed }) => ({
+            state: isConfirmed ? ("on" as const) : ("pending" as const),
+            codesLeft
+          })
+        })
+      ),
     /** Makes a new secret. ValidationFailed: the user has a second factor already, or secrets cannot be encrypted (SECRET_KEY). */
-    readonly begin: (user: UserKey) => Effect.Effect<void, ValidationFailed>
+    begin: Effect.fn("SecondFactors.begin")(function* (user: UserKey) {
+      const secret = new Secret({ buffer: new Uint8Array(randomBytes(secretBytes)).buffer })
+      const sealed = yield* box.seal(Redacted.make(secret.base32), ownerOf(user))
+      if (!(yield* repo.begin(user, sealed))) return yield* ValidationFailed.at("", "is on already")
+    }),
     /** The secret that is not confirmed yet. None: there is none, or it cannot be decrypted. */
-    readonly pending: (user: UserKey, email: string) => Effect.Effect<Option.Option<Enrolment>>
+    pending: (user: UserKey, email: string) =>
+      Effect.gen(function* () {
+        const stored = yield* repo.find(user)
+        if (Option.isNone(stored) || stored.value.isConfirmed) return Option.none()
+        return Option.map(yield* decrypt(user, stored.value.secret), (secret) => ({
+          secret,
+          uri: totpOf(secret, email).toString()
+        }))
+      }),
     /** Switches the second factor on and returns ten recovery codes, which are shown only once. ValidationFailed: nothing is pending. */
-    readonly confirm: (
-      user: UserKey,
-      code: string
-    ) => Effect.Effect<ReadonlyArray<string>, CodeRefused | SignInDelayed | ValidationFailed>
+    confirm: Effect.fn("SecondFactors.confirm")(function* (user: UserKey, code: string) {
+      const nothingPending = ValidationFailed.at("", "was not started; start again")
+      const check = Effect.gen(function* () {
+        const stored = yield* repo.find(user)
+        if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
+        const step = yield* currentStep(user, stored.value.secret, code)
+        if (step === undefined) return yield* new CodeRefused()
+        const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
+        const hashes = codes.map((each) => recoveryHash(user, each))
+        return (yield* repo.confirm(user, stored.value.secret, step, hashes)) ? codes : yield* nothingPending
+      })
+      return yield* countAttempt(user, check)
+    }),
     /** Switches the second factor off. */
-    readonly remove: (user: UserKey) => Effect.Effect<void>
+    remove: repo.remove,
     /** Begins a sign-in that waits ten minutes for a code. Returns its token. */
-    readonly await: (user: UserKey) => Effect.Effect<Redacted.Redacted>
+    await: Effect.fn("SecondFactors.await")(function* (user: UserKey) {
+      const token = yield* mintSecret("signInStep")
+      yield* repo.addSignIn(user, hashOf(token), waitSeconds)
+      return Redacted.make(token)
+    }),
     /**
      * Ends a sign-in with a code of the app or a recovery code, which is accepted once. SignInDelayed: five wrong codes of the user in
      * 15 minutes.
      */
-    readonly finish: (
-      token: string,
-      code: string
-    ) => Effect.Effect<UserKey & Pick<Identity, "password">, CodeTooLate | CodeRefused | SignInDelayed>
-  }
->() {
-  static readonly layer = Layer.effect(
-    SecondFactors,
-    Effect.gen(function* () {
-      const box = yield* SecretBox
-      const repo = yield* SecondFactorsRepo
-      const users = yield* UsersRepo
-      const count = makeCountAttempt(users)
-
-      const ownerOf = ({ accountId, id }: UserKey) => ({ accountId, userId: id })
-
-      /** The secret in base32. None: it cannot be decrypted; the log has the reason. */
-      const decrypt = (user: UserKey, sealed: Uint8Array) =>
-        box.open(sealed, ownerOf(user)).pipe(
-          Effect.map((secret) => Option.some(Redacted.value(secret))),
-          Effect.catchAll((error: SecretUnreadable) =>
-            Effect.as(Effect.logWarning(error.message), Option.none<string>())
-          )
-        )
-
-      /** The time step of a code that the user's secret has now. */
-      const currentStep = (user: UserKey, sealed: Uint8Array, code: string) =>
-        Effect.gen(function* () {
-          const secret = yield* decrypt(user, sealed)
-          const millis = yield* Clock.currentTimeMillis
-          return Option.isNone(secret) ? undefined : stepOf(secret.value, plainCode(code), millis)
-        })
-
-      const isAccepted = (user: UserKey, code: string) =>
-        Effect.gen(function* () {
-          const stored = yield* repo.find(user)
-          if (Option.isNone(stored) || !stored.value.isConfirmed) return false
-          if (!/^\d{6}$/.test(plainCode(code))) return yield* repo.useRecoveryCode(user, recoveryHash(user, code))
-          const step = yield* currentStep(user, stored.value.secret, code)
-          return step !== undefined && (yield* repo.useStep(user, step))
-        })
-
-      /** Counts a code before it is checked, so that concurrent guesses are limited too. */
-      const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
-        Effect.zipRight(
-          count("second-factor", hashOf(user.id), maxFailures),
-          Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
-        )
-
-      return {
-        state: (user) =>
-          Effect.map(
-            repo.find(user),
-            Option.match({
-              onNone: () => ({ state: "off" as const, codesLeft: 0 }),
-              onSome: ({ codesLeft, isConfirmed }) => ({
-                state: isConfirmed ? ("on" as const) : ("pending" as const),
-                codesLeft
-              })
-            })
-          ),
-        begin: Effect.fn("SecondFactors.begin")(function* (user) {
-          const secret = new Secret({ buffer: new Uint8Array(randomBytes(secretBytes)).buffer })
-          const sealed = yield* box.seal(Redacted.make(secret.base32), ownerOf(user))
-          if (!(yield* repo.begin(user, sealed))) return yield* ValidationFailed.at("", "is on already")
-        }),
-        pending: (user, email) =>
-          Effect.gen(function* () {
-            const stored = yield* repo.find(user)
-            if (Option.isNone(stored) || stored.value.isConfirmed) return Option.none()
-            return Option.map(yield* decrypt(user, stored.value.secret), (secret) => ({
-              secret,
-              uri: totpOf(secret, email).toString()
-            }))
-          }),
-        confirm: Effect.fn("SecondFactors.confirm")(function* (user, code) {
-          const nothingPending = ValidationFailed.at("", "was not started; start again")
-          const check = Effect.gen(function* () {
-            const stored = yield* repo.find(user)
-            if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
-            const step = yield* currentStep(user, stored.value.secret, code)
-            if (step === undefined) return yield* new CodeRefused()
-            const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
-            const hashes = codes.map((each) => recoveryHash(user, each))
-            return (yield* repo.confirm(user, stored.value.secret, step, hashes)) ? codes : yield* nothingPending
-          })
-          return yield* countAttempt(user, check)
-        }),
-        remove: repo.remove,
-        await: Effect.fn("SecondFactors.await")(function* (user) {
-          const token = yield* mintSecret("signInStep")
-          yield* repo.addSignIn(user, hashOf(token), waitSeconds)
-          return Redacted.make(token)
-        }),
-        finish: Effect.fn("SecondFactors.finish")(function* (token, code) {
-          if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
-          const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
-          const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
-          yield* countAttempt(user, check)
-          if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
-          return user
-        })
-      }
+    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string) {
+      if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
+      const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
+      const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
+      yield* countAttempt(user, check)
+      if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
+      return user
     })
-  )
+  }
+})
+
+/** Second factors: authenticator apps (TOTP) and recovery codes. */
+export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
+  SecondFactors,
+  Effect.Effect.Success<typeof make>
+>() {
+  static readonly layer = Layer.effect(SecondFactors, make)
 }

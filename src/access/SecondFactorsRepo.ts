@@ -1,6 +1,6 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Context, Effect, Layer, type Option, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
+import { SqlClient } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { AccountId, UserId } from "../model/Ids.ts"
 
 /** A user by account and id. */
@@ -17,139 +17,111 @@ const StoredFactor = Schema.Struct({
 /** The user of a sign-in that waits for a code, with the digest of their password. */
 const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schema.String) })
 
-/** Authenticator apps and recovery codes of users, and sign-ins that wait for a code. There is no in-memory implementation. */
-export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
-  SecondFactorsRepo,
-  {
-    readonly find: (user: UserKey) => Effect.Effect<Option.Option<typeof StoredFactor.Type>>
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const find = findOne(StoredFactor)(
+    ({ accountId, id }: UserKey) => sql`
+      SELECT f.secret, f.confirmed_at IS NOT NULL AS "isConfirmed",
+             (SELECT count(*)::int FROM recovery_code c
+              WHERE c.account_id = f.account_id AND c.user_id = f.user_id) AS "codesLeft"
+      FROM second_factor f
+      WHERE f.account_id = ${accountId} AND f.user_id = ${id}`
+  )
+
+  const list = findAll(Schema.Struct({ id: UserId, email: Schema.String, secret: Schema.Uint8ArrayFromSelf }))(
+    (accountId: AccountId) => sql`
+      SELECT u.id, u.email, f.secret
+      FROM second_factor f
+      JOIN app_user u ON u.account_id = f.account_id AND u.id = f.user_id
+      WHERE f.account_id = ${accountId}
+      ORDER BY u.email COLLATE "C"`
+  )
+
+  const findSignIn = findOne(Waiting)(
+    (hash: string) => sql`
+      SELECT s.account_id AS "accountId", s.user_id AS id, u.password
+      FROM sign_in_step s
+      JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
+      WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`
+  )
+
+  return {
+    find,
+    /** Secrets of all users of an account. */
+    list,
+    /** The user of a sign-in that waits for a code. */
+    findSignIn,
     /** Stores a secret that is not confirmed yet. It replaces one that is not confirmed. False: the user has a confirmed one. */
-    readonly begin: (user: UserKey, secret: Uint8Array) => Effect.Effect<boolean>
+    begin: ({ accountId, id }: UserKey, secret: Uint8Array) =>
+      sql`
+        INSERT INTO second_factor AS f (account_id, user_id, secret) VALUES (${accountId}, ${id}, ${secret})
+        ON CONFLICT (account_id, user_id) DO UPDATE SET secret = excluded.secret, created_at = app_now()
+        WHERE f.confirmed_at IS NULL
+        RETURNING f.user_id`.pipe(hasRows),
     /**
      * Confirms a secret by the code of a time step, and stores the hashes of recovery codes. False: a secret is confirmed already, or
      * another one was stored since.
      */
-    readonly confirm: (
-      user: UserKey,
-      secret: Uint8Array,
-      step: number,
-      codes: ReadonlyArray<string>
-    ) => Effect.Effect<boolean>
+    confirm: ({ accountId, id }: UserKey, secret: Uint8Array, step: number, codes: ReadonlyArray<string>) =>
+      sql`
+        WITH confirmed AS (
+          UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}
+          WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL
+          RETURNING account_id, user_id
+        ), given AS (
+          INSERT INTO recovery_code (account_id, user_id, hash)
+          SELECT c.account_id, c.user_id, decode(h.hash, 'hex')
+          FROM confirmed c CROSS JOIN unnest(${[...codes]}::text[]) AS h (hash)
+        )
+        SELECT user_id FROM confirmed`.pipe(hasRows),
     /** Accepts the code of a time step once. False: a code of this or a later step was accepted before. */
-    readonly useStep: (user: UserKey, step: number) => Effect.Effect<boolean>
+    useStep: ({ accountId, id }: UserKey, step: number) =>
+      sql`
+        UPDATE second_factor SET last_step = ${step}
+        WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL AND last_step < ${step}
+        RETURNING user_id`.pipe(hasRows),
     /** Accepts a recovery code once. False: there is no such code. */
-    readonly useRecoveryCode: (user: UserKey, hash: string) => Effect.Effect<boolean>
+    useRecoveryCode: ({ accountId, id }: UserKey, hash: string) =>
+      sql`
+        DELETE FROM recovery_code
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
+        RETURNING user_id`.pipe(hasRows),
     /** Removes the secret, the recovery codes, and sign-ins that wait for a code. */
-    readonly remove: (user: UserKey) => Effect.Effect<void>
-    /** Secrets of all users of an account. */
-    readonly list: (
-      accountId: AccountId
-    ) => Effect.Effect<ReadonlyArray<{ readonly id: UserId; readonly email: string; readonly secret: Uint8Array }>>
+    remove: ({ accountId, id }: UserKey) =>
+      sql`
+        WITH codes AS (
+          DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}
+        ), steps AS (
+          DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}
+        )
+        DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(discardRows),
     /** Replaces a secret that was encrypted again. False: it has changed meanwhile. */
-    readonly replaceSecret: (user: UserKey, before: Uint8Array, after: Uint8Array) => Effect.Effect<boolean>
+    replaceSecret: ({ accountId, id }: UserKey, before: Uint8Array, after: Uint8Array) =>
+      sql`
+        UPDATE second_factor SET secret = ${after}
+        WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
+        RETURNING user_id`.pipe(hasRows),
     /** Stores a sign-in that waits for a code. */
-    readonly addSignIn: (user: UserKey, hash: string, lifeSeconds: number) => Effect.Effect<void>
-    /** The user of a sign-in that waits for a code. */
-    readonly findSignIn: (hash: string) => Effect.Effect<Option.Option<typeof Waiting.Type>>
+    addSignIn: ({ accountId, id }: UserKey, hash: string, lifeSeconds: number) =>
+      sql`
+        INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
+        VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))`.pipe(
+        discardRows
+      ),
     /** Ends a sign-in that waits for a code. False: it has ended already. */
-    readonly endSignIn: (user: UserKey, hash: string) => Effect.Effect<boolean>
+    endSignIn: ({ accountId, id }: UserKey, hash: string) =>
+      sql`
+        DELETE FROM sign_in_step
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
+        RETURNING user_id`.pipe(hasRows)
   }
+})
+
+/** Authenticator apps and recovery codes of users, and sign-ins that wait for a code. There is no in-memory implementation. */
+export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
+  SecondFactorsRepo,
+  Effect.Effect.Success<typeof make>
 >() {
-  static readonly layer = Layer.effect(
-    SecondFactorsRepo,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const isDone = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
-
-      const find = SqlSchema.findOne({
-        Request: UserKey,
-        Result: StoredFactor,
-        execute: ({ accountId, id }) => sql`
-          SELECT f.secret, f.confirmed_at IS NOT NULL AS "isConfirmed",
-                 (SELECT count(*)::int FROM recovery_code c
-                  WHERE c.account_id = f.account_id AND c.user_id = f.user_id) AS "codesLeft"
-          FROM second_factor f
-          WHERE f.account_id = ${accountId} AND f.user_id = ${id}`
-      })
-
-      const list = SqlSchema.findAll({
-        Request: AccountId,
-        Result: Schema.Struct({ id: UserId, email: Schema.String, secret: Schema.Uint8ArrayFromSelf }),
-        execute: (accountId) => sql`
-          SELECT u.id, u.email, f.secret
-          FROM second_factor f
-          JOIN app_user u ON u.account_id = f.account_id AND u.id = f.user_id
-          WHERE f.account_id = ${accountId}
-          ORDER BY u.email COLLATE "C"`
-      })
-
-      const findSignIn = SqlSchema.findOne({
-        Request: Schema.String,
-        Result: Waiting,
-        execute: (hash) => sql`
-          SELECT s.account_id AS "accountId", s.user_id AS id, u.password
-          FROM sign_in_step s
-          JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
-          WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`
-      })
-
-      return {
-        find: (user) => orDie(find(user)),
-        list: (accountId) => orDie(list(accountId)),
-        findSignIn: (hash) => orDie(findSignIn(hash)),
-        begin: ({ accountId, id }, secret) =>
-          sql`
-            INSERT INTO second_factor AS f (account_id, user_id, secret) VALUES (${accountId}, ${id}, ${secret})
-            ON CONFLICT (account_id, user_id) DO UPDATE SET secret = excluded.secret, created_at = app_now()
-            WHERE f.confirmed_at IS NULL
-            RETURNING f.user_id`.pipe(isDone, orDie),
-        confirm: ({ accountId, id }, secret, step, codes) =>
-          sql`
-            WITH confirmed AS (
-              UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}
-              WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL
-              RETURNING account_id, user_id
-            ), given AS (
-              INSERT INTO recovery_code (account_id, user_id, hash)
-              SELECT c.account_id, c.user_id, decode(h.hash, 'hex')
-              FROM confirmed c CROSS JOIN unnest(${[...codes]}::text[]) AS h (hash)
-            )
-            SELECT user_id FROM confirmed`.pipe(isDone, orDie),
-        useStep: ({ accountId, id }, step) =>
-          sql`
-            UPDATE second_factor SET last_step = ${step}
-            WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL AND last_step < ${step}
-            RETURNING user_id`.pipe(isDone, orDie),
-        useRecoveryCode: ({ accountId, id }, hash) =>
-          sql`
-            DELETE FROM recovery_code
-            WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
-            RETURNING user_id`.pipe(isDone, orDie),
-        remove: ({ accountId, id }) =>
-          sql`
-            WITH codes AS (
-              DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}
-            ), steps AS (
-              DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}
-            )
-            DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(Effect.asVoid, orDie),
-        replaceSecret: ({ accountId, id }, before, after) =>
-          sql`
-            UPDATE second_factor SET secret = ${after}
-            WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
-            RETURNING user_id`.pipe(isDone, orDie),
-        addSignIn: ({ accountId, id }, hash, lifeSeconds) =>
-          sql`
-            INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
-            VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))`.pipe(
-            Effect.asVoid,
-            orDie
-          ),
-        endSignIn: ({ accountId, id }, hash) =>
-          sql`
-            DELETE FROM sign_in_step
-            WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
-            RETURNING user_id`.pipe(isDone, orDie)
-      }
-    })
-  )
+  static readonly layer = Layer.effect(SecondFactorsRepo, make)
 }

@@ -1,46 +1,41 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
-import { AccountId, type UserId } from "../model/Ids.ts"
+import type { AccountId, UserId } from "../model/Ids.ts"
+import type { Role } from "../model/Role.ts"
 import { endAccess } from "./Sessions.sql.ts"
-import type { UsersRepo } from "./UsersRepo.ts"
-
-type TeamStatements = Pick<
-  Context.Tag.Service<UsersRepo>,
-  "disable" | "enable" | "lockAdministrators" | "remove" | "setRole"
->
 
 /** SQL statements by which administrators manage the users of their account. */
-export const makeTeamStatements = (sql: SqlClient): TeamStatements => {
-  const lockAdministrators = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({ email: Schema.String, hasPassword: Schema.Boolean }),
-    execute: (accountId) => sql`
+export const makeTeamStatements = (sql: SqlClient) => {
+  const lockAdministrators = findAll(Schema.Struct({ email: Schema.String, hasPassword: Schema.Boolean }))(
+    (accountId: AccountId) => sql`
       SELECT email, password IS NOT NULL AS "hasPassword"
       FROM app_user
       WHERE account_id = ${accountId} AND role = 'admin' AND disabled_at IS NULL
       ORDER BY id
       FOR UPDATE`
-  })
+  )
 
   const run = makeRunTransaction(sql)
 
   return {
-    lockAdministrators: (accountId) => orDie(lockAdministrators(accountId)),
-    setRole: (accountId, email, role) =>
+    /** The administrators who are not disabled. Locks their rows until the transaction ends. */
+    lockAdministrators,
+    /** False: the account has no such user. */
+    setRole: (accountId: AccountId, email: string, role: Role) =>
       sql`UPDATE app_user SET role = ${role} WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
-    enable: (accountId, email) =>
+    /** Lets a disabled user sign in again. False: the account has no such user. */
+    enable: (accountId: AccountId, email: string) =>
       sql`
         UPDATE app_user SET disabled_at = NULL WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
-    remove: (accountId, email) =>
+    /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
+    remove: (accountId: AccountId, email: string) =>
       sql`
         WITH invited AS (
           SELECT account_id, id FROM app_user
@@ -50,11 +45,9 @@ export const makeTeamStatements = (sql: SqlClient): TeamStatements => {
           DELETE FROM password_link l USING invited i WHERE l.account_id = i.account_id AND l.user_id = i.id
         )
         DELETE FROM app_user u USING invited i WHERE u.account_id = i.account_id AND u.id = i.id
-        RETURNING u.id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
-    disable: (accountId, email) =>
+        RETURNING u.id`.pipe(hasRows),
+    /** Disables a user, and ends their sessions, links and connections. False: the account has no such user. */
+    disable: (accountId: AccountId, email: string) =>
       Effect.gen(function* () {
         const [user] = yield* sql<{ readonly id: UserId }>`
           UPDATE app_user SET disabled_at = coalesce(disabled_at, app_now())

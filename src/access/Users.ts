@@ -1,4 +1,4 @@
-import { Context, Effect, Either, Layer, type Option, Redacted } from "effect"
+import { Context, Effect, Either, Layer, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
@@ -7,7 +7,7 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import type { SignedIn, User } from "./User.ts"
+import type { SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
@@ -23,10 +23,45 @@ export interface PasswordLink {
   readonly token: Redacted.Redacted
 }
 
-/** Users of an account, as its administrators and its operator manage them. */
-export class Users extends Context.Tag("catalog/Users")<
-  Users,
-  {
+/** Adds users, and makes the links with which they set their passwords. */
+const makeInvitations = (users: UsersRepo["Type"]) => {
+  const makeLink = Effect.fnUntraced(function* (accountId: AccountId, id: UserId, days: number) {
+    const token = yield* mintSecret("passwordLink")
+    yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
+    return Redacted.make(token)
+  })
+
+  /** Adds a user. False: a user of this or another account has this e-mail. */
+  const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
+    const isFirst = (yield* users.list(accountId)).length === 0
+    const isAdded = yield* users.add(accountId, {
+      id: yield* mintId(UserId),
+      email,
+      role: role ?? (isFirst ? "admin" : "view")
+    })
+    if (isAdded && isFirst && role !== undefined && role !== "admin")
+      return yield* ValidationFailed.at("role", "must be admin for the first user of an account")
+    return isAdded
+  })
+
+  return { add, makeLink }
+}
+
+const make = Effect.gen(function* () {
+  const users = yield* UsersRepo
+  const transaction = yield* Transaction
+  const { add, makeLink } = makeInvitations(users)
+  const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+
+  const giveRole = (accountId: AccountId, email: string, role: Role) =>
+    role === "admin"
+      ? users.setRole(accountId, email, role)
+      : keepingAnAdministrator(accountId, email, users.setRole(accountId, email, role))
+
+  return {
+    /** The base URL with which the service was last started. Links begin with it. */
+    serviceAddress: users.serviceAddress,
+    keepServiceAddress: users.keepServiceAddress,
     /**
      * Creates a one-time link, valid for `days` (default: one), by which the user sets a password. It replaces an older link. Adds the
      * user if the account has none with this e-mail, with the role `role`; a user who exists gets this role. Without `role`, the
@@ -35,150 +70,96 @@ export class Users extends Context.Tag("catalog/Users")<
      * ValidationFailed: not an e-mail address, an e-mail of another account, a disabled user, or a first user who would not be
      * administrator; or, as for `setRole`, the role of the last administrator.
      */
-    readonly invite: (
+    invite: Effect.fn("Users.invite")(function* (
       accountId: AccountId,
-      email: string,
-      options?: { readonly role?: Role | undefined; readonly days?: number | undefined }
-    ) => Effect.Effect<PasswordLink, ValidationFailed>
+      given: string,
+      { days = linkDays.password, role }: { readonly role?: Role | undefined; readonly days?: number | undefined } = {}
+    ) {
+      const email = yield* emailOf(given)
+      const token = yield* Effect.gen(function* () {
+        const isAdded = yield* add(accountId, email, role)
+        const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
+        if (user.accountId !== accountId)
+          return yield* ValidationFailed.at(
+            "email",
+            "belongs to a user of another account; choose another e-mail address"
+          )
+        if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
+        if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
+        return yield* makeLink(accountId, user.id, days)
+      }).pipe(transaction.run)
+      return { email, token }
+    }),
     /**
      * As `invite`, for a new user only. ValidationFailed: also an e-mail of a user of this account. If the e-mail
      * belongs to another account, the message does not reveal that.
      */
-    readonly inviteNew: (
-      accountId: AccountId,
-      email: string,
-      role: Role
-    ) => Effect.Effect<PasswordLink, ValidationFailed>
-    /** The base URL with which the service was last started. Links begin with it. */
-    readonly serviceAddress: Effect.Effect<Option.Option<string>>
-    readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
+    inviteNew: Effect.fn("Users.inviteNew")(function* (accountId: AccountId, given: string, role: Role) {
+      const email = yield* emailOf(given)
+      const token = yield* Effect.gen(function* () {
+        const isAdded = yield* add(accountId, email, role)
+        const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
+        if (isAdded) return yield* makeLink(accountId, user.id, linkDays.invitation)
+        return yield* ValidationFailed.at(
+          "email",
+          user.accountId === accountId ? "is in the team already" : "cannot be invited; choose another e-mail address"
+        )
+      }).pipe(transaction.run)
+      return { email, token }
+    }),
     /** All users of the account, including disabled ones, oldest first. */
-    readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
+    list: users.list,
     /**
      * Changes what a user may do, from the next request on. It also bounds the connections that the user granted. NotFound: the
      * account has no such user. ValidationFailed: the user is the last administrator.
      */
-    readonly setRole: (
-      accountId: AccountId,
-      email: string,
-      role: Role
-    ) => Effect.Effect<void, NotFound | ValidationFailed>
+    setRole: Effect.fn("Users.setRole")(function* (accountId: AccountId, email: string, role: Role) {
+      if (!(yield* giveRole(accountId, email, role))) return yield* new NotFound()
+    }),
     /**
      * Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. ValidationFailed: the
      * user is the last administrator.
      */
-    readonly disable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound | ValidationFailed>
+    disable: Effect.fn("Users.disable")(function* (accountId: AccountId, given: string) {
+      const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
+      const disable = users.disable(accountId, email)
+      if (!(yield* keepingAnAdministrator(accountId, email, disable))) return yield* new NotFound()
+    }),
     /** Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. */
-    readonly enable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound>
+    enable: Effect.fn("Users.enable")(function* (accountId: AccountId, email: string) {
+      if (!(yield* users.enable(accountId, email))) return yield* new NotFound()
+    }),
     /**
      * Sets the language and the time zone of a user; an empty text is none. ValidationFailed: not one of `languages`, or not a time
      * zone.
      */
-    readonly setProfile: (
-      user: Pick<SignedIn, "accountId" | "userId">,
-      profile: { readonly language: string; readonly timeZone: string }
-    ) => Effect.Effect<void, ValidationFailed>
+    setProfile: Effect.fn("Users.setProfile")(function* (
+      { accountId, userId }: Pick<SignedIn, "accountId" | "userId">,
+      { language, timeZone }: { readonly language: string; readonly timeZone: string }
+    ) {
+      if (language !== "" && !languages.some(({ tag }) => tag === language))
+        return yield* ValidationFailed.at("language", "must be one of the languages in the list")
+      if (timeZone !== "" && !timeZones.includes(timeZone))
+        return yield* ValidationFailed.at("time zone", "must be one of the time zones in the list")
+      yield* users.setProfile(accountId, userId, {
+        language: language === "" ? null : language,
+        timeZone: timeZone === "" ? null : timeZone
+      })
+    }),
     /**
      * Deletes a user who has never signed in, and the user's link. NotFound: no such user. ValidationFailed: the user
      * is the last administrator.
      */
-    readonly cancelInvitation: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound | ValidationFailed>
-  }
->() {
-  static readonly layer = Layer.effect(
-    Users,
-    Effect.gen(function* () {
-      const users = yield* UsersRepo
-      const transaction = yield* Transaction
-      const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
-
-      const giveRole = (accountId: AccountId, email: string, role: Role) =>
-        role === "admin"
-          ? users.setRole(accountId, email, role)
-          : keepingAnAdministrator(accountId, email, users.setRole(accountId, email, role))
-
-      const makeLink = Effect.fnUntraced(function* (accountId: AccountId, id: UserId, days: number) {
-        const token = yield* mintSecret("passwordLink")
-        yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
-        return Redacted.make(token)
-      })
-
-      /** Adds a user. False: a user of this or another account has this e-mail. */
-      const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
-        const isFirst = (yield* users.list(accountId)).length === 0
-        const isAdded = yield* users.add(accountId, {
-          id: yield* mintId(UserId),
-          email,
-          role: role ?? (isFirst ? "admin" : "view")
-        })
-        if (isAdded && isFirst && role !== undefined && role !== "admin")
-          return yield* ValidationFailed.at("role", "must be admin for the first user of an account")
-        return isAdded
-      })
-
-      return {
-        serviceAddress: users.serviceAddress,
-        keepServiceAddress: users.keepServiceAddress,
-        invite: Effect.fn("Users.invite")(function* (accountId, given, { days = linkDays.password, role } = {}) {
-          const email = yield* emailOf(given)
-          const token = yield* Effect.gen(function* () {
-            const isAdded = yield* add(accountId, email, role)
-            const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
-            if (user.accountId !== accountId)
-              return yield* ValidationFailed.at(
-                "email",
-                "belongs to a user of another account; choose another e-mail address"
-              )
-            if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
-            if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
-            return yield* makeLink(accountId, user.id, days)
-          }).pipe(transaction.run)
-          return { email, token }
-        }),
-        inviteNew: Effect.fn("Users.inviteNew")(function* (accountId, given, role) {
-          const email = yield* emailOf(given)
-          const token = yield* Effect.gen(function* () {
-            const isAdded = yield* add(accountId, email, role)
-            const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
-            if (isAdded) return yield* makeLink(accountId, user.id, linkDays.invitation)
-            return yield* ValidationFailed.at(
-              "email",
-              user.accountId === accountId
-                ? "is in the team already"
-                : "cannot be invited; choose another e-mail address"
-            )
-          }).pipe(transaction.run)
-          return { email, token }
-        }),
-        list: users.list,
-        setRole: Effect.fn("Users.setRole")(function* (accountId, email, role) {
-          if (!(yield* giveRole(accountId, email, role))) return yield* new NotFound()
-        }),
-        disable: Effect.fn("Users.disable")(function* (accountId, given) {
-          const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
-          const disable = users.disable(accountId, email)
-          if (!(yield* keepingAnAdministrator(accountId, email, disable))) return yield* new NotFound()
-        }),
-        enable: Effect.fn("Users.enable")(function* (accountId, email) {
-          if (!(yield* users.enable(accountId, email))) return yield* new NotFound()
-        }),
-        setProfile: Effect.fn("Users.setProfile")(function* ({ accountId, userId }, { language, timeZone }) {
-          if (language !== "" && !languages.some(({ tag }) => tag === language))
-            return yield* ValidationFailed.at("language", "must be one of the languages in the list")
-          if (timeZone !== "" && !timeZones.includes(timeZone))
-            return yield* ValidationFailed.at("time zone", "must be one of the time zones in the list")
-          yield* users.setProfile(accountId, userId, {
-            language: language === "" ? null : language,
-            timeZone: timeZone === "" ? null : timeZone
-          })
-        }),
-        cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId, email) {
-          const remove = users.remove(accountId, email)
-          if (!(yield* keepingAnAdministrator(accountId, email, remove))) return yield* new NotFound()
-        })
-      }
+    cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId: AccountId, email: string) {
+      const remove = users.remove(accountId, email)
+      if (!(yield* keepingAnAdministrator(accountId, email, remove))) return yield* new NotFound()
     })
-  )
+  }
+})
+
+/** Users of an account, as its administrators and its operator manage them. */
+export class Users extends Context.Tag("catalog/Users")<Users, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Users, make)
 }
 
 /**

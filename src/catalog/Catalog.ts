@@ -10,7 +10,7 @@ import type { Timestamp } from "../model/Timestamp.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import { type RelatedList, type RowPage, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
 import { type CursorBinding, makeCursorCodec } from "./CursorCodec.ts"
-import type { EntityRecord, Include, StoreVersion } from "./Entity.ts"
+import type { Include, StoreVersion } from "./Entity.ts"
 import { idsIn, makeLimitRows } from "./LimitedRows.ts"
 import { terms } from "./SearchText.ts"
 
@@ -48,166 +48,133 @@ export interface Page<Row> {
 /** List rows of the entities that are related to one entity, by list. */
 export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
 
-/** Reads of the actor's catalog. */
-export class Catalog extends Context.Tag("catalog/Catalog")<
-  Catalog,
-  {
+const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
+  Effect.flatMap(
+    found,
+    Effect.mapError(() => new NotFound())
+  )
+
+const make = Effect.gen(function* () {
+  const repo = yield* CatalogRepo
+  const cursors = makeCursorCodec(yield* repo.cursorKey)
+
+  const limitRows = makeLimitRows(repo)
+
+  const toPage = ({ last, more, rows }: RowPage, binding: CursorBinding) =>
+    pageText(rows, more && last !== null ? `"${cursors.encode(binding, last)}"` : "null")
+
+  return {
     /**
      * A page of entities of one kind (null: of all kinds), as JSON text of the rows and the cursor. The entity whose canonical
      * record changed longest ago comes first. With `ids`, a page that is too long names the ids of the other entities in
      * `remaining_ids`. ValidationFailed: the cursor belongs to another list or other filters, or is combined with `ids`.
      */
-    readonly list: (
-      kind: EntityKind | null,
-      query: ListQuery
-    ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
+    list: Effect.fnUntraced(function* (kind: EntityKind | null, query: ListQuery) {
+      const { accountId } = yield* CurrentActor
+      if (query.ids !== undefined && query.cursor !== undefined) return yield* idsWithCursor
+      const pending = query.pending ?? query.pending_publish
+      if (query.pending_publish !== undefined && pending !== query.pending_publish) return yield* twoStates
+      const needles = query.search === undefined ? [] : terms(query.search)
+      const oneOf = (values: ReadonlyArray<string> | undefined) => values && [...new Set(values)].sort().join("\n")
+      const binding = {
+        list: kind ?? "all",
+        accountId,
+        filters: {
+          updated_since: query.updated_since,
+          store_id: query.store_id,
+          status: query.status,
+          pending: pending === undefined ? undefined : String(pending),
+          search: needles.length === 0 ? undefined : needles.join("\n"),
+          collection_id: query.collection_id,
+          handle: oneOf(query.handle),
+          sku: oneOf(query.sku),
+          barcode: oneOf(query.barcode)
+        }
+      }
+      const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
+      if (Option.isNone(after)) return yield* foreignCursor
+      const { stores } = yield* CurrentBounds
+      const filters = {
+        stores: stores ?? undefined,
+        updatedSince: query.updated_since,
+        storeId: query.store_id,
+        status: query.status,
+        isPending: pending,
+        needles,
+        ids: query.ids
+      }
+      const limit = query.ids?.length ?? query.limit
+      const toListPage = (page: RowPage) =>
+        Effect.map(limitRows(accountId, [page.rows], needles), (limited) =>
+          toPage({ ...page, rows: limited(page.rows) }, binding)
+        )
+      if (kind === null) return yield* toListPage(yield* repo.pageOfAll(accountId, filters, after.value, limit))
+      const ofKind = {
+        ...filters,
+        collectionId: query.collection_id,
+        handles: query.handle,
+        skus: query.sku,
+        barcodes: query.barcode
+      }
+      if (query.include === undefined)
+        return yield* toListPage(yield* repo.page(accountId, kind, ofKind, after.value, limit))
+      const page = yield* repo.includingPage(accountId, kind, query.include, ofKind, after.value, limit)
+      if (query.ids === undefined || !page.more) return toPage(page, binding)
+      const all = yield* repo.page(accountId, kind, ofKind, page.last ?? 0, limit)
+      return pageText(page.rows, "null", idsIn(all.rows))
+    }),
     /** NotFound: no such entity, or it belongs to another account. */
-    readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
+    kindOf: Effect.fnUntraced(function* (id: EntityId) {
+      const { accountId } = yield* CurrentActor
+      return yield* orNotFound(repo.kindOf(accountId, id))
+    }),
     /** Products and collections with this canonical handle, then variants with this canonical SKU, by id. `""` finds nothing. */
-    readonly withName: (
-      name: string
-    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
+    withName: Effect.fnUntraced(function* (name: string) {
+      if (name === "") return []
+      const { accountId } = yield* CurrentActor
+      const withSku = yield* repo.withSku(accountId, name)
+      return [...(yield* repo.withHandle(accountId, name)), ...withSku.map((id) => ({ id, kind: "variant" as const }))]
+    }),
     /** Products and collections with this canonical handle, ordered by kind, then id. */
-    readonly withHandle: (
-      handle: string
-    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
+    withHandle: (handle: string) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
     /**
      * List rows of the variants, media, collections and products that are related to an entity, as JSON text. One cursor continues
      * through the four lists. NotFound: as for `kindOf`. ValidationFailed: the cursor belongs to another list.
      */
-    readonly related: (
-      id: EntityId,
-      query: Pick<ListQuery, "limit" | "cursor">
-    ) => Effect.Effect<JsonText<Related>, NotFound | ValidationFailed, CurrentActor>
+    related: Effect.fnUntraced(function* (id: EntityId, { cursor, limit }: Pick<ListQuery, "limit" | "cursor">) {
+      const { accountId } = yield* CurrentActor
+      yield* orNotFound(repo.kindOf(accountId, id))
+      const binding = { list: "related", accountId, filters: { id } }
+      const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
+      if (Option.isNone(from)) return yield* foreignCursor
+      const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
+      const limited = yield* limitRows(accountId, Object.values(rows))
+      const lists = relatedLists.map((list) => `"${list}":[${limited(rows[list])}]`)
+      const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
+      return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
+    }),
     /** NotFound: no such entity, or it belongs to another account or kind. */
-    readonly get: (kind: EntityKind, id: EntityId) => Effect.Effect<EntityRecord, NotFound, CurrentActor>
+    get: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId) {
+      const { accountId } = yield* CurrentActor
+      return yield* orNotFound(repo.find(accountId, kind, id))
+    }),
     /** All store versions of an entity, ordered by domain. NotFound: as for `get`. */
-    readonly versions: (
-      kind: EntityKind,
-      id: EntityId
-    ) => Effect.Effect<ReadonlyArray<StoreVersion>, NotFound, CurrentActor>
+    versions: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId) {
+      const { accountId } = yield* CurrentActor
+      return versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id)))
+    }),
     /** The store version on one store. NotFound: as for `get`, or the entity is not on that store. */
-    readonly version: (
-      kind: EntityKind,
-      id: EntityId,
-      storeId: StoreId
-    ) => Effect.Effect<StoreVersion, NotFound, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    Catalog,
-    Effect.gen(function* () {
-      const repo = yield* CatalogRepo
-      const cursors = makeCursorCodec(yield* repo.cursorKey)
-
-      const limitRows = makeLimitRows(repo)
-
-      const toPage = ({ last, more, rows }: RowPage, binding: CursorBinding) =>
-        pageText(rows, more && last !== null ? `"${cursors.encode(binding, last)}"` : "null")
-
-      const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
-        Effect.flatMap(
-          found,
-          Effect.mapError(() => new NotFound())
-        )
-
-      return {
-        list: Effect.fnUntraced(function* (kind, query) {
-          const { accountId } = yield* CurrentActor
-          if (query.ids !== undefined && query.cursor !== undefined) return yield* idsWithCursor
-          const pending = query.pending ?? query.pending_publish
-          if (query.pending_publish !== undefined && pending !== query.pending_publish) return yield* twoStates
-          const needles = query.search === undefined ? [] : terms(query.search)
-          const oneOf = (values: ReadonlyArray<string> | undefined) => values && [...new Set(values)].sort().join("\n")
-          const binding = {
-            list: kind ?? "all",
-            accountId,
-            filters: {
-              updated_since: query.updated_since,
-              store_id: query.store_id,
-              status: query.status,
-              pending: pending === undefined ? undefined : String(pending),
-              search: needles.length === 0 ? undefined : needles.join("\n"),
-              collection_id: query.collection_id,
-              handle: oneOf(query.handle),
-              sku: oneOf(query.sku),
-              barcode: oneOf(query.barcode)
-            }
-          }
-          const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
-          if (Option.isNone(after)) return yield* foreignCursor
-          const { stores } = yield* CurrentBounds
-          const filters = {
-            stores: stores ?? undefined,
-            updatedSince: query.updated_since,
-            storeId: query.store_id,
-            status: query.status,
-            isPending: pending,
-            needles,
-            ids: query.ids
-          }
-          const limit = query.ids?.length ?? query.limit
-          const toListPage = (page: RowPage) =>
-            Effect.map(limitRows(accountId, [page.rows], needles), (limited) =>
-              toPage({ ...page, rows: limited(page.rows) }, binding)
-            )
-          if (kind === null) return yield* toListPage(yield* repo.pageOfAll(accountId, filters, after.value, limit))
-          const ofKind = {
-            ...filters,
-            collectionId: query.collection_id,
-            handles: query.handle,
-            skus: query.sku,
-            barcodes: query.barcode
-          }
-          if (query.include === undefined)
-            return yield* toListPage(yield* repo.page(accountId, kind, ofKind, after.value, limit))
-          const page = yield* repo.includingPage(accountId, kind, query.include, ofKind, after.value, limit)
-          if (query.ids === undefined || !page.more) return toPage(page, binding)
-          const all = yield* repo.page(accountId, kind, ofKind, page.last ?? 0, limit)
-          return pageText(page.rows, "null", idsIn(all.rows))
-        }),
-        kindOf: Effect.fnUntraced(function* (id) {
-          const { accountId } = yield* CurrentActor
-          return yield* orNotFound(repo.kindOf(accountId, id))
-        }),
-        withName: Effect.fnUntraced(function* (name) {
-          if (name === "") return []
-          const { accountId } = yield* CurrentActor
-          const withSku = yield* repo.withSku(accountId, name)
-          return [
-            ...(yield* repo.withHandle(accountId, name)),
-            ...withSku.map((id) => ({ id, kind: "variant" as const }))
-          ]
-        }),
-        withHandle: (handle) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
-        related: Effect.fnUntraced(function* (id, { cursor, limit }) {
-          const { accountId } = yield* CurrentActor
-          yield* orNotFound(repo.kindOf(accountId, id))
-          const binding = { list: "related", accountId, filters: { id } }
-          const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
-          if (Option.isNone(from)) return yield* foreignCursor
-          const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
-          const limited = yield* limitRows(accountId, Object.values(rows))
-          const lists = relatedLists.map((list) => `"${list}":[${limited(rows[list])}]`)
-          const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
-          return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
-        }),
-        get: Effect.fnUntraced(function* (kind, id) {
-          const { accountId } = yield* CurrentActor
-          return yield* orNotFound(repo.find(accountId, kind, id))
-        }),
-        versions: Effect.fnUntraced(function* (kind, id) {
-          const { accountId } = yield* CurrentActor
-          return versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id)))
-        }),
-        version: Effect.fnUntraced(function* (kind, id, storeId) {
-          const { accountId } = yield* CurrentActor
-          const [version] = versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id, storeId)))
-          return version === undefined ? yield* new NotFound() : version
-        })
-      }
+    version: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId, storeId: StoreId) {
+      const { accountId } = yield* CurrentActor
+      const [version] = versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id, storeId)))
+      return version === undefined ? yield* new NotFound() : version
     })
-  )
+  }
+})
+
+/** Reads of the actor's catalog. */
+export class Catalog extends Context.Tag("catalog/Catalog")<Catalog, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Catalog, make)
 }
 
 const pageText = (rows: string, next: string, remaining?: ReadonlyArray<string>) =>

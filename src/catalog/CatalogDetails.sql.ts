@@ -1,22 +1,20 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
+import { findOne } from "../database/Rows.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
+import { EntityId, type StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { VersionsRecord, VersionsRequest } from "./CatalogRows.ts"
+import { VersionsRecord, type VersionsRequest } from "./CatalogRows.ts"
 import { StorePublishState } from "./Entity.ts"
 
 /** Reads of one entity. */
 export const makeCatalogDetails = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<CatalogRepo>, "find" | "onStore" | "versions"> => {
-  const findEntity = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId }),
-    Result: Schema.Struct({
+  const findEntity = findOne(
+    Schema.Struct({
       id: EntityId,
       title: Schema.String,
       attributes: Attributes,
@@ -32,8 +30,9 @@ export const makeCatalogDetails = (
       productsCount: Schema.Number,
       usedBy: Schema.Array(Schema.Struct({ id: EntityId, kind: EntityKind })),
       stores: Schema.Array(StorePublishState)
-    }),
-    execute: ({ accountId, id, kind }) => sql`
+    })
+  )(
+    (accountId: string, kind: EntityKind, id: EntityId) => sql`
       SELECT e.id, e.title, e.attributes, e.draft_revision AS "draftRevision", e.pending_publish AS "pendingPublish",
              e.last_publish_status AS "lastPublishStatus", rfc3339(e.created_at) AS "createdAt",
              rfc3339(e.canonical_changed_at) AS "updatedAt", e.parent_id AS "parentId",
@@ -74,12 +73,10 @@ export const makeCatalogDetails = (
              ) AS stores
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-  })
+  )
 
-  const findVersions = SqlSchema.findOne({
-    Request: VersionsRequest,
-    Result: VersionsRecord,
-    execute: ({ accountId, id, kind, storeId }) => sql`
+  const findVersions = findOne(VersionsRecord)(
+    ({ accountId, id, kind, storeId }: typeof VersionsRequest.Type) => sql`
       SELECT e.attributes,
              (
                SELECT coalesce(json_agg(json_build_object(
@@ -93,22 +90,20 @@ export const makeCatalogDetails = (
              ) AS versions
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-  })
+  )
 
-  const findOnStore = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId, storeId: StoreId }),
-    Result: Schema.Struct({ platformId: Schema.NullOr(Schema.String) }),
-    execute: ({ accountId, id, kind, storeId }) => sql`
+  const findOnStore = findOne(Schema.Struct({ platformId: Schema.NullOr(Schema.String) }))(
+    (accountId: string, kind: EntityKind, id: EntityId, storeId: StoreId) => sql`
       SELECT v.platform_id AS "platformId"
       FROM entity e
       JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id
       JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind} AND v.store_id = ${storeId}`
-  })
+  )
 
   return {
-    find: (accountId, kind, id) => orDie(findEntity({ accountId, kind, id })),
-    versions: (accountId, kind, id, storeId) => orDie(findVersions({ accountId, kind, id, storeId: storeId ?? null })),
-    onStore: (accountId, kind, id, storeId) => orDie(findOnStore({ accountId, kind, id, storeId }))
+    find: findEntity,
+    versions: (accountId, kind, id, storeId) => findVersions({ accountId, kind, id, storeId: storeId ?? null }),
+    onStore: findOnStore
   }
 }

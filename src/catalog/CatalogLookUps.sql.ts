@@ -1,6 +1,6 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
@@ -11,37 +11,29 @@ import { joinLists, relatedLists } from "./CatalogRows.ts"
 export const makeCatalogLookUps = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "related" | "withHandle" | "withSku"> => {
-  const findKind = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: Schema.String, id: EntityId }),
-    Result: Schema.Struct({ kind: EntityKind }),
-    execute: ({ accountId, id }) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
-  })
+  const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
+    (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
+  )
 
-  const findWithHandle = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, handle: Schema.String }),
-    Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
-    execute: ({ accountId, handle }) => sql`
+  const findWithHandle = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
+    (accountId: string, handle: string) => sql`
       SELECT e.kind, e.id FROM entity e
       WHERE e.account_id = ${accountId} AND e.kind = 'collection' AND e.attributes #>> '{handle,value}' = ${handle}
       UNION ALL
       SELECT e.kind, e.id FROM entity e
       WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = ${handle}
       ORDER BY kind, id`
-  })
+  )
 
-  const findWithSku = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, sku: Schema.String }),
-    Result: Schema.Struct({ id: EntityId }),
-    execute: ({ accountId, sku }) => sql`
+  const findWithSku = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, sku: string) => sql`
       SELECT e.id FROM entity e
       WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
       ORDER BY e.id`
-  })
+  )
 
-  const findRelated = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, id: EntityId, from: Schema.Number, limit: Schema.Number }),
-    Result: Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }),
-    execute: ({ accountId, from, id, limit }) => sql`
+  const findRelated = findAll(Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }))(
+    (accountId: string, id: EntityId, from: number, limit: number) => sql`
       SELECT CASE r.kind WHEN 'variant' THEN 'variants' WHEN 'media' THEN 'media'
                          WHEN 'collection' THEN 'collections' ELSE 'products' END AS list,
              r.list_row AS row
@@ -70,21 +62,21 @@ export const makeCatalogLookUps = (
       ) related
       JOIN entity r ON r.account_id = ${accountId} AND r.id = related.id
       ORDER BY related.list, related.position, related.id`
-  })
+  )
 
   return {
     kindOf: (accountId, id) =>
       orDie(
         Effect.map(
-          findKind({ accountId, id }),
+          findKind(accountId, id),
           Option.map(({ kind }) => kind)
         )
       ),
-    withHandle: (accountId, handle) => orDie(findWithHandle({ accountId, handle })),
-    withSku: (accountId, sku) => Effect.map(orDie(findWithSku({ accountId, sku })), (rows) => rows.map(({ id }) => id)),
+    withHandle: findWithHandle,
+    withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), (rows) => rows.map(({ id }) => id)),
     related: (accountId, id, from, limit) =>
       orDie(
-        Effect.map(findRelated({ accountId, id, from, limit: limit + 1 }), (rows) => ({
+        Effect.map(findRelated(accountId, id, from, limit + 1), (rows) => ({
           rows: joinLists(rows.slice(0, limit)),
           more: rows.length > limit
         }))

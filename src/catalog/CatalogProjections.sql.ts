@@ -1,12 +1,11 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
-import { EntityKind } from "../model/Attribute.ts"
-import { EntityId } from "../model/Ids.ts"
+import { type Context, Effect } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { IdentifiedProjections, ProjectionsRecord, VersionsRequest } from "./CatalogRows.ts"
+import { IdentifiedProjections, ProjectionsRecord, type VersionsRequest } from "./CatalogRows.ts"
 
 /** Reads drafts for each store, with the values that the store accepted last. */
 export const makeCatalogProjections = (
@@ -47,29 +46,24 @@ export const makeCatalogProjections = (
                  AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
              ) AS versions`
 
-  const findProjections = SqlSchema.findOne({
-    Request: VersionsRequest,
-    Result: ProjectionsRecord,
-    execute: ({ accountId, id, kind, storeId }) => sql`
+  const findProjections = findOne(ProjectionsRecord)(
+    ({ accountId, id, kind, storeId }: typeof VersionsRequest.Type) => sql`
       SELECT ${columns(accountId, storeId)}
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-  })
+  )
 
-  const findAll = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, ids: Schema.Array(EntityId) }),
-    Result: IdentifiedProjections,
-    execute: ({ accountId, ids, kind }) => sql`
+  const findIdentified = findAll(IdentifiedProjections)(
+    (accountId: string, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
       SELECT e.id, e.title, e.draft_revision AS "draftRevision", ${columns(accountId, null)}
       FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS asked (id, place)
       JOIN entity e ON e.account_id = ${accountId} AND e.id = asked.id AND e.kind = ${kind}
       ORDER BY asked.place`
-  })
+  )
 
   return {
-    projections: (accountId, kind, id, storeId) =>
-      orDie(findProjections({ accountId, kind, id, storeId: storeId ?? null })),
+    projections: (accountId, kind, id, storeId) => findProjections({ accountId, kind, id, storeId: storeId ?? null }),
     projectionsOfAll: (accountId, kind, ids) =>
-      ids.length === 0 ? Effect.succeed([]) : orDie(findAll({ accountId, kind, ids }))
+      ids.length === 0 ? Effect.succeed([]) : findIdentified(accountId, kind, ids)
   }
 }

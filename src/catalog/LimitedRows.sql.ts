@@ -1,18 +1,17 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
+import { EntityId, type StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { limitedRowOf } from "./CatalogRows.ts"
 
 /** Reads the states and search texts of entities for a caller that is limited to some stores. */
 export const makeLimitedReads = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "limitedTo"> => {
-  const findLimited = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, stores: Schema.Array(StoreId), ids: Schema.Array(EntityId) }),
-    Result: Schema.Struct({
+  const findLimited = findAll(
+    Schema.Struct({
       id: EntityId,
       kind: EntityKind,
       attributes: Attributes,
@@ -21,12 +20,12 @@ export const makeLimitedReads = (sql: SqlClient): Pick<Context.Tag.Service<Catal
         Schema.Struct({ overrides: Attributes, pendingPublish: Schema.Boolean, lastPublishStatus: PublishStatus })
       ),
       skus: Schema.Array(Schema.String)
-    }),
-    execute: ({ accountId, ids, stores }) => {
-      const isVisible = (entity: string) =>
-        sql`(${sql.literal(entity)}.store_ids = '{}' OR ${sql.literal(entity)}.store_ids && ${[...stores]}::uuid[])`
-      const isOnThem = (version: string) => sql`${sql.literal(version)}.store_id = ANY (${[...stores]}::uuid[])`
-      return sql`
+    })
+  )((accountId: string, stores: ReadonlyArray<StoreId>, ids: ReadonlyArray<EntityId>) => {
+    const isVisible = (entity: string) =>
+      sql`(${sql.literal(entity)}.store_ids = '{}' OR ${sql.literal(entity)}.store_ids && ${[...stores]}::uuid[])`
+    const isOnThem = (version: string) => sql`${sql.literal(version)}.store_id = ANY (${[...stores]}::uuid[])`
+    return sql`
         SELECT e.id, e.kind, e.attributes, coalesce((
                  SELECT p.attributes #>> '{title,value}' FROM entity p
                  WHERE p.account_id = ${accountId} AND p.id = e.parent_id
@@ -48,14 +47,13 @@ export const makeLimitedReads = (sql: SqlClient): Pick<Context.Tag.Service<Catal
         FROM entity e
         WHERE e.account_id = ${accountId} AND e.id = ANY (${[...ids]}::uuid[])
           AND ${isVisible("e")}`
-    }
   })
 
   return {
     limitedTo: (accountId, stores, ids) =>
       orDie(
         Effect.map(
-          findLimited({ accountId, stores, ids }),
+          findLimited(accountId, stores, ids),
           (found) => new Map(found.map((each) => [each.id, limitedRowOf(each)]))
         )
       )

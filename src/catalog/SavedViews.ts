@@ -16,33 +16,25 @@ export interface ViewsOf {
   readonly list: EntityKind
 }
 
+const make = Effect.map(SavedViewsRepo, (repo) => ({
+  /** Ordered by name. */
+  list: repo.list,
+  /** Replaces a view of the same name. ValidationFailed: the name does not fit, or the user has `maxViews` others. */
+  save: Effect.fnUntraced(function* (of: ViewsOf, view: SavedView) {
+    const name = view.name.trim()
+    if (name === "" || Array.from(name).length > maxViewName)
+      return yield* ValidationFailed.at("name", `must have 1 to ${maxViewName} characters`)
+    if (!(yield* repo.save(of, { ...view, name }, maxViews)))
+      return yield* ValidationFailed.at(
+        "name",
+        `is the ${maxViews + 1}st view of this list: delete one first, or use the name of a view to replace it`
+      )
+  }),
+  /** A view that does not exist is ignored. */
+  remove: repo.remove
+}))
+
 /** Filters of the console's lists that users save under names. */
-export class SavedViews extends Context.Tag("catalog/SavedViews")<
-  SavedViews,
-  {
-    /** Ordered by name. */
-    readonly list: (of: ViewsOf) => Effect.Effect<ReadonlyArray<SavedView>>
-    /** Replaces a view of the same name. ValidationFailed: the name does not fit, or the user has `maxViews` others. */
-    readonly save: (of: ViewsOf, view: SavedView) => Effect.Effect<void, ValidationFailed>
-    /** A view that does not exist is ignored. */
-    readonly remove: (of: ViewsOf, name: string) => Effect.Effect<void>
-  }
->() {
-  static readonly layer = Layer.effect(
-    SavedViews,
-    Effect.map(SavedViewsRepo, (repo) => ({
-      list: repo.list,
-      save: Effect.fnUntraced(function* (of: ViewsOf, view: SavedView) {
-        const name = view.name.trim()
-        if (name === "" || Array.from(name).length > maxViewName)
-          return yield* ValidationFailed.at("name", `must have 1 to ${maxViewName} characters`)
-        if (!(yield* repo.save(of, { ...view, name }, maxViews)))
-          return yield* ValidationFailed.at(
-            "name",
-            `is the ${maxViews + 1}st view of this list: delete one first, or use the name of a view to replace it`
-          )
-      }),
-      remove: repo.remove
-    }))
-  )
+export class SavedViews extends Context.Tag("catalog/SavedViews")<SavedViews, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(SavedViews, make)
 }

@@ -1,8 +1,9 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
+import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
+import { AccountId, ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ActivityDay, type ChangePlace, ConnectionChange } from "./ActivityRecord.ts"
 
 /** A number of tool calls of a connection. */
@@ -41,19 +42,15 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
 
       const Days = Schema.Struct({ accountId: AccountId, id: ConnectionId, days: Schema.Int })
 
-      const callDays = SqlSchema.findAll({
-        Request: Days,
-        Result: ActivityDay.pick("day", "calls"),
-        execute: ({ accountId, days, id }) => sql`
+      const callDays = findAll(ActivityDay.pick("day", "calls"))(
+        ({ accountId, days, id }: typeof Days.Type) => sql`
           SELECT to_char(a.day, 'YYYY-MM-DD') AS day, a.calls::integer AS calls
           FROM connection_activity a
           WHERE a.account_id = ${accountId} AND a.connection_id = ${id} AND a.day > ${today} - ${days}::integer`
-      })
+      )
 
-      const writeDays = SqlSchema.findAll({
-        Request: Days,
-        Result: ActivityDay.omit("calls"),
-        execute: ({ accountId, days, id }) => sql`
+      const writeDays = findAll(ActivityDay.omit("calls"))(
+        ({ accountId, days, id }: typeof Days.Type) => sql`
           SELECT to_char(h.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
                  (count(DISTINCT (h.entity_id, h.draft_revision))
                    FILTER (WHERE h.action NOT IN ('publish_asked', 'published', 'publish_failed')))::integer AS writes,
@@ -62,7 +59,7 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
           WHERE h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
             AND h.at >= (${today} - ${days}::integer + 1)::timestamp AT TIME ZONE 'UTC'
           GROUP BY 1`
-      })
+      )
 
       /** Two statements, because a cluster keeps the counts of calls and the history in different places. */
       const findDays = Effect.fnUntraced(function* (request: typeof Days.Type) {
@@ -75,17 +72,15 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
           .sort((left, right) => (left.day < right.day ? 1 : -1))
       })
 
-      const changes = SqlSchema.findAll({
-        Request: Schema.Struct({
+      const changes = findAll(ConnectionChange)(
+        (
           accountId: AccountId,
           id: ConnectionId,
-          at: Schema.NullOr(Schema.String),
-          sequence: Schema.Int,
-          entityId: Schema.NullOr(EntityId),
-          limit: Schema.Int
-        }),
-        Result: ConnectionChange,
-        execute: ({ accountId, at, entityId, id, limit, sequence }) => sql`
+          at: string | null,
+          sequence: number,
+          entityId: EntityId | null,
+          limit: number
+        ) => sql`
           SELECT rfc3339(h.at) AS at, h.sequence::float8 AS sequence, h.entity_id AS "entityId", e.kind, e.title,
                  h.store_id AS "storeId", s.domain AS "storeDomain", h.action,
                  ARRAY(SELECT c.value ->> 'key' FROM jsonb_array_elements(h.changes) WITH ORDINALITY c ORDER BY c.ordinality) AS keys,
@@ -112,7 +107,7 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
           JOIN entity e ON e.account_id = ${accountId} AND e.id = h.entity_id
           LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id
           ORDER BY h.at DESC, h.sequence DESC, h.entity_id DESC`
-      })
+      )
 
       const forget = makeForget(sql)
 
@@ -129,19 +124,10 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                 )
                 ORDER BY 1, 2
                 ON CONFLICT (account_id, connection_id, day)
-                DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(Effect.asVoid, orDie),
+                DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(discardRows),
         days: (accountId, id, count) => orDie(findDays({ accountId, id, days: count })),
         changes: (accountId, id, before, limit) =>
-          orDie(
-            changes({
-              accountId,
-              id,
-              at: before?.at ?? null,
-              sequence: before?.sequence ?? 0,
-              entityId: before?.entityId ?? null,
-              limit
-            })
-          ),
+          changes(accountId, id, before?.at ?? null, before?.sequence ?? 0, before?.entityId ?? null, limit),
         forget: orDie(forget({ connection_activity: sql`t.day < ${today} - ${keptDays}::integer` }))
       }
     })

@@ -1,19 +1,15 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
-import { NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
-import type { OAuthRepo } from "./OAuthRepo.ts"
+import { type NewGrant, NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
 import { lifeSeconds } from "./TokenLife.ts"
 
-type Repo = Context.Tag.Service<OAuthRepo>
-
 /** SQL statements for connections (grants) and tokens. */
-export const makeTokenStatements = (
-  sql: SqlClient
-): Pick<Repo, "addGrant" | "addTokens" | "dropToken" | "findToken" | "lockRefresh" | "useRefresh"> => {
+export const makeTokenStatements = (sql: SqlClient) => {
   const addTokens = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, ...NewTokens.fields }),
     Result: Schema.Struct({ lifeSeconds: Schema.Int }),
@@ -46,10 +42,8 @@ export const makeTokenStatements = (
     FOR UPDATE OF g`
 
   // A statement after the lock: the one that waits for the lock sees all other rows as they were before the wait.
-  const readRefresh = SqlSchema.findOne({
-    Request: Schema.String,
-    Result: StoredRefreshToken,
-    execute: (hash) => sql`
+  const readRefresh = findOne(StoredRefreshToken)(
+    (hash: string) => sql`
       SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", g.tier, u.role, g.resource,
              t.expires_at <= app_now() OR g.ended_at IS NOT NULL OR u.disabled_at IS NOT NULL AS dead,
              extract(epoch FROM app_now() - t.used_at)::float8 AS "usedAgoSeconds",
@@ -63,54 +57,51 @@ export const makeTokenStatements = (
         WHERE s.account_id = t.account_id AND s.parent_hash = t.hash AND s.kind = 'refresh'
       ) came
       WHERE t.hash = decode(${hash}, 'hex') AND t.kind = 'refresh'`
-  })
+  )
 
-  const findToken = SqlSchema.findOne({
-    Request: Schema.String,
-    Result: StoredToken,
-    execute: (hash) => sql`
+  const findToken = findOne(StoredToken)(
+    (hash: string) => sql`
       SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", t.kind
       FROM oauth_token t
       JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
       WHERE t.hash = decode(${hash}, 'hex')`
-  })
+  )
 
   return {
-    addGrant: (accountId, grant) =>
+    addGrant: (accountId: AccountId, grant: NewGrant) =>
       sql`
         INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource,
                                  store_ids, confirm_publish)
         VALUES (${accountId}, ${grant.id}, ${grant.userId}, ${grant.clientId}, ${grant.clientName},
                 ${grant.redirectHost}, ${grant.tier}, ${grant.resource},
                 ${grant.stores === null ? null : [...grant.stores]}::uuid[], ${grant.confirmPublish})`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
-    addTokens: (accountId, tokens) =>
+    /** Returns the seconds until the access token expires. The connection expires with the refresh token. */
+    addTokens: (accountId: AccountId, tokens: NewTokens) =>
       addTokens({ accountId, ...tokens }).pipe(
         Effect.map(({ lifeSeconds }) => lifeSeconds),
         // The connection exists, because the caller holds its lock or has just inserted it.
         Effect.catchTag("NoSuchElementException", Effect.die),
         orDie
       ),
-    lockRefresh: (hash) =>
+    /** Locks the token's connection until the transaction ends, and reads the token under that lock. */
+    lockRefresh: (hash: string) =>
       Effect.flatMap(orDie(lockGrantOf(hash)), (locked) =>
-        locked.length === 0 ? Effect.succeedNone : orDie(readRefresh(hash))
+        locked.length === 0 ? Effect.succeedNone : readRefresh(hash)
       ),
-    useRefresh: (accountId, hash) =>
+    /** Marks the refresh token as used. A later use does not change the time of the first. */
+    useRefresh: (accountId: AccountId, hash: string) =>
       sql`
         UPDATE oauth_token SET used_at = coalesce(used_at, app_now())
-        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(Effect.asVoid, orDie),
-    findToken: (hash) => orDie(findToken(hash)),
-    dropToken: (accountId, hash) =>
-      sql`DELETE FROM oauth_token WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
-        Effect.asVoid,
-        orDie
-      )
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows),
+    findToken,
+    dropToken: (accountId: AccountId, hash: string) =>
+      sql`DELETE FROM oauth_token WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(discardRows)
   }
 }
 
-export const makeForgetOAuth = (sql: SqlClient): Repo["forget"] =>
+export const makeForgetOAuth = (sql: SqlClient) =>
   orDie(
     makeForget(sql)({
       oauth_token: sql`t.expires_at <= app_now()`,

@@ -3,9 +3,7 @@ import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import type { PimLocked } from "../model/Errors.ts"
 import { type ConnectionId, EntityId, nilUuid } from "../model/Ids.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UndoRepo } from "./UndoRepo.ts"
 import { decideField, type FieldUndo, type UndoWindow, undoChanges } from "./UndoRules.ts"
@@ -40,115 +38,93 @@ export const firstPart = EntityId.make(nilUuid)
 const maxBatch = 50
 const maxBatches = 20
 
+const make = Effect.gen(function* () {
+  const changes = yield* CatalogChanges
+  const definitions = yield* MetafieldDefinitions
+  const faults = yield* FaultInjector
+  const repo = yield* UndoRepo
+
+  const decide = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const written = yield* repo.fields(accountId, id, window, ids)
+      const rules = yield* definitions.rules(accountId)
+      return { fields: written.map((field) => decideField(id, field, rules)), rules }
+    })
+
+  const select = (id: ConnectionId, window: UndoWindow, after: EntityId, limit: number) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      // Reads one more entity than a page has, to see whether another page follows.
+      const found = yield* repo.written(accountId, id, window, after, limit + 1)
+      const ids = found.slice(0, limit)
+      return { ids, next: found.length > limit ? (ids.at(-1) ?? null) : null }
+    })
+
+  const runBatch = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
+    Effect.gen(function* () {
+      const actor = yield* CurrentActor
+      const undone = yield* changes.applyRemedy(
+        ids,
+        (locked) =>
+          Effect.map(Effect.provideService(decide(id, window, ids), CurrentActor, actor), ({ fields, rules }) => {
+            // `fields` and `locked` are two reads, and a store may be unlinked between them.
+            const decided = fields.map((field) =>
+              hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
+            )
+            return { fields: decided, changes: undoChanges(decided, rules) }
+          }),
+        id
+      )
+      yield* faults.at("undone")
+      return undone.remedy.fields
+    })
+
+  return {
+    /** The current time, to use as `until` of a window. */
+    now: repo.now,
+    /** Number of entities whose drafts the connection changed in the window, after this entity by id. */
+    count: Effect.fn("Undo.count")(function* (id: ConnectionId, window: UndoWindow, after: EntityId) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.countWritten(accountId, id, window, after)
+    }),
+    /** Previews an undo of the next `limit` entities. Writes nothing. */
+    review: Effect.fn("Undo.review")(function* (id: ConnectionId, window: UndoWindow, after: EntityId, limit: number) {
+      const { ids, next } = yield* select(id, window, after, limit)
+      const { fields } = yield* decide(id, window, ids)
+      return { fields, next }
+    }),
+    /**
+     * Undoes the writes to the next entities, at most 1,000, in transactions of at most 50. PimLocked: an import of the account
+     * is under review or being applied; earlier transactions of the part stay.
+     */
+    run: Effect.fn("Undo.run")(function* (id: ConnectionId, window: UndoWindow, after: EntityId) {
+      const total: Types.Mutable<UndonePart> = { entities: 0, fields: 0, left: [], next: after }
+      for (let batch = 0; batch < maxBatches && total.next !== null; batch++) {
+        const { ids, next } = yield* select(id, window, total.next, maxBatch)
+        const fields = yield* runBatch(id, window, ids)
+        const back = fields.filter(isBack)
+        total.entities += new Set(back.map(({ entityId }) => entityId)).size
+        total.fields += back.length
+        total.left = [
+          ...total.left,
+          ...fields.filter(isLeftAlone).map((field) => ({ ...field, now: null, before: null }))
+        ]
+        total.next = next
+      }
+      return total
+    })
+  }
+})
+
 /**
  * Undoes the writes of a connection to drafts: each value that the connection wrote last returns to the value before. An edit by
  * somebody else is kept, also one between two writes of the connection. An undo is a draft write, so stores keep the published
  * values until the next publish. Changes are decided under the locks of their entities, so no concurrent edit is lost. An undo
  * can be repeated, because an undone value is no longer last written by the connection.
  */
-export class Undo extends Context.Tag("catalog/Undo")<
-  Undo,
-  {
-    /** The current time, to use as `until` of a window. */
-    readonly now: Effect.Effect<Timestamp>
-    /** Number of entities whose drafts the connection changed in the window, after this entity by id. */
-    readonly count: (
-      id: ConnectionId,
-      window: UndoWindow,
-      after: EntityId
-    ) => Effect.Effect<number, never, CurrentActor>
-    /** Previews an undo of the next `limit` entities. Writes nothing. */
-    readonly review: (
-      id: ConnectionId,
-      window: UndoWindow,
-      after: EntityId,
-      limit: number
-    ) => Effect.Effect<ReviewPart, never, CurrentActor>
-    /**
-     * Undoes the writes to the next entities, at most 1,000, in transactions of at most 50. PimLocked: an import of the account
-     * is under review or being applied; earlier transactions of the part stay.
-     */
-    readonly run: (
-      id: ConnectionId,
-      window: UndoWindow,
-      after: EntityId
-    ) => Effect.Effect<UndonePart, PimLocked, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    Undo,
-    Effect.gen(function* () {
-      const changes = yield* CatalogChanges
-      const definitions = yield* MetafieldDefinitions
-      const faults = yield* FaultInjector
-      const repo = yield* UndoRepo
-
-      const decide = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          const written = yield* repo.fields(accountId, id, window, ids)
-          const rules = yield* definitions.rules(accountId)
-          return { fields: written.map((field) => decideField(id, field, rules)), rules }
-        })
-
-      const select = (id: ConnectionId, window: UndoWindow, after: EntityId, limit: number) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          // Reads one more entity than a page has, to see whether another page follows.
-          const found = yield* repo.written(accountId, id, window, after, limit + 1)
-          const ids = found.slice(0, limit)
-          return { ids, next: found.length > limit ? (ids.at(-1) ?? null) : null }
-        })
-
-      const runBatch = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
-        Effect.gen(function* () {
-          const actor = yield* CurrentActor
-          const undone = yield* changes.applyRemedy(
-            ids,
-            (locked) =>
-              Effect.map(Effect.provideService(decide(id, window, ids), CurrentActor, actor), ({ fields, rules }) => {
-                // `fields` and `locked` are two reads, and a store may be unlinked between them.
-                const decided = fields.map((field) =>
-                  hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
-                )
-                return { fields: decided, changes: undoChanges(decided, rules) }
-              }),
-            id
-          )
-          yield* faults.at("undone")
-          return undone.remedy.fields
-        })
-
-      return {
-        now: repo.now,
-        count: Effect.fn("Undo.count")(function* (id, window, after) {
-          const { accountId } = yield* CurrentActor
-          return yield* repo.countWritten(accountId, id, window, after)
-        }),
-        review: Effect.fn("Undo.review")(function* (id, window, after, limit) {
-          const { ids, next } = yield* select(id, window, after, limit)
-          const { fields } = yield* decide(id, window, ids)
-          return { fields, next }
-        }),
-        run: Effect.fn("Undo.run")(function* (id, window, after) {
-          const total: Types.Mutable<UndonePart> = { entities: 0, fields: 0, left: [], next: after }
-          for (let batch = 0; batch < maxBatches && total.next !== null; batch++) {
-            const { ids, next } = yield* select(id, window, total.next, maxBatch)
-            const fields = yield* runBatch(id, window, ids)
-            const back = fields.filter(isBack)
-            total.entities += new Set(back.map(({ entityId }) => entityId)).size
-            total.fields += back.length
-            total.left = [
-              ...total.left,
-              ...fields.filter(isLeftAlone).map((field) => ({ ...field, now: null, before: null }))
-            ]
-            total.next = next
-          }
-          return total
-        })
-      }
-    })
-  )
+export class Undo extends Context.Tag("catalog/Undo")<Undo, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Undo, make)
 }
 
 const hasLayer = ({ aggregates }: LockedCatalog, { entityId, storeId }: FieldUndo) =>

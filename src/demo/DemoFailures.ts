@@ -5,38 +5,34 @@ import type { DemoFailure } from "../platform/demo/DemoShop.ts"
 import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 
+const make = Effect.gen(function* () {
+  const shops = yield* DemoShops
+  const stores = yield* StoresRepo
+
+  const shopOf = demoShopOf(stores, "can simulate failures")
+
+  return {
+    /** Sets a failure of the store's shop. ValidationFailed: there is no such store, or it is not on the demo platform. */
+    fail: Effect.fn("DemoFailures.fail")(function* (domain: string, failure: DemoFailure) {
+      if (failure.percent < 1 || failure.percent > 100)
+        return yield* ValidationFailed.at("percent", "must be a whole number, 1 to 100")
+      if (failure.delayMillis < 0 || failure.delayMillis > maxDelayMillis)
+        return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
+      yield* shops.fail(yield* shopOf(domain), failure)
+    }),
+    /** Ends all simulated failures of the store's shop. ValidationFailed: as for `fail`. */
+    repair: Effect.fn("DemoFailures.repair")(function* (domain: string) {
+      yield* shops.repair(yield* shopOf(domain))
+    })
+  }
+})
+
 /** Makes the shops of demo stores fail, to show how publishing handles failures. */
 export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   DemoFailures,
-  {
-    /** Sets a failure of the store's shop. ValidationFailed: there is no such store, or it is not on the demo platform. */
-    readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
-    /** Ends all simulated failures of the store's shop. ValidationFailed: as for `fail`. */
-    readonly repair: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
-  }
+  Effect.Effect.Success<typeof make>
 >() {
-  static readonly layer = Layer.effect(
-    DemoFailures,
-    Effect.gen(function* () {
-      const shops = yield* DemoShops
-      const stores = yield* StoresRepo
-
-      const shopOf = demoShopOf(stores, "can simulate failures")
-
-      return {
-        fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
-          if (failure.percent < 1 || failure.percent > 100)
-            return yield* ValidationFailed.at("percent", "must be a whole number, 1 to 100")
-          if (failure.delayMillis < 0 || failure.delayMillis > maxDelayMillis)
-            return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
-          yield* shops.fail(yield* shopOf(domain), failure)
-        }),
-        repair: Effect.fn("DemoFailures.repair")(function* (domain) {
-          yield* shops.repair(yield* shopOf(domain))
-        })
-      }
-    })
-  )
+  static readonly layer = Layer.effect(DemoFailures, make)
 }
 
 /** Finds the shop of a demo store by its domain. ValidationFailed: as for `fail`. `what` completes the message. */

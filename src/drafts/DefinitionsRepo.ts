@@ -2,8 +2,9 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { discardRows, findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { EntityKind } from "../model/Attribute.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import {
   type AccountMetafieldDefinition,
   DefinitionValidation,
@@ -114,36 +115,34 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
 
       const metafields = readMetafieldRules(sql)
 
-      const find = SqlSchema.findOne({
-        Request: Schema.Struct({
-          accountId: AccountId,
-          ownerType: OwnerType,
-          namespace: Schema.String,
-          key: Schema.String
-        }),
-        Result: MetafieldDefinition,
-        execute: ({ accountId, key, namespace, ownerType }) => sql`
+      const find = findOne(MetafieldDefinition)(
+        (accountId: AccountId, ownerType: OwnerType, namespace: string, key: string) => sql`
           SELECT ${definitionColumns(sql, accountId)}
           WHERE d.account_id = ${accountId} AND d.owner_type = ${ownerType} AND d.namespace = ${namespace}
             AND d.key = ${key}`
-      })
+      )
 
       const isMistyped = (attributes: Fragment, key: string, type: string) => sql`(
         ${attributes} -> ${key}::text ->> 'type' <> ${type}
         AND key_fits(jsonb_build_object('type', ${type}::text), NULL, ${attributes} -> ${key}::text ->> 'value')
       )`
 
-      const mistyped = SqlSchema.findAll({
-        Request: Schema.Struct({
-          accountId: AccountId,
-          kind: EntityKind,
-          key: Schema.String,
-          type: Schema.String,
-          after: EntityId,
-          limit: Schema.Int
-        }),
-        Result: Schema.Struct({ id: EntityId }),
-        execute: ({ accountId, after, key, kind, limit, type }) => sql`
+      const mistyped = findAll(Schema.Struct({ id: EntityId }))(
+        ({
+          accountId,
+          after,
+          key,
+          kind,
+          limit,
+          type
+        }: {
+          readonly accountId: AccountId
+          readonly kind: EntityKind
+          readonly key: string
+          readonly type: string
+          readonly after: EntityId
+          readonly limit: number
+        }) => sql`
           SELECT e.id FROM entity e
           WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id > ${after}
             AND (
@@ -156,21 +155,18 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
             )
           ORDER BY e.id
           LIMIT ${limit} ${sql.literal(`${planCustom} ${readsAll}`)}`
-      })
+      )
 
       return {
         metafields: (accountId, stores) => orDie(metafields({ accountId, stores })),
-        find: (accountId, ownerType, namespace, key) => orDie(find({ accountId, ownerType, namespace, key })),
+        find,
         mistyped: (accountId, metafield, after, limit) =>
-          Effect.map(orDie(mistyped({ accountId, ...metafield, after, limit })), (rows) => rows.map(({ id }) => id)),
+          Effect.map(mistyped({ accountId, ...metafield, after, limit }), (rows) => rows.map(({ id }) => id)),
         define: (accountId, id, { key, namespace, owner_type, ...own }) =>
           sql`
             INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key, own)
             VALUES (${accountId}, ${id}, ${owner_type}, ${namespace}, ${key}, ${JSON.stringify(own)}::jsonb)
-            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(
-            Effect.asVoid,
-            orDie
-          )
+            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(discardRows)
       }
     })
   )

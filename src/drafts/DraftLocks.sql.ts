@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, type Context, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { planCustom } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -46,10 +47,8 @@ const makeEntityLocks = (sql: SqlClient) => {
 
   // FOR NO KEY UPDATE does not block the key share locks of rows that refer to an entity (galleries, members). Those locks are
   // taken in any order. Rows are locked in the order of the subquery.
-  const lockOwners = SqlSchema.findAll({
-    Request: Ids,
-    Result: EntityColumns,
-    execute: ({ accountId, ids }) => sql`
+  const lockOwners = findAll(EntityColumns)(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       WITH requested AS MATERIALIZED (
         SELECT n.id, n.kind, n.parent_id
         FROM unnest(${ids}::uuid[]) AS k (id)
@@ -67,12 +66,10 @@ const makeEntityLocks = (sql: SqlClient) => {
       CROSS JOIN LATERAL (
         SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
       ) l ${planned}`
-  })
+  )
 
-  const lockVariants = SqlSchema.findAll({
-    Request: Ids,
-    Result: EntityColumns,
-    execute: ({ accountId, ids }) => sql`
+  const lockVariants = findAll(EntityColumns)(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT l.*
       FROM (
         SELECT v.id
@@ -85,7 +82,7 @@ const makeEntityLocks = (sql: SqlClient) => {
       CROSS JOIN LATERAL (
         SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
       ) l ${planned}`
-  })
+  )
 
   return { lockOwners, lockVariants }
 }
@@ -94,9 +91,8 @@ const makeEntityLocks = (sql: SqlClient) => {
 const makeLockedReads = (sql: SqlClient) => {
   const planned = sql.literal(planCustom)
 
-  const readVersions = SqlSchema.findAll({
-    Request: Ids,
-    Result: withoutChecks(
+  const readVersions = findAll(
+    withoutChecks(
       Schema.Struct({
         entityId: EntityId,
         storeId: StoreId,
@@ -108,8 +104,9 @@ const makeLockedReads = (sql: SqlClient) => {
         lastPublishError: Schema.NullOr(PublishError),
         platformId: Schema.NullOr(Schema.String)
       })
-    ),
-    execute: ({ accountId, ids }) => sql`
+    )
+  )(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
              v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
              rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
@@ -120,40 +117,36 @@ const makeLockedReads = (sql: SqlClient) => {
       ) v
       JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       ORDER BY s.domain COLLATE "C", s.id ${planned}`
-  })
+  )
 
-  const readGalleries = SqlSchema.findAll({
-    Request: Ids,
-    Result: withoutChecks(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
-    execute: ({ accountId, ids }) => sql`
+  const readGalleries = findAll(
+    withoutChecks(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }))
+  )(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
       ) g
       ORDER BY g.entity_id, g.position, g.media_id ${planned}`
-  })
+  )
 
-  const readMembers = SqlSchema.findAll({
-    Request: Ids,
-    Result: Schema.Struct({ collectionId: EntityId, productId: EntityId }),
-    execute: ({ accountId, ids }) => sql`
+  const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT m.collection_id AS "collectionId", m.product_id AS "productId"
       FROM collection_member m
       WHERE m.account_id = ${accountId} AND m.collection_id = ANY(${ids}::uuid[])
       ORDER BY m.collection_id, m.position, m.product_id`
-  })
+  )
 
-  const readKinds = SqlSchema.findAll({
-    Request: Ids,
-    Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
-    execute: ({ accountId, ids }) => sql`
+  const readKinds = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT n.id, n.kind
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
       ) n ${planned}`
-  })
+  )
 
   const readAccount = SqlSchema.single({
     Request: AccountId,

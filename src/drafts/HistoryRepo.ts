@@ -1,9 +1,10 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
-import { type AccountId, ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
+import { type AccountId, ConnectionId, DropId, type EntityId, ImportId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { makeActorNames } from "./ActorNames.sql.ts"
@@ -56,9 +57,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const list = SqlSchema.findAll({
-        Request: Schema.Struct({ accountId: Schema.String, entityId: EntityId, limit: Schema.Int }),
-        Result: Schema.Struct({
+      const list = findAll(
+        Schema.Struct({
           draftRevision: Schema.Int,
           at: Timestamp,
           kind: HistoryActor.fields.kind,
@@ -73,8 +73,9 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           action: HistoryAction,
           changes: Schema.Array(ValueChange),
           error: Schema.NullOr(PublishError)
-        }),
-        execute: ({ accountId, entityId, limit }) => sql`
+        })
+      )(
+        (accountId: string, entityId: EntityId, limit: number) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
                  d.name AS "dropName", h.undo_of AS "undoOf", h.store_id AS "storeId",
@@ -85,7 +86,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
           ORDER BY h.sequence DESC
           LIMIT ${limit}`
-      })
+      )
 
       const nameOf = makeActorNames(sql)
 
@@ -146,7 +147,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
               ).pipe(orDie),
         list: (accountId, entityId, limit) =>
           Effect.gen(function* () {
-            const rows = yield* orDie(list({ accountId, entityId, limit }))
+            const rows = yield* list(accountId, entityId, limit)
             return yield* Effect.forEach(rows, (row) =>
               Effect.map(
                 nameOf(accountId, "connection", row.undoOf),

@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, ImportId } from "../model/Ids.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
+import { type AccountId, ImportId } from "../model/Ids.ts"
 
 /**
  * The lock between imports and all other writes of an account. It is one row per account, in a separate table: on the account's
@@ -26,26 +26,22 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
       const sql = yield* SqlClient.SqlClient
       const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
-      const share = SqlSchema.findOne({
-        Request: AccountId,
-        Result: Row,
-        execute: (accountId) => sql`
+      const share = findOne(Row)(
+        (accountId: AccountId) => sql`
           WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${queueOf(accountId)}))
           SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR SHARE OF l`
-      })
-      const take = SqlSchema.findOne({
-        Request: AccountId,
-        Result: Row,
-        execute: (accountId) => sql`
+      )
+      const take = findOne(Row)(
+        (accountId: AccountId) => sql`
           WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock(${queueOf(accountId)}))
           SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR UPDATE OF l`
-      })
+      )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
       return {
-        share: (accountId) => Effect.map(orDie(share(accountId)), holder),
-        take: (accountId) => Effect.map(orDie(take(accountId)), holder),
+        share: (accountId) => Effect.map(share(accountId), holder),
+        take: (accountId) => Effect.map(take(accountId), holder),
         keep: (accountId, id) =>
-          sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(Effect.asVoid, orDie)
+          sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(discardRows)
       }
     })
   )

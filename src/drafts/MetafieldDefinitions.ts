@@ -32,44 +32,33 @@ export interface DefinedMetafield {
   readonly retyped: number
 }
 
+const make = Effect.gen(function* () {
+  const repo = yield* DefinitionsRepo
+  const rules = (accountId: AccountId) =>
+    Effect.gen(function* () {
+      const { stores } = yield* CurrentBounds
+      return new KeyRules(yield* repo.metafields(accountId, stores))
+    })
+  return {
+    /** The rules of all keys. A caller that is limited to some stores does not know keys that only other stores define. */
+    rules,
+    /** The rules of all keys, and of the definitions of an import. If a key has a definition already, that definition wins. */
+    rulesWith: (accountId: AccountId, imported: ReadonlyArray<PlatformMetafieldDefinition>) =>
+      Effect.map(repo.metafields(accountId, null), (existing) => new KeyRules([...imported.map(toRule), ...existing])),
+    /** The rules of at least these keys. If all of them are built in and writable, no query is needed. */
+    rulesFor: (accountId: AccountId, kind: EntityKind, keys: ReadonlyArray<string>) =>
+      keys.every((key) => isBuiltIn(kind, key) && isWritable(kind, key))
+        ? Effect.succeed(builtInKeyRules)
+        : rules(accountId)
+  }
+})
+
 /** The rules of an account's keys. Every write reads them while it holds its locks. */
 export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefinitions")<
   MetafieldDefinitions,
-  {
-    /** The rules of all keys. A caller that is limited to some stores does not know keys that only other stores define. */
-    readonly rules: (accountId: AccountId) => Effect.Effect<KeyRules>
-    /** The rules of all keys, and of the definitions of an import. If a key has a definition already, that definition wins. */
-    readonly rulesWith: (
-      accountId: AccountId,
-      imported: ReadonlyArray<PlatformMetafieldDefinition>
-    ) => Effect.Effect<KeyRules>
-    /** The rules of at least these keys. If all of them are built in and writable, no query is needed. */
-    readonly rulesFor: (accountId: AccountId, kind: EntityKind, keys: ReadonlyArray<string>) => Effect.Effect<KeyRules>
-  }
+  Effect.Effect.Success<typeof make>
 >() {
-  static readonly layer = Layer.effect(
-    MetafieldDefinitions,
-    Effect.gen(function* () {
-      const repo = yield* DefinitionsRepo
-      const rules = (accountId: AccountId) =>
-        Effect.gen(function* () {
-          const { stores } = yield* CurrentBounds
-          return new KeyRules(yield* repo.metafields(accountId, stores))
-        })
-      return {
-        rules,
-        rulesWith: (accountId, imported) =>
-          Effect.map(
-            repo.metafields(accountId, null),
-            (existing) => new KeyRules([...imported.map(toRule), ...existing])
-          ),
-        rulesFor: (accountId, kind, keys) =>
-          keys.every((key) => isBuiltIn(kind, key) && isWritable(kind, key))
-            ? Effect.succeed(builtInKeyRules)
-            : rules(accountId)
-      }
-    })
-  )
+  static readonly layer = Layer.effect(MetafieldDefinitions, make)
 }
 
 /** The account's own metafield definitions. */

@@ -5,7 +5,7 @@ import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { type Job, JobStopped } from "../jobs/Job.ts"
+import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -121,42 +121,35 @@ export const makeExportKinds = Effect.gen(function* () {
   ]
 })
 
-/** Counts exports as published. */
-export class ExportJobs extends Context.Tag("catalog/ExportJobs")<
-  ExportJobs,
-  {
+const make = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const repo = yield* ExportItemsRepo
+  const stores = yield* Stores
+  return {
     /**
      * Begins a job that counts what an export contained as published on its store. NotFound: no such store. ValidationFailed: the
      * store has a platform, or another job works on it.
      */
-    readonly publish: (storeId: StoreId, id: ExportId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
+    publish: Effect.fn("ExportJobs.publish")(function* (storeId: StoreId, id: ExportId) {
+      const { accountId } = yield* CurrentActor
+      const store = yield* stores.find(storeId)
+      yield* refuseWithPlatform(store)
+      return yield* jobs.begin({
+        kind: "export",
+        title: `Count the export of ${store.domain} as published`,
+        subject: storeId,
+        input: { storeId, exportId: id },
+        total: yield* repo.count(accountId, id)
+      })
+    }),
     /** Deletes the items of exports that were not counted as published within 30 days. Returns the number of products. */
-    readonly forget: Effect.Effect<number>
+    forget: repo.forget
   }
->() {
-  static readonly layer = Layer.effect(
-    ExportJobs,
-    Effect.gen(function* () {
-      const jobs = yield* Jobs
-      const repo = yield* ExportItemsRepo
-      const stores = yield* Stores
-      return {
-        publish: Effect.fn("ExportJobs.publish")(function* (storeId, id) {
-          const { accountId } = yield* CurrentActor
-          const store = yield* stores.find(storeId)
-          yield* refuseWithPlatform(store)
-          return yield* jobs.begin({
-            kind: "export",
-            title: `Count the export of ${store.domain} as published`,
-            subject: storeId,
-            input: { storeId, exportId: id },
-            total: yield* repo.count(accountId, id)
-          })
-        }),
-        forget: repo.forget
-      }
-    })
-  )
+})
+
+/** Counts exports as published. */
+export class ExportJobs extends Context.Tag("catalog/ExportJobs")<ExportJobs, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(ExportJobs, make)
 }
 
 /** Refuses to count an export as published on a store that publishes to its platform. */

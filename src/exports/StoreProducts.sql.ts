@@ -1,7 +1,7 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { readsAll } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
@@ -58,10 +58,8 @@ export interface StoreProducts {
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   const OnStore = Schema.Struct({ accountId: AccountId, storeId: StoreId })
 
-  const readOverview = SqlSchema.findAll({
-    Request: OnStore,
-    Result: Overview,
-    execute: ({ accountId, storeId }) => sql`
+  const readOverview = findAll(Overview)(
+    ({ accountId, storeId }: typeof OnStore.Type) => sql`
       SELECT count(*)::integer AS products,
              (count(*) FILTER (WHERE p.title = ''))::integer AS "withoutTitle",
              (count(*) FILTER (WHERE p.handle = ''))::integer AS "withoutHandle",
@@ -76,12 +74,10 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
           WHERE v.account_id = ${accountId} AND v.store_id = ${storeId}
         ) o
       ) p ${sql.literal(readsAll)}`
-  })
+  )
 
-  const readMetafields = SqlSchema.findAll({
-    Request: OnStore,
-    Result: Metafield,
-    execute: ({ accountId, storeId }) => sql`
+  const readMetafields = findAll(Metafield)(
+    ({ accountId, storeId }: typeof OnStore.Type) => sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
                SELECT coalesce(h.name, d.own ->> 'name')
@@ -98,14 +94,14 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND strpos(a.key, '.') > 0
       ) k
       ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${sql.literal(readsAll)}`
-  })
+  )
 
   return {
     overview: (accountId, storeId) =>
-      orDie(readOverview({ accountId, storeId })).pipe(
+      readOverview({ accountId, storeId }).pipe(
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
-    metafields: (accountId, storeId) => orDie(readMetafields({ accountId, storeId })),
+    metafields: (accountId, storeId) => readMetafields({ accountId, storeId }),
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
     products: (accountId, storeId, after, limit) =>

@@ -27,13 +27,12 @@ import {
   type HealthSection,
   type HealthSnapshot,
   isPerStore,
-  type LastScan,
   type StructureRules
 } from "./Health.ts"
-import { HealthRepo, type IssueRows, type ScanProgress } from "./HealthRepo.ts"
-import { type DayScore, trendOf } from "./HealthTrend.ts"
+import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
+import { trendOf } from "./HealthTrend.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
-import { makeReadSchedule, type ScanSchedule } from "./ScanSchedule.ts"
+import { makeReadSchedule } from "./ScanSchedule.ts"
 import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
 /** Concurrent scans in this process. Each occupies a connection during its steps. */
@@ -62,167 +61,152 @@ export interface CheckChanges {
   readonly structure?: Partial<StructureRules> | undefined
 }
 
-/**
- * Reports problems of the caller's catalog. `scan` scans; all other methods read the result of the last scan.
- */
-export class DataHealth extends Context.Tag("catalog/DataHealth")<
-  DataHealth,
-  {
+/** Writes rules: checked, or known to be valid. */
+const makeRuleWrites = (repo: HealthRepo["Type"], drafts: DraftsRepo["Type"]) => {
+  const writeRules = (accountId: AccountId, rules: HealthRules) =>
+    repo.keepRules(accountId, rules).pipe(Effect.zipRight(drafts.raise(accountId)), Effect.as(rules))
+
+  const keepRules = Effect.fnUntraced(function* (accountId: AccountId, rules: HealthRules) {
+    const issues = ruleIssues(rules)
+    if (issues.length > 0) return yield* new ValidationFailed({ issues })
+    return yield* writeRules(accountId, rules)
+  })
+
+  return { keepRules, writeRules }
+}
+
+const makeMustBeLinked = (stores: StoresRepo["Type"]) =>
+  Effect.fnUntraced(function* (storeId: StoreId | undefined) {
+    const { accountId } = yield* CurrentActor
+    if (storeId !== undefined && Option.isNone(yield* stores.find(accountId, storeId))) return yield* new NotFound()
+    return accountId
+  })
+
+const make = Effect.gen(function* () {
+  const repo = yield* HealthRepo
+  const { keepRules, writeRules } = makeRuleWrites(repo, yield* DraftsRepo)
+  const stores = yield* StoresRepo
+  const mustBeLinked = makeMustBeLinked(stores)
+  const transaction = yield* Transaction
+  const readSchedule = yield* makeReadSchedule
+  const scanSteps = yield* makeScanSteps
+  const permits = yield* Effect.makeSemaphore(maxScans)
+
+  const scanned = yield* makeSharedRuns<ScanWork>({
+    nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
+    ticket: repo.ticket,
+    attempt: (work, newest) => permits.withPermits(1)(scanSteps(work, newest))
+  })
+
+  return {
     /** The last snapshot of every dimension, of the account or of a store. Never scans. NotFound: no such store is linked. */
-    readonly overview: (storeId?: StoreId) => Effect.Effect<JsonText<HealthOverview>, NotFound, CurrentActor>
+    overview: Effect.fnUntraced(function* (storeId?: StoreId) {
+      const accountId = yield* mustBeLinked(storeId)
+      const snapshots = yield* repo.snapshots(accountId, storeId ?? null)
+      const texts = HealthDimension.literals.map(
+        (dimension) => snapshots.get(dimension) ?? JSON.stringify({ dimension, scanned: false })
+      )
+      return new JsonText<HealthOverview>(`{"dimensions":[${texts.join(",")}]}`)
+    }),
     /**
      * Scans a dimension and returns its snapshot. The scan begins after the call, so it sees all earlier writes of the
      * caller. Callers that arrive during a scan share the next one. In dimensions without snapshots per store, the whole
      * account is scanned. NotFound: no such store is linked.
      */
-    readonly scan: (
-      dimension: HealthDimension,
-      storeId?: StoreId
-    ) => Effect.Effect<JsonText<HealthSnapshot>, NotFound, CurrentActor>
+    scan: Effect.fn("DataHealth.scan")(function* (dimension: HealthDimension, storeId?: StoreId) {
+      const accountId = yield* mustBeLinked(storeId)
+      const scope = isPerStore(dimension) ? (storeId ?? null) : null
+      yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
+      const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
+      // The store was unlinked during the scan.
+      if (snapshot === undefined) return yield* new NotFound()
+      return new JsonText<HealthSnapshot>(snapshot)
+    }),
     /**
      * A page of a section as of its last scan. Never scans. ValidationFailed: a language that no store of the account has, or a
      * field that no row of the section can have. NotFound: no such store is linked.
      */
-    readonly issues: (query: IssuesQuery) => Effect.Effect<HealthIssuePage, ValidationFailed | NotFound, CurrentActor>
+    issues: Effect.fn("DataHealth.issues")(function* (query: IssuesQuery) {
+      const { field, locale, page, page_size, section, store_id } = query
+      const { accountId } = yield* CurrentActor
+      const linked = yield* stores.list(accountId)
+      const fields = yield* fieldsOf(section, field)
+      const bounds = yield* CurrentBounds
+      const usable = linked.filter(({ id }) => includes(bounds, id))
+      yield* checkLocale(repo, accountId, usable, query)
+      if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
+      const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
+      const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })
+      // The number of compared values counts all stores of the account.
+      const visible = bounds.stores === null ? found : Option.map(found, (rows) => ({ ...rows, compared: null }))
+      return issuePage(section, page, new Map(linked.map(({ domain, id }) => [id, domain])), visible)
+    }),
     /**
      * Number of issues of a section in its last scan, over all pages and fields. Never scans. NotFound as for `issues`.
      */
-    readonly countIssues: (
-      query: Omit<IssuesQuery, "page" | "page_size" | "field">
-    ) => Effect.Effect<number, NotFound, CurrentActor>
+    countIssues: Effect.fn("DataHealth.countIssues")(function* ({
+      locale,
+      section,
+      store_id
+    }: Omit<IssuesQuery, "page" | "page_size" | "field">) {
+      const accountId = yield* mustBeLinked(store_id)
+      return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
+    }),
     /** The overall score at the end of each day on which a dimension was scanned, oldest first, for 400 days. */
-    readonly trend: Effect.Effect<ReadonlyArray<DayScore>, never, CurrentActor>
+    trend: Effect.map(
+      Effect.flatMap(CurrentActor, ({ accountId }) => repo.days(accountId)),
+      trendOf
+    ),
     /** The last finished scan. None: nothing was ever scanned. */
-    readonly lastScan: Effect.Effect<Option.Option<LastScan>, never, CurrentActor>
+    lastScan: Effect.flatMap(CurrentActor, ({ accountId }) => repo.lastScan(accountId)),
     /** The scans that the service begins by itself. */
-    readonly schedule: Effect.Effect<ScanSchedule, never, CurrentActor>
-    readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
+    schedule: Effect.flatMap(CurrentActor, ({ accountId }) => readSchedule(accountId)),
+    /** Full scans that are not finished. It is possible that no process works on them at the moment. */
+    unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
+    /** Deletes outdated rows of scans, in all accounts. Returns the number of deleted rows. */
+    forget: repo.tidyAll,
+    rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),
     /**
      * Replaces the rules; the next scan uses them. ValidationFailed: a key is not an attribute of its kind, or is listed
      * twice, or is both required and recommended; or a level has more than 50 fields.
      */
-    readonly setRules: (rules: HealthRules) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
+    setRules: Effect.fn("DataHealth.setRules")(function* (rules: HealthRules) {
+      const { accountId } = yield* CurrentActor
+      return yield* transaction.run(keepRules(accountId, rules))
+    }),
     /**
      * Changes the rules of one kind. Omitted levels and other kinds keep their rules. Returns the rules of all kinds.
      * ValidationFailed as for `setRules`.
      */
-    readonly changeRules: (
-      kind: EntityKind,
-      levels: Partial<FieldsToFill>
-    ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
-    /** Full scans that are not finished. It is possible that no process works on them at the moment. */
-    readonly unfinished: Effect.Effect<ReadonlyArray<ScanProgress>, never, CurrentActor>
-    /** Deletes outdated rows of scans, in all accounts. Returns the number of deleted rows. */
-    readonly forget: Effect.Effect<number>
+    changeRules: Effect.fn("DataHealth.changeRules")(function* (kind: EntityKind, levels: Partial<FieldsToFill>) {
+      const { accountId } = yield* CurrentActor
+      return yield* transaction.run(
+        Effect.flatMap(repo.lockRules(accountId), (before) =>
+          keepRules(accountId, { ...before, [kind]: { ...before[kind], ...levels } })
+        )
+      )
+    }),
     /** Changes the rules of divergence and structure. Omitted rules stay the same. */
-    readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.scoped(
-    DataHealth,
-    Effect.gen(function* () {
-      const repo = yield* HealthRepo
-      const drafts = yield* DraftsRepo
-      const stores = yield* StoresRepo
-      const transaction = yield* Transaction
-      const readSchedule = yield* makeReadSchedule
-      const scanSteps = yield* makeScanSteps
-      const permits = yield* Effect.makeSemaphore(maxScans)
-
-      const scanned = yield* makeSharedRuns<ScanWork>({
-        nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
-        ticket: repo.ticket,
-        attempt: (work, newest) => permits.withPermits(1)(scanSteps(work, newest))
-      })
-
-      const mustBeLinked = Effect.fnUntraced(function* (storeId: StoreId | undefined) {
-        const { accountId } = yield* CurrentActor
-        if (storeId !== undefined && Option.isNone(yield* stores.find(accountId, storeId))) return yield* new NotFound()
-        return accountId
-      })
-
-      const writeRules = (accountId: AccountId, rules: HealthRules) =>
-        repo.keepRules(accountId, rules).pipe(Effect.zipRight(drafts.raise(accountId)), Effect.as(rules))
-
-      const keepRules = Effect.fnUntraced(function* (accountId: AccountId, rules: HealthRules) {
-        const issues = ruleIssues(rules)
-        if (issues.length > 0) return yield* new ValidationFailed({ issues })
-        return yield* writeRules(accountId, rules)
-      })
-
-      return {
-        overview: Effect.fnUntraced(function* (storeId) {
-          const accountId = yield* mustBeLinked(storeId)
-          const snapshots = yield* repo.snapshots(accountId, storeId ?? null)
-          const texts = HealthDimension.literals.map(
-            (dimension) => snapshots.get(dimension) ?? JSON.stringify({ dimension, scanned: false })
-          )
-          return new JsonText<HealthOverview>(`{"dimensions":[${texts.join(",")}]}`)
-        }),
-        scan: Effect.fn("DataHealth.scan")(function* (dimension, storeId) {
-          const accountId = yield* mustBeLinked(storeId)
-          const scope = isPerStore(dimension) ? (storeId ?? null) : null
-          yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
-          const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
-          // The store was unlinked during the scan.
-          if (snapshot === undefined) return yield* new NotFound()
-          return new JsonText<HealthSnapshot>(snapshot)
-        }),
-        issues: Effect.fn("DataHealth.issues")(function* (query) {
-          const { field, locale, page, page_size, section, store_id } = query
-          const { accountId } = yield* CurrentActor
-          const linked = yield* stores.list(accountId)
-          const fields = yield* fieldsOf(section, field)
-          const bounds = yield* CurrentBounds
-          const usable = linked.filter(({ id }) => includes(bounds, id))
-          yield* checkLocale(repo, accountId, usable, query)
-          if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
-          const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
-          const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })
-          // The number of compared values counts all stores of the account.
-          const visible = bounds.stores === null ? found : Option.map(found, (rows) => ({ ...rows, compared: null }))
-          return issuePage(section, page, new Map(linked.map(({ domain, id }) => [id, domain])), visible)
-        }),
-        countIssues: Effect.fn("DataHealth.countIssues")(function* ({ locale, section, store_id }) {
-          const accountId = yield* mustBeLinked(store_id)
-          return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
-        }),
-        trend: Effect.map(
-          Effect.flatMap(CurrentActor, ({ accountId }) => repo.days(accountId)),
-          trendOf
-        ),
-        lastScan: Effect.flatMap(CurrentActor, ({ accountId }) => repo.lastScan(accountId)),
-        schedule: Effect.flatMap(CurrentActor, ({ accountId }) => readSchedule(accountId)),
-        unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
-        forget: repo.tidyAll,
-        rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),
-        setRules: Effect.fn("DataHealth.setRules")(function* (rules) {
-          const { accountId } = yield* CurrentActor
-          return yield* transaction.run(keepRules(accountId, rules))
-        }),
-        changeRules: Effect.fn("DataHealth.changeRules")(function* (kind, levels) {
-          const { accountId } = yield* CurrentActor
-          return yield* transaction.run(
-            Effect.flatMap(repo.lockRules(accountId), (before) =>
-              keepRules(accountId, { ...before, [kind]: { ...before[kind], ...levels } })
-            )
-          )
-        }),
-        changeChecks: Effect.fn("DataHealth.changeChecks")(function* ({ divergence, structure }) {
-          const { accountId } = yield* CurrentActor
-          return yield* transaction.run(
-            Effect.flatMap(repo.lockRules(accountId), (before) =>
-              writeRules(accountId, {
-                ...before,
-                divergence: { ...before.divergence, ...divergence },
-                structure: { ...before.structure, ...structure }
-              })
-            )
-          )
-        })
-      }
+    changeChecks: Effect.fn("DataHealth.changeChecks")(function* ({ divergence, structure }: CheckChanges) {
+      const { accountId } = yield* CurrentActor
+      return yield* transaction.run(
+        Effect.flatMap(repo.lockRules(accountId), (before) =>
+          writeRules(accountId, {
+            ...before,
+            divergence: { ...before.divergence, ...divergence },
+            structure: { ...before.structure, ...structure }
+          })
+        )
+      )
     })
-  )
+  }
+})
+
+/**
+ * Reports problems of the caller's catalog. `scan` scans; all other methods read the result of the last scan.
+ */
+export class DataHealth extends Context.Tag("catalog/DataHealth")<DataHealth, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.scoped(DataHealth, make)
 }
 
 const issuePage = (

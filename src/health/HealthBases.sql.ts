@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Number as Num, Schema } from "effect"
 import { untilNone } from "../database/Forgetting.ts"
 import { allAccounts, planCustom, readsAll } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -161,22 +162,22 @@ interface BegunBase {
 
 /** Reads the bases that are not complete. */
 export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>["unfinished"] => {
-  const unfinished = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({
+  const unfinished = findAll(
+    Schema.Struct({
       dimension: HealthDimension,
       storeId: Schema.NullOr(StoreId),
       scanned: Schema.Number,
       entities: Schema.Number,
       begunAt: Timestamp
-    }),
-    execute: (accountId) => sql`
+    })
+  )(
+    (accountId: AccountId) => sql`
       SELECT b.dimension, nullif(b.scope, ${nilUuid}::uuid) AS "storeId", b.scanned, b.entities, rfc3339(b.begun_at) AS "begunAt"
       FROM health_base b
       WHERE b.account_id = ${accountId} AND b.reached IS NOT NULL AND b.fingerprint <> ''
       ORDER BY b.begun_at, b.base`
-  })
-  return (accountId) => orDie(unfinished(accountId))
+  )
+  return unfinished
 }
 
 /** The next scan is a full scan if at least this fraction of the entities changed, and at least this number. */
@@ -185,10 +186,8 @@ export const maxChanged = { part: 4, entities: 10_000 }
 /** The bases of deleted and abandoned scans. Small statements, each in its own transaction. */
 export const makeTidyScans = (sql: SqlClient) => {
   /** Bases that no snapshot shows and no scan extends. */
-  const unused = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({ base: Schema.Number }),
-    execute: (accountId) => sql`
+  const unused = findAll(Schema.Struct({ base: Schema.Number }))(
+    (accountId: AccountId) => sql`
       SELECT b.base FROM health_base b
       WHERE b.account_id = ${accountId}
         AND NOT EXISTS (SELECT FROM health_snapshot s WHERE s.account_id = ${accountId} AND s.base = b.base)
@@ -199,7 +198,7 @@ export const makeTidyScans = (sql: SqlClient) => {
             WHERE n.account_id = ${accountId} AND n.dimension = b.dimension AND n.scope = b.scope AND n.base > b.base
           )
         )`
-  })
+  )
 
   const removeSome = (accountId: AccountId, base: number) =>
     Effect.map(

@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -113,13 +114,11 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
     }
   })
 
-  const countIssues = SqlSchema.findOne({
-    Request: InSection,
-    Result: Schema.Struct({ rows: Schema.Number }),
-    execute: (filter) => sql`
+  const countIssues = findOne(Schema.Struct({ rows: Schema.Number }))(
+    (filter: InSection) => sql`
         SELECT coalesce((SELECT l.total ${listOf(filter)}), 0) AS rows
         ${snapshotOf(filter)}`
-  })
+  )
 
   return {
     issues: (accountId, { fields, page, pageSize, ...filter }) =>
@@ -132,7 +131,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
       ),
     countIssues: (accountId, filter) =>
       Effect.map(
-        orDie(countIssues(inSection(accountId, filter))),
+        countIssues(inSection(accountId, filter)),
         Option.match({ onNone: () => 0, onSome: ({ rows }) => rows })
       )
   }

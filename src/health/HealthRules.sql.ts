@@ -1,7 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findOne } from "../database/Rows.ts"
 import { AccountId } from "../model/Ids.ts"
 import { defaultRules, HealthRules } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
@@ -10,11 +10,9 @@ import type { HealthRepo } from "./HealthRepo.ts"
 export const makeHealthRules = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<HealthRepo>, "keepRules" | "lockRules" | "rules"> => {
-  const find = SqlSchema.findOne({
-    Request: AccountId,
-    Result: Schema.Struct({ rules: HealthRules }),
-    execute: (accountId) => sql`SELECT rules FROM completeness_rule WHERE account_id = ${accountId}`
-  })
+  const find = findOne(Schema.Struct({ rules: HealthRules }))(
+    (accountId: AccountId) => sql`SELECT rules FROM completeness_rule WHERE account_id = ${accountId}`
+  )
 
   /** An account without rules of its own gets the default rules: a missing row cannot be locked. */
   const lock = SqlSchema.single({
@@ -28,11 +26,11 @@ export const makeHealthRules = (
 
   return {
     rules: (accountId) =>
-      Effect.map(orDie(find(accountId)), Option.match({ onNone: () => defaultRules, onSome: ({ rules }) => rules })),
+      Effect.map(find(accountId), Option.match({ onNone: () => defaultRules, onSome: ({ rules }) => rules })),
     lockRules: (accountId) => Effect.map(Effect.orDie(lock(accountId)), ({ rules }) => rules),
     keepRules: (accountId, rules) =>
       sql`
         INSERT INTO completeness_rule (account_id, rules) VALUES (${accountId}, ${JSON.stringify(rules)}::jsonb)
-        ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`.pipe(Effect.asVoid, orDie)
+        ON CONFLICT (account_id) DO UPDATE SET rules = excluded.rules`.pipe(discardRows)
   }
 }

@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
 import { HealthDimension, type HealthResult, LastScan, type ScanCause } from "./Health.ts"
@@ -41,28 +42,22 @@ export const makeHealthSnapshots = (
       FROM account_state a WHERE a.account_id = ${accountId}`
   })
 
-  const lastRun = SqlSchema.findOne({
-    Request: SnapshotKey,
-    Result: Run,
-    execute: ({ accountId, dimension, storeId }) => sql`
+  const lastRun = findOne(Run)(
+    ({ accountId, dimension, storeId }: typeof SnapshotKey.Type) => sql`
       SELECT run FROM health_snapshot
       WHERE account_id = ${accountId} AND dimension = ${dimension}
         AND ${storeId === null ? sql`store_id IS NULL` : sql`store_id = ${storeId}`}`
-  })
+  )
 
-  const lastScan = SqlSchema.findOne({
-    Request: AccountId,
-    Result: LastScan,
-    execute: (accountId) => sql`
+  const lastScan = findOne(LastScan)(
+    (accountId: AccountId) => sql`
       SELECT rfc3339(s.scanned_at) AS at, s.cause FROM health_snapshot s
       WHERE s.account_id = ${accountId}
       ORDER BY s.scanned_at DESC LIMIT 1`
-  })
+  )
 
-  const readSnapshots = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, storeId: Schema.NullOr(StoreId) }),
-    Result: Schema.Struct({ dimension: HealthDimension, text: Schema.String }),
-    execute: ({ accountId, storeId }) => sql`
+  const readSnapshots = findAll(Schema.Struct({ dimension: HealthDimension, text: Schema.String }))(
+    (accountId: AccountId, storeId: StoreId | null) => sql`
       SELECT dimension,
              '{"dimension":"' || dimension || '","scanned":true,"result":' || result::text || ',"scanned_at":"'
                || rfc3339(scanned_at) || '","as_of_version":' || as_of_version || '}' AS text
@@ -70,7 +65,7 @@ export const makeHealthSnapshots = (
       WHERE account_id = ${accountId}
         AND CASE WHEN ${storeId}::uuid IS NOT NULL AND dimension IN ('sync', 'completeness', 'translations')
               THEN store_id = ${storeId}::uuid ELSE store_id IS NULL END`
-  })
+  )
 
   return {
     ticket: makeNextRun(sql),
@@ -78,13 +73,13 @@ export const makeHealthSnapshots = (
       Effect.map(Effect.orDie(tryLock({ accountId, dimension })), ({ locked }) => locked),
     lastRun: (accountId, dimension, storeId) =>
       Effect.map(
-        orDie(lastRun({ accountId, dimension, storeId })),
+        lastRun({ accountId, dimension, storeId }),
         Option.match({ onNone: () => 0, onSome: ({ run }) => run })
       ),
-    lastScan: (accountId) => orDie(lastScan(accountId)),
+    lastScan,
     snapshots: (accountId, storeId) =>
       Effect.map(
-        orDie(readSnapshots({ accountId, storeId })),
+        readSnapshots(accountId, storeId),
         (rows) => new Map(rows.map(({ dimension, text }) => [dimension, text]))
       )
   }
@@ -92,15 +87,13 @@ export const makeHealthSnapshots = (
 
 /** Reads the numbers of past days. */
 export const makeHealthDays = (sql: SqlClient): Pick<Repo, "days"> => {
-  const read = SqlSchema.findAll({
-    Request: AccountId,
-    Result: HealthDay,
-    execute: (accountId) => sql`
+  const read = findAll(HealthDay)(
+    (accountId: AccountId) => sql`
       SELECT d.dimension, d.day::text AS day, d.checked, d.affected FROM health_day d
       WHERE d.account_id = ${accountId}
       ORDER BY d.day, d.dimension`
-  })
-  return { days: (accountId) => orDie(read(accountId)) }
+  )
+  return { days: read }
 }
 
 /** The snapshots that a scan writes. `storeId` null: all snapshots of the dimension. */
@@ -164,14 +157,12 @@ export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forg
     FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
     WHERE a.account_id = ${accountId}`
 
-  const forget = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
-    Result: Schema.Struct({ dimension: HealthDimension, storeId: Schema.NullOr(StoreId) }),
-    execute: ({ accountId, storeId }) => sql`
+  const forget = findAll(Schema.Struct({ dimension: HealthDimension, storeId: Schema.NullOr(StoreId) }))(
+    (accountId: AccountId, storeId: StoreId) => sql`
       DELETE FROM health_snapshot
       WHERE account_id = ${accountId} AND (store_id = ${storeId} OR store_id IS NULL)
       RETURNING dimension, store_id AS "storeId"`
-  })
+  )
 
   const forgetBases = (accountId: AccountId) =>
     Effect.gen(function* () {
@@ -183,7 +174,7 @@ export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forg
     forgetBases: (accountId) => orDie(forgetBases(accountId)),
     forgetStore: (accountId, storeId) =>
       forgetBases(accountId).pipe(
-        Effect.zipRight(forget({ accountId, storeId })),
+        Effect.zipRight(forget(accountId, storeId)),
         Effect.map((removed) => removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))),
         orDie
       )

@@ -6,7 +6,6 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
-import type { PimLocked } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
@@ -37,111 +36,98 @@ export interface Reconciled {
   readonly results: ReadonlyArray<ReconcileResult>
 }
 
+const make = Effect.gen(function* () {
+  const changes = yield* CatalogChanges
+  const definitions = yield* MetafieldDefinitions
+  const faults = yield* FaultInjector
+  const health = yield* HealthRepo
+  const stores = yield* StoresRepo
+  const transaction = yield* Transaction
+
+  /** The stores that a divergence scan would compare now, limited to those that the caller can use. */
+  const comparison = Effect.gen(function* () {
+    const { accountId } = yield* CurrentActor
+    const bounds = yield* CurrentBounds
+    const linked = (yield* stores.list(accountId)).filter(({ id }) => includes(bounds, id))
+    const { divergence } = yield* health.rules(accountId)
+    return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+  })
+
+  const carryOut = <Result extends { readonly entity_id: EntityId; readonly ok: boolean }>(
+    kind: EntityKind,
+    operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
+    decision: Effect.Effect<(rules: KeyRules) => (locked: LockedCatalog) => Remedy<Result>, never, CurrentActor>
+  ) =>
+    Effect.gen(function* () {
+      if (operations.length === 0) return []
+      const { accountId } = yield* CurrentActor
+      const keys = [...new Set(operations.map(({ field }) => field))]
+      const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
+      const { locked, remedy } = yield* transaction.run(
+        Effect.gen(function* () {
+          yield* faults.at("batchBegun")
+          const decide = yield* decision
+          const written = yield* changes.applyRemedy(owners, (locked) =>
+            Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
+          )
+          yield* faults.at("batchWritten")
+          return written
+        })
+      )
+      yield* faults.at("batchCommitted")
+      return remedy.results.map((result) =>
+        result.ok ? { ...result, draft_revision: locked.revisions.get(result.entity_id) ?? 0 } : result
+      )
+    })
+
+  return {
+    /**
+     * Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. `basedOn`: an operation on an entity
+     * whose draft has another revision fails.
+     */
+    fill: Effect.fn("Remediation.fill")(
+      (kind: EntityKind, operations: ReadonlyArray<FillOperation>, basedOn?: BasedOn) =>
+        Effect.map(
+          carryOut(
+            kind,
+            operations,
+            Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules, basedOn))
+          ),
+          (results) => ({
+            filled: results.filter(({ filled }) => filled).length,
+            results
+          })
+        )
+    ),
+    /**
+     * Gives a field the same value on all stores of one language or currency that have different values. At most 500
+     * operations, all on one kind. `basedOn` as for `fill`.
+     */
+    reconcile: Effect.fn("Remediation.reconcile")(
+      (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, basedOn?: BasedOn) =>
+        Effect.map(
+          carryOut(
+            kind,
+            operations,
+            Effect.map(
+              comparison,
+              (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared, basedOn)
+            )
+          ),
+          (results) => ({
+            patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
+            results
+          })
+        )
+    )
+  }
+})
+
 /**
  * Repairs many drafts at once. A batch is one transaction: it locks its entities in the order of all writers, checks each
  * operation again under the locks, and writes all changes or none. It publishes nothing. PimLocked: an import of the account
  * is under review or being applied.
  */
-export class Remediation extends Context.Tag("catalog/Remediation")<
-  Remediation,
-  {
-    /**
-     * Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. `basedOn`: an operation on an entity
-     * whose draft has another revision fails.
-     */
-    readonly fill: (
-      kind: EntityKind,
-      operations: ReadonlyArray<FillOperation>,
-      basedOn?: BasedOn
-    ) => Effect.Effect<Filled, PimLocked, CurrentActor>
-    /**
-     * Gives a field the same value on all stores of one language or currency that have different values. At most 500
-     * operations, all on one kind. `basedOn` as for `fill`.
-     */
-    readonly reconcile: (
-      kind: EntityKind,
-      operations: ReadonlyArray<ReconcileOperation>,
-      basedOn?: BasedOn
-    ) => Effect.Effect<Reconciled, PimLocked, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    Remediation,
-    Effect.gen(function* () {
-      const changes = yield* CatalogChanges
-      const definitions = yield* MetafieldDefinitions
-      const faults = yield* FaultInjector
-      const health = yield* HealthRepo
-      const stores = yield* StoresRepo
-      const transaction = yield* Transaction
-
-      /** The stores that a divergence scan would compare now, limited to those that the caller can use. */
-      const comparison = Effect.gen(function* () {
-        const { accountId } = yield* CurrentActor
-        const bounds = yield* CurrentBounds
-        const linked = (yield* stores.list(accountId)).filter(({ id }) => includes(bounds, id))
-        const { divergence } = yield* health.rules(accountId)
-        return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
-      })
-
-      const carryOut = <Result extends { readonly entity_id: EntityId; readonly ok: boolean }>(
-        kind: EntityKind,
-        operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
-        decision: Effect.Effect<(rules: KeyRules) => (locked: LockedCatalog) => Remedy<Result>, never, CurrentActor>
-      ) =>
-        Effect.gen(function* () {
-          if (operations.length === 0) return []
-          const { accountId } = yield* CurrentActor
-          const keys = [...new Set(operations.map(({ field }) => field))]
-          const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
-          const { locked, remedy } = yield* transaction.run(
-            Effect.gen(function* () {
-              yield* faults.at("batchBegun")
-              const decide = yield* decision
-              const written = yield* changes.applyRemedy(owners, (locked) =>
-                Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
-              )
-              yield* faults.at("batchWritten")
-              return written
-            })
-          )
-          yield* faults.at("batchCommitted")
-          return remedy.results.map((result) =>
-            result.ok ? { ...result, draft_revision: locked.revisions.get(result.entity_id) ?? 0 } : result
-          )
-        })
-
-      return {
-        fill: Effect.fn("Remediation.fill")((kind, operations, basedOn) =>
-          Effect.map(
-            carryOut(
-              kind,
-              operations,
-              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules, basedOn))
-            ),
-            (results) => ({
-              filled: results.filter(({ filled }) => filled).length,
-              results
-            })
-          )
-        ),
-        reconcile: Effect.fn("Remediation.reconcile")((kind, operations, basedOn) =>
-          Effect.map(
-            carryOut(
-              kind,
-              operations,
-              Effect.map(
-                comparison,
-                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared, basedOn)
-              )
-            ),
-            (results) => ({
-              patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
-              results
-            })
-          )
-        )
-      }
-    })
-  )
+export class Remediation extends Context.Tag("catalog/Remediation")<Remediation, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Remediation, make)
 }

@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -11,11 +11,8 @@ const Row = Schema.Struct({ ...BacklogRow.fields, stalled: Schema.Number })
 
 /** Sets the gauges of imports that are not finished, of all accounts. */
 export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Row,
-    // While a process works, its lease ends in the future. The import of a killed process is taken over within 75 s.
-    execute: () => sql`
+  const read = findAll(Row)(
+    () => sql`
       SELECT r.phase AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(r.created_at))::float8 AS age,
              count(*) FILTER (
@@ -24,8 +21,8 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       FROM import_run r
       WHERE r.phase IN ('fetching', 'reviewing', 'applying')
       GROUP BY r.phase ${sql.literal(allAccounts)}`
-  })
-  return Effect.map(orDie(read()), (rows) => {
+  )
+  return Effect.map(read(), (rows) => {
     setBacklog(rows, phases, { count: metrics.imports, age: metrics.importAge })
     metrics.importsStalled.of().add(rows.reduce((sum, { stalled }) => sum + stalled, 0))
   })

@@ -2,17 +2,11 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
 /** Deletes staged data of imports. */
-export interface ImportCleanupStatements {
-  /** Deletes the items that are not applied yet, and before the review the conflicts too. */
-  readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
-  /** Deletes the records, conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
-  readonly forgetStaged: Effect.Effect<number>
-}
-
 export const makeImportCleanupStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // Each statement deletes at most 10,000 rows to stay short. It selects rows by ctid: a join would scan the whole table.
@@ -38,7 +32,8 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
     )
 
   return {
-    clear: (accountId, id) =>
+    /** Deletes the items that are not applied yet, and before the review the conflicts too. */
+    clear: (accountId: AccountId, id: ImportId) =>
       sql`
         DELETE FROM import_item
         WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal > (
@@ -48,11 +43,11 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
           DELETE FROM import_conflict c USING import_run r
           WHERE c.account_id = ${accountId} AND c.run_id = ${id}
             AND r.account_id = ${accountId} AND r.id = c.run_id AND r.phase = 'fetching'`),
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
+    /** Deletes the records, conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
     forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(
       Effect.zipRight(forgetAll("import_item"))
     )
-  } satisfies ImportCleanupStatements
+  }
 })

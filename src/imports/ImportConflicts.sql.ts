@@ -1,6 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
 import { insertAll } from "../database/Inserts.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
@@ -10,45 +11,8 @@ import type { StagedConflict } from "./StagedImport.ts"
 const ConflictScope = Schema.Literal("all", "undecided", "others")
 type ConflictScope = typeof ConflictScope.Type
 
-/** The conflicts of imports and their decisions. */
-export interface ImportConflictStatements {
-  /** Stages conflicts. They are undecided and belong to one store. */
-  readonly stageConflicts: (
-    accountId: AccountId,
-    id: ImportId,
-    storeId: StoreId,
-    conflicts: ReadonlyArray<StagedConflict>
-  ) => Effect.Effect<void>
-  /** Conflicts in the order of their numbers, starting after number `after` (0: from the start). */
-  readonly conflicts: (
-    accountId: AccountId,
-    id: ImportId,
-    after: number,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<ImportConflict>>
-  /**
-   * Decides these conflicts, all, all undecided ones, or all without this decision ("others"). A new decision replaces
-   * an earlier one. Returns the numbers of the conflicts that were written.
-   */
-  readonly decide: (
-    accountId: AccountId,
-    actor: HistoryActor,
-    id: ImportId,
-    which: ReadonlyArray<number> | ConflictScope,
-    decision: ConflictDecision
-  ) => Effect.Effect<ReadonlyArray<number>>
-  /** The decisions on these conflicts; null: undecided. */
-  readonly decisions: (
-    accountId: AccountId,
-    id: ImportId,
-    conflicts: ReadonlyArray<number>
-  ) => Effect.Effect<ReadonlyMap<number, ConflictDecision | null>>
-  /** The number of conflicts by decision, and the numbers of the first ten undecided ones. */
-  readonly tally: (accountId: AccountId, id: ImportId) => Effect.Effect<DecisionTally>
-}
-
 /** The decisions on conflicts. */
-const makeDecisions = (sql: SqlClient.SqlClient): Pick<ImportConflictStatements, "decide" | "decisions" | "tally"> => {
+const makeDecisions = (sql: SqlClient.SqlClient) => {
   const decide = SqlSchema.findAll({
     Request: Schema.Struct({
       accountId: AccountId,
@@ -82,15 +46,23 @@ const makeDecisions = (sql: SqlClient.SqlClient): Pick<ImportConflictStatements,
       FROM import_conflict c
       WHERE c.account_id = ${accountId} AND c.run_id = ${id}`
   })
-  const decisions = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId, ordinals: Schema.Array(Schema.Int) }),
-    Result: Schema.Struct({ ordinal: Schema.Int, decision: Schema.NullOr(ConflictDecision) }),
-    execute: ({ accountId, id, ordinals }) => sql`
+  const decisions = findAll(Schema.Struct({ ordinal: Schema.Int, decision: Schema.NullOr(ConflictDecision) }))(
+    (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) => sql`
       SELECT c.ordinal, c.decision FROM import_conflict c
       WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal = ANY(${ordinals}::integer[])`
-  })
+  )
   return {
-    decide: (accountId, actor, id, which, decision) =>
+    /**
+     * Decides these conflicts, all, all undecided ones, or all without this decision ("others"). A new decision replaces
+     * an earlier one. Returns the numbers of the conflicts that were written.
+     */
+    decide: (
+      accountId: AccountId,
+      actor: HistoryActor,
+      id: ImportId,
+      which: ReadonlyArray<number> | ConflictScope,
+      decision: ConflictDecision
+    ) =>
       Effect.map(
         orDie(
           decide({
@@ -106,28 +78,31 @@ const makeDecisions = (sql: SqlClient.SqlClient): Pick<ImportConflictStatements,
         ),
         (rows) => rows.map(({ ordinal }) => ordinal)
       ),
-    decisions: (accountId, id, ordinals) =>
+    /** The decisions on these conflicts; null: undecided. */
+    decisions: (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) =>
       ordinals.length === 0
-        ? Effect.succeed(new Map())
+        ? Effect.succeed(new Map<number, ConflictDecision | null>())
         : Effect.map(
-            orDie(decisions({ accountId, id, ordinals })),
+            decisions(accountId, id, ordinals),
             (rows) => new Map(rows.map(({ decision, ordinal }) => [ordinal, decision]))
           ),
-    tally: (accountId, id) => Effect.orDie(tally({ accountId, id }))
+    /** The number of conflicts by decision, and the numbers of the first ten undecided ones. */
+    tally: (accountId: AccountId, id: ImportId) => Effect.orDie(tally({ accountId, id }))
   }
 }
 
+/** The conflicts of imports and their decisions. */
 export const makeImportConflictStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const conflicts = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
-    Result: Schema.Struct({
+  const conflicts = findAll(
+    Schema.Struct({
       ...Struct.omit(ImportConflict.fields, "decided_by"),
       kind: Schema.NullOr(HistoryActor.fields.kind),
       actorId: Schema.NullOr(Schema.String),
       actorName: Schema.NullOr(Schema.String)
-    }),
-    execute: ({ accountId, after, id, limit }) => sql`
+    })
+  )(
+    (accountId: AccountId, id: ImportId, after: number, limit: number) => sql`
       SELECT c.ordinal AS conflict, c.entity_id, e.kind AS entity_type, e.title, c.store_id, s.domain AS store_domain,
              c.field, c.accepted, c.draft_value, c.store_value, c.decision, c.decided_kind AS kind,
              c.decided_id AS "actorId", c.decided_name AS "actorName", rfc3339(c.decided_at) AS decided_at
@@ -136,10 +111,11 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
       WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
       ORDER BY c.ordinal LIMIT ${limit}`
-  })
+  )
 
   return {
-    stageConflicts: (accountId, id, storeId, conflicts) =>
+    /** Stages conflicts. They are undecided and belong to one store. */
+    stageConflicts: (accountId: AccountId, id: ImportId, storeId: StoreId, conflicts: ReadonlyArray<StagedConflict>) =>
       orDie(
         insertAll(
           sql`
@@ -154,8 +130,14 @@ export const makeImportConflictStatements = Effect.gen(function* () {
           conflicts.length
         )
       ),
-    conflicts: (accountId, id, after, limit) =>
-      Effect.map(orDie(conflicts({ accountId, id, after, limit })), (rows) =>
+    /** Conflicts in the order of their numbers, starting after number `after` (0: from the start). */
+    conflicts: (
+      accountId: AccountId,
+      id: ImportId,
+      after: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<ImportConflict>> =>
+      Effect.map(conflicts(accountId, id, after, limit), (rows) =>
         rows.map(({ actorId, actorName, decided_at, kind, ...conflict }) => ({
           ...conflict,
           decided_by: kind === null ? null : { kind, id: actorId, name: actorName },
@@ -163,5 +145,5 @@ export const makeImportConflictStatements = Effect.gen(function* () {
         }))
       ),
     ...makeDecisions(sql)
-  } satisfies ImportConflictStatements
+  }
 })

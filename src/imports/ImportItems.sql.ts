@@ -1,61 +1,22 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
+import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
-import { AccountId, EntityId, ImportId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ReviewedEntity } from "./ReviewLists.ts"
-import { firstAnswer, isPlanned, ReviewList, type StagedItem } from "./StagedImport.ts"
+import { firstAnswer, isPlanned, type ReviewList, type StagedItem } from "./StagedImport.ts"
 
 /** The staged changes of imports. */
-export interface ImportItemStatements {
-  readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
-  /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
-  readonly nextItems: (
-    accountId: AccountId,
-    id: ImportId,
-    maxEntities: number
-  ) => Effect.Effect<ReadonlyArray<StagedItem>>
-  /** The keys of the values that the import's own items set, by entity. */
-  readonly changedKeys: (
-    accountId: AccountId,
-    id: ImportId
-  ) => Effect.Effect<ReadonlyMap<EntityId, ReadonlySet<string>>>
-  /** The entities that the import removes from the store, in the order of the items. Skips the first `after` entities. */
-  readonly removals: (
-    accountId: AccountId,
-    id: ImportId,
-    after: number,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<PendingEntity>>
-  /** The items of a list with an ordinal above `after` (-1: from the start), in order. */
-  readonly listed: (
-    accountId: AccountId,
-    id: ImportId,
-    list: ReviewList,
-    after: number,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<StagedItem>>
-  /** These entities with their canonical values. Missing entities are left out. */
-  readonly entities: (
-    accountId: AccountId,
-    ids: ReadonlyArray<EntityId>
-  ) => Effect.Effect<ReadonlyArray<ReviewedEntity>>
-  /** Marks these items, and all items before them, as applied. */
-  readonly markDone: (
-    accountId: AccountId,
-    id: ImportId,
-    items: Arr.NonEmptyReadonlyArray<StagedItem>
-  ) => Effect.Effect<void>
-}
-
 export const makeImportItemStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const nextItems = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId, maxEntities: Schema.Int }),
-    Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }),
-    execute: ({ accountId, id, maxEntities }) => sql`
+  const findItems = findAll(
+    Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) })
+  )
+  const nextItems = findItems(
+    (accountId: AccountId, id: ImportId, maxEntities: number) => sql`
       SELECT n.ordinal, n.entities, n.changes
       FROM (
         SELECT f.ordinal, f.entities, f.changes, sum(f.entities) OVER (ORDER BY f.ordinal) AS total,
@@ -70,11 +31,9 @@ export const makeImportItemStatements = Effect.gen(function* () {
       ) n
       WHERE n.total <= ${maxEntities} OR n.place = 1
       ORDER BY n.ordinal`
-  })
-  const changedKeys = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    Result: Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }),
-    execute: ({ accountId, id }) => sql`
+  )
+  const changedKeys = findAll(Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }))(
+    (accountId: AccountId, id: ImportId) => sql`
       SELECT x."entityId", coalesce(array_agg(DISTINCT k.key) FILTER (WHERE k.key IS NOT NULL), '{}') AS keys
       FROM (
         SELECT coalesce(c.change ->> 'entityId', c.change ->> 'id', c.change ->> 'productId') AS "entityId",
@@ -90,11 +49,9 @@ export const makeImportItemStatements = Effect.gen(function* () {
       LEFT JOIN LATERAL jsonb_object_keys(x.values) AS k (key) ON true
       WHERE x."entityId" IS NOT NULL
       GROUP BY x."entityId"`
-  })
-  const removals = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
-    Result: PendingEntity,
-    execute: ({ accountId, after, id, limit }) => sql`
+  )
+  const removals = findAll(PendingEntity)(
+    (accountId: AccountId, id: ImportId, after: number, limit: number) => sql`
       SELECT e.id, e.kind, e.title
       FROM (
         SELECT t.ordinal, (t.changes #>> '{0,entityId}')::uuid AS entity_id
@@ -105,36 +62,35 @@ export const makeImportItemStatements = Effect.gen(function* () {
       ) x
       JOIN entity e ON e.account_id = ${accountId} AND e.id = x.entity_id
       ORDER BY x.ordinal`
-  })
+  )
 
-  const listed = SqlSchema.findAll({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      id: ImportId,
-      list: ReviewList,
-      after: Schema.Int,
-      limit: Schema.Int
-    }),
-    Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }),
-    execute: ({ accountId, after, id, limit, list }) => sql`
+  const listed = findItems(
+    (accountId: AccountId, id: ImportId, list: ReviewList, after: number, limit: number) => sql`
       SELECT t.ordinal, t.entities, t.changes FROM import_item t
       WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.list = ${list} AND t.ordinal > ${after}
       ORDER BY t.ordinal LIMIT ${limit}`
-  })
-  const entities = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
-    Result: ReviewedEntity,
-    execute: ({ accountId, ids }) => sql`
+  )
+  const entities = findAll(ReviewedEntity)(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT e.id, e.kind, e.title, p.title AS product,
              coalesce((SELECT jsonb_object_agg(v.key, v.value ->> 'value') FROM jsonb_each(e.attributes) v), '{}') AS values
       FROM entity e LEFT JOIN entity p ON p.account_id = ${accountId} AND p.id = e.parent_id
       WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])`
-  })
+  )
 
   return {
-    listed: (accountId, id, list, after, limit) => orDie(listed({ accountId, id, list, after, limit })),
-    entities: (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : orDie(entities({ accountId, ids }))),
-    stage: (accountId, id, items) =>
+    /** The items of a list with an ordinal above `after` (-1: from the start), in order. */
+    listed: (
+      accountId: AccountId,
+      id: ImportId,
+      list: ReviewList,
+      after: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<StagedItem>> => listed(accountId, id, list, after, limit),
+    /** These entities with their canonical values. Missing entities are left out. */
+    entities: (accountId: AccountId, ids: ReadonlyArray<EntityId>) =>
+      ids.length === 0 ? Effect.succeed([]) : entities(accountId, ids),
+    stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
       orDie(
         insertAll(
           sql`
@@ -146,17 +102,22 @@ export const makeImportItemStatements = Effect.gen(function* () {
           items.length
         )
       ),
-    nextItems: (accountId, id, maxEntities) => orDie(nextItems({ accountId, id, maxEntities })),
-    changedKeys: (accountId, id) =>
+    /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
+    nextItems: (accountId: AccountId, id: ImportId, maxEntities: number): Effect.Effect<ReadonlyArray<StagedItem>> =>
+      nextItems(accountId, id, maxEntities),
+    /** The keys of the values that the import's own items set, by entity. */
+    changedKeys: (accountId: AccountId, id: ImportId) =>
       Effect.map(
-        orDie(changedKeys({ accountId, id })),
+        changedKeys(accountId, id),
         (rows) => new Map(rows.map(({ entityId, keys }) => [entityId, new Set(keys)]))
       ),
-    removals: (accountId, id, after, limit) => orDie(removals({ accountId, id, after, limit })),
-    markDone: (accountId, id, items) =>
+    /** The entities that the import removes from the store, in the order of the items. Skips the first `after` entities. */
+    removals,
+    /** Marks these items, and all items before them, as applied. */
+    markDone: (accountId: AccountId, id: ImportId, items: Arr.NonEmptyReadonlyArray<StagedItem>) =>
       sql`
         UPDATE import_run
         SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
-        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie)
-  } satisfies ImportItemStatements
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows)
+  }
 })

@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeWorkHints, type WorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
@@ -16,56 +17,6 @@ import {
   ReadingProgress
 } from "./Import.ts"
 import type { LeasedRun } from "./StagedImport.ts"
-
-/** Imports, their phases and their leases. */
-export interface ImportRunStatements {
-  /** Creates a leased import in `fetching`. */
-  readonly create: (
-    accountId: AccountId,
-    run: {
-      readonly id: ImportId
-      readonly storeId: StoreId
-      readonly source: ImportOrigin
-      readonly fileName: string | null
-      readonly actor: HistoryActor
-    }
-  ) => Effect.Effect<void>
-  readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
-  /** Newest first. */
-  readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ImportRun>>
-  /** The import that locks the account. */
-  readonly findHolder: (accountId: AccountId) => Effect.Effect<Option.Option<ImportRun>>
-  /** Moves an import to a phase. Fields that are left out do not change. If `leased` is false, the lease ends. */
-  readonly move: (
-    accountId: AccountId,
-    id: ImportId,
-    to: {
-      readonly phase: ImportPhase
-      readonly leased: boolean
-      readonly summary?: ImportSummary | undefined
-      readonly error?: string | undefined
-      readonly actor?: HistoryActor | undefined
-    }
-  ) => Effect.Effect<void>
-  /** Saves how far the reading of a store or file is. Does nothing if this process has lost the lease. */
-  readonly saveProgress: (run: LeasedRun, progress: Omit<ReadingProgress, "seconds">) => Effect.Effect<void>
-  /** How far the reading is. None: no step has reported yet, or the reading is over. */
-  readonly progress: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ReadingProgress>>
-  /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
-  readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
-  /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
-  readonly holds: (run: LeasedRun) => Effect.Effect<boolean>
-  /** Ends this process's lease, so that any process can take over the import at once. */
-  readonly release: (run: LeasedRun) => Effect.Effect<void>
-  /** Takes over one import whose lease expired. null: any account, any import. Skips rows that another worker has locked. */
-  readonly takeOver: (filter: {
-    readonly accountId: AccountId | null
-    readonly id: ImportId | null
-  }) => Effect.Effect<Option.Option<LeasedRun>>
-  /** Imports that have been under review for more than 7 days. */
-  readonly abandonedReviews: Effect.Effect<ReadonlyArray<{ readonly accountId: AccountId; readonly id: ImportId }>>
-  readonly accountVersion: (accountId: AccountId) => Effect.Effect<number>
-}
 
 /** Takes over an import of one account, or of any. */
 const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints | undefined) => {
@@ -117,80 +68,83 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
 }
 
 /** Reads import runs. */
-const makeFinders = (sql: SqlClient.SqlClient): Pick<ImportRunStatements, "find" | "findHolder" | "list"> => {
+const makeFinders = (sql: SqlClient.SqlClient) => {
   const runColumns = sql`
     i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
     i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
     rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    Result: ImportRun,
-    execute: ({ accountId, id }) => sql`
+  const find = findOne(ImportRun)(
+    (accountId: AccountId, id: ImportId) => sql`
       SELECT ${runColumns}
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId} AND i.id = ${id}`
-  })
-  const list = SqlSchema.findAll({
-    Request: AccountId,
-    Result: ImportRun,
-    execute: (accountId) => sql`
+  )
+  const list = findAll(ImportRun)(
+    (accountId: AccountId) => sql`
       SELECT ${runColumns}
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId}
       ORDER BY i.created_at DESC, i.id`
-  })
-  const findHolder = SqlSchema.findOne({
-    Request: AccountId,
-    Result: ImportRun,
-    execute: (accountId) => sql`
+  )
+  const findHolder = findOne(ImportRun)(
+    (accountId: AccountId) => sql`
       SELECT ${runColumns}
       FROM import_lock l
       JOIN import_run i ON i.account_id = ${accountId} AND i.id = l.run_id
       JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE l.account_id = ${accountId}`
-  })
+  )
   return {
-    find: (accountId, id) => orDie(find({ accountId, id })),
-    findHolder: (accountId) => orDie(findHolder(accountId)),
-    list: (accountId) => orDie(list(accountId))
+    find,
+    /** The import that locks the account. */
+    findHolder,
+    /** Newest first. */
+    list
   }
 }
 
+/** Imports, their phases and their leases. */
 export const makeImportRunStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { name: holder } = yield* LeaseHolder
   const hints = yield* makeWorkHints("import")
 
   const { takeOver, takeOverAny } = makeTakeOver(sql, holder, hints)
-  const abandonedReviews = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    execute: () => sql`
+  const abandonedReviews = findAll(Schema.Struct({ accountId: AccountId, id: ImportId }))(
+    () => sql`
       SELECT account_id AS "accountId", id FROM import_run
       WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
       ORDER BY updated_at, id ${sql.literal(allAccounts)}`
-  })
+  )
   const accountVersion = SqlSchema.single({
     Request: AccountId,
     Result: Schema.Struct({ version: Schema.Number }),
     execute: (accountId) => sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
   })
-  const progress = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    Result: ReadingProgress,
-    execute: ({ accountId, id }) => sql`
+  const progress = findOne(ReadingProgress)(
+    (accountId: AccountId, id: ImportId) => sql`
       SELECT i.step, i.step_done AS done, i.step_total AS total,
              greatest(extract(epoch FROM app_now() - i.step_began_at), 0)::float8 AS seconds
       FROM import_run i WHERE i.account_id = ${accountId} AND i.id = ${id} AND i.step IS NOT NULL`
-  })
+  )
   const isLeased = ({ accountId, id, phase, takeovers }: LeasedRun) =>
     sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`
 
   const tell = (accountId: AccountId, delaySeconds = 0) => hints?.add(accountId, delaySeconds) ?? Effect.void
 
   return {
-    create: (accountId, run) =>
+    /** Creates a leased import in `fetching`. */
+    create: (
+      accountId: AccountId,
+      run: {
+        readonly id: ImportId
+        readonly storeId: StoreId
+        readonly source: ImportOrigin
+        readonly fileName: string | null
+        readonly actor: HistoryActor
+      }
+    ) =>
       sql`
         INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, leased_by, summary,
                                 actor_kind, actor_id, actor_name)
@@ -201,7 +155,24 @@ export const makeImportRunStatements = Effect.gen(function* () {
         orDie
       ),
     ...makeFinders(sql),
-    move: (accountId, id, { actor, error, leased, phase, summary }) =>
+    /** Moves an import to a phase. Fields that are left out do not change. If `leased` is false, the lease ends. */
+    move: (
+      accountId: AccountId,
+      id: ImportId,
+      {
+        actor,
+        error,
+        leased,
+        phase,
+        summary
+      }: {
+        readonly phase: ImportPhase
+        readonly leased: boolean
+        readonly summary?: ImportSummary | undefined
+        readonly error?: string | undefined
+        readonly actor?: HistoryActor | undefined
+      }
+    ) =>
       sql`
         UPDATE import_run
         SET phase = ${phase}, updated_at = app_now(),
@@ -216,31 +187,35 @@ export const makeImportRunStatements = Effect.gen(function* () {
         Effect.zipRight(leased ? tell(accountId, 60) : Effect.void),
         orDie
       ),
-    saveProgress: (run, { done, step, total }) =>
+    /** Saves how far the reading of a store or file is. Does nothing if this process has lost the lease. */
+    saveProgress: (run: LeasedRun, { done, step, total }: Omit<ReadingProgress, "seconds">) =>
       sql`
         UPDATE import_run
         SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
             step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE app_now() END
-        WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
-    progress: (accountId, id) => orDie(progress({ accountId, id })),
-    renew: (run) =>
+        WHERE ${isLeased(run)}`.pipe(discardRows),
+    /** How far the reading is. None: no step has reported yet, or the reading is over. */
+    progress,
+    /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
+    renew: (run: LeasedRun) =>
       sql`
         UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
+        hasRows
       ),
-    holds: (run) =>
-      sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
-    release: (run) =>
+    /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
+    holds: (run: LeasedRun) => sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(hasRows),
+    /** Ends this process's lease, so that any process can take over the import at once. */
+    release: (run: LeasedRun) =>
       sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(
         Effect.zipRight(tell(run.accountId)),
         orDie
       ),
-    takeOver: ({ accountId, id }) => orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
-    abandonedReviews: orDie(abandonedReviews()),
-    accountVersion: (accountId) => Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
-  } satisfies ImportRunStatements
+    /** Takes over one import whose lease expired. null: any account, any import. Skips rows that another worker has locked. */
+    takeOver: ({ accountId, id }: { readonly accountId: AccountId | null; readonly id: ImportId | null }) =>
+      orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
+    /** Imports that have been under review for more than 7 days. */
+    abandonedReviews: abandonedReviews(),
+    accountVersion: (accountId: AccountId) =>
+      Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
+  }
 })

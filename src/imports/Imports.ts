@@ -1,34 +1,23 @@
 import { basename } from "node:path"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
-import { type NotFound, type PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
-import type { PlatformReadError } from "../platform/PlatformErrors.ts"
-import type { PendingEntity } from "../publishing/PublicationRecord.ts"
-import type {
-  Acceptance,
-  BulkDecision,
-  Choices,
-  ConflictDecision,
-  DecidedMeanwhile,
-  DecisionTally,
-  ImportConflict,
-  ImportRun,
-  ReadingProgress,
-  ReviewIncomplete
-} from "./Import.ts"
+import type { Acceptance, BulkDecision, Choices, ConflictDecision } from "./Import.ts"
 import { makeImportApply } from "./ImportApply.ts"
-import type { ImportFileRejected } from "./ImportedProduct.ts"
-import { makeImportLeases } from "./ImportLeases.ts"
+import { type ImportLeases, makeImportLeases } from "./ImportLeases.ts"
 import { makeImportRecovery } from "./ImportRecovery.ts"
 import { makeImportReview } from "./ImportReview.ts"
 import { makeImportSources, writeTemporaryFile } from "./ImportSources.ts"
 import type { ReportProgress } from "./ImportStaging.ts"
 import { makeImportStart, refreshSource } from "./ImportStart.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
-import { makeReadList, type ReviewRow } from "./ReviewLists.ts"
+import { makeReadList } from "./ReviewLists.ts"
 import { makeStoreAnswers } from "./refresh/StoreAnswers.ts"
 import type { ReviewList } from "./StagedImport.ts"
+
+type ImportStart = Effect.Effect.Success<ReturnType<typeof makeImportStart>>
+type ImportSources = Effect.Effect.Success<typeof makeImportSources>
 
 /** An uploaded file. */
 export interface SentFile {
@@ -61,21 +50,91 @@ const makeSaving =
       })
   }
 
-/** Imports of stores' catalogs. An import is read, compared and reviewed as a whole, and applied after acceptance. */
-export class Imports extends Context.Tag("catalog/Imports")<
-  Imports,
-  {
+/** Reads of imports and of their lists. */
+const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
+  const readList = makeReadList(repo)
+
+  return {
+    /** Newest first. */
+    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+    /** The import that locks the account: it is under review or being applied. */
+    holder: Effect.flatMap(CurrentActor, ({ accountId }) => repo.findHolder(accountId)),
+    /** NotFound: the account has no such import. */
+    get: Effect.fn("Imports.get")(function* (id: ImportId) {
+      const { accountId } = yield* CurrentActor
+      return yield* getRun(accountId, id)
+    }),
+    /**
+     * Conflicts in the order of their numbers, starting after number `after` (0: from the start). `limit` is 1 to 500; other
+     * limits are clamped. NotFound: the account has no such import.
+     */
+    conflicts: Effect.fn("Imports.conflicts")(function* (id: ImportId, after: number, limit: number) {
+      const { accountId } = yield* CurrentActor
+      yield* getRun(accountId, id)
+      return yield* repo.conflicts(accountId, id, after, limitList(limit))
+    }),
+    /**
+     * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after
+     * the staged items were deleted. NotFound: the account has no such import.
+     */
+    removals: Effect.fn("Imports.removals")(function* (id: ImportId, after: number, limit: number) {
+      const { accountId } = yield* CurrentActor
+      const { summary } = yield* getRun(accountId, id)
+      if (summary.unlinked === 0) return []
+      return yield* repo.removals(accountId, id, after, limitList(limit))
+    }),
+    /**
+     * A page of a list of the review, starting after the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
+     * that is not under review have no values from before it. Empty after the staged items were deleted. NotFound: the account has no
+     * such import.
+     */
+    reviewList: Effect.fn("Imports.reviewList")(function* (
+      id: ImportId,
+      list: ReviewList,
+      after: number,
+      limit: number
+    ) {
+      const { accountId } = yield* CurrentActor
+      const { phase } = yield* getRun(accountId, id)
+      const isOpen = phase === "reviewing"
+      return yield* readList(accountId, id, list, { after, limit: limitList(limit), isOpen })
+    }),
+    /**
+     * The progress of reading the source. None: unknown, or the reading has ended. NotFound: the account has no such
+     * import.
+     */
+    progress: Effect.fn("Imports.progress")(function* (id: ImportId) {
+      const { accountId } = yield* CurrentActor
+      const { phase } = yield* getRun(accountId, id)
+      return phase === "fetching" ? yield* repo.progress(accountId, id) : Option.none()
+    }),
+    /** The number of conflicts with each decision. NotFound: the account has no such import. */
+    tally: Effect.fn("Imports.tally")(function* (id: ImportId) {
+      const { accountId } = yield* CurrentActor
+      yield* getRun(accountId, id)
+      return yield* repo.tally(accountId, id)
+    })
+  }
+}
+
+/** Begins imports: from a file, or from a store's platform. */
+const makeBegin = (repo: ImportsRepo["Type"], imports: ImportStart, sources: ImportSources) => {
+  const saving = makeSaving(repo)
+
+  return {
     /**
      * Reads a Shopify product export of a store (an absolute path) and compares it with the catalog. The import then waits in
      * `reviewing` with the account locked until it is accepted or discarded. The catalog does not change.
      *
      * ImportFileRejected: all problems of the file. ValidationFailed: an unknown store, or another import locks the account.
      */
-    readonly csv: (
-      path: string,
-      storeDomain: string,
-      report: ReportProgress
-    ) => Effect.Effect<ImportRun, ImportFileRejected | ValidationFailed, CurrentActor>
+    csv: Effect.fn("Imports.csv")(function* (path: string, storeDomain: string, report: ReportProgress) {
+      const { accountId } = yield* CurrentActor
+      const store = yield* sources.findStore(accountId, storeDomain)
+      return yield* imports.run(accountId, store, { origin: "csv", fileName: basename(path) }, (id) =>
+        sources.readFile(accountId, store, id, path, saving(accountId, id, report))
+      )
+    }),
     /**
      * Starts `csv` with an uploaded file (at most a few megabytes), and returns at once. The work continues in this process,
      * as with `startRefresh`.
@@ -83,10 +142,18 @@ export class Imports extends Context.Tag("catalog/Imports")<
      * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store, or another file of the
      * store is being read.
      */
-    readonly startCsv: (
-      file: SentFile,
-      storeDomain: string
-    ) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
+    startCsv: Effect.fn("Imports.startCsv")(function* ({ content, name }: SentFile, storeDomain: string) {
+      const { accountId } = yield* CurrentActor
+      const store = yield* sources.findStore(accountId, storeDomain)
+      const { isNew, run } = yield* imports.start(accountId, store, { origin: "csv", fileName: name }, (id) =>
+        Effect.flatMap(writeTemporaryFile(content), (path) =>
+          sources.readFile(accountId, store, id, path, saving(accountId, id))
+        )
+      )
+      return isNew
+        ? run
+        : yield* ValidationFailed.at("file", `another file of ${store.domain}, ${run.fileName}, is being read`)
+    }),
     /**
      * Reads a whole store through its platform and compares it with the catalog, then waits in `reviewing` as `csv` does. The
      * review lists entities that the store does not have any more; accepting the import unlinks them from the store.
@@ -94,229 +161,113 @@ export class Imports extends Context.Tag("catalog/Imports")<
      * PlatformUnavailable, PlatformRefused: the platform could not be read to the end. ValidationFailed: an unknown store or
      * one without a platform, another import locks the account, or a record cannot be imported.
      */
-    readonly refresh: (
-      storeDomain: string,
-      report: ReportProgress
-    ) => Effect.Effect<ImportRun, PlatformReadError | ValidationFailed, CurrentActor>
+    refresh: Effect.fn("Imports.refresh")(function* (storeDomain: string, report: ReportProgress) {
+      const { accountId } = yield* CurrentActor
+      const store = yield* sources.findPlatformStore(accountId, storeDomain)
+      return yield* imports.run(accountId, store, refreshSource, (id) =>
+        sources.readStore(accountId, store, id, saving(accountId, id, report))
+      )
+    }),
     /**
      * Starts `refresh` and returns at once. The work continues in this process; a failure is recorded with the import. If a
      * refresh of the store is already being read, returns that import.
      *
      * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store or one without a platform.
      */
-    readonly startRefresh: (storeDomain: string) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
-    /** Newest first. */
-    readonly list: Effect.Effect<ReadonlyArray<ImportRun>, never, CurrentActor>
-    /** The import that locks the account: it is under review or being applied. */
-    readonly holder: Effect.Effect<Option.Option<ImportRun>, never, CurrentActor>
-    /** NotFound: the account has no such import. */
-    readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
-    /**
-     * Conflicts in the order of their numbers, starting after number `after` (0: from the start). `limit` is 1 to 500; other
-     * limits are clamped. NotFound: the account has no such import.
-     */
-    readonly conflicts: (
-      id: ImportId,
-      after: number,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<ImportConflict>, NotFound, CurrentActor>
+    startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain: string) {
+      const { accountId } = yield* CurrentActor
+      const store = yield* sources.findPlatformStore(accountId, storeDomain)
+      const { run } = yield* imports.start(accountId, store, refreshSource, (id) =>
+        sources.readStore(accountId, store, id, saving(accountId, id))
+      )
+      return run
+    })
+  }
+}
+
+const make = Effect.gen(function* () {
+  const repo = yield* ImportsRepo
+  const leases = yield* makeImportLeases
+  const { getRun, runInBackground } = leases
+  const review = yield* makeImportReview(leases)
+  const apply = yield* makeImportApply(leases, yield* makeStoreAnswers)
+  const recovery = yield* makeImportRecovery(leases, apply)
+  const imports = yield* makeImportStart(leases, review, recovery)
+
+  return {
+    ...makeReads(repo, leases),
+    ...makeBegin(repo, imports, yield* makeImportSources),
     /**
      * Decides conflicts of an import under review: all of them or none. A new decision replaces an earlier one. Returns the number
      * of decided conflicts. NotFound: the account has no such import. ValidationFailed: not under review, or no such conflict.
      */
-    readonly decide: (
+    decide: Effect.fn("Imports.decide")(function* (
       id: ImportId,
       which: ReadonlyArray<number> | "all",
       decision: ConflictDecision
-    ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+    ) {
+      return yield* review.decide(yield* CurrentActor, id, which, decision)
+    }),
     /**
      * Decides each conflict by itself; otherwise as `decide`. DecidedMeanwhile: a conflict has another decision than the person
      * saw; nothing is decided.
      */
-    readonly decideEach: (
-      id: ImportId,
-      choices: Choices
-    ) => Effect.Effect<number, DecidedMeanwhile | NotFound | ValidationFailed, CurrentActor>
+    decideEach: Effect.fn("Imports.decideEach")(function* (id: ImportId, choices: Choices) {
+      return yield* review.decideEach(yield* CurrentActor, id, choices)
+    }),
     /**
      * Makes one decision for all conflicts: the undecided ones and, if the person confirms it, those with another
      * decision. Returns whether a decision was written. Refuses as `decideEach` does.
      */
-    readonly decideAll: (
-      id: ImportId,
-      bulk: BulkDecision
-    ) => Effect.Effect<boolean, DecidedMeanwhile | NotFound | ValidationFailed, CurrentActor>
-    /**
-     * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after
-     * the staged items were deleted. NotFound: the account has no such import.
-     */
-    readonly removals: (
-      id: ImportId,
-      after: number,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
-    /**
-     * A page of a list of the review, starting after the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
-     * that is not under review have no values from before it. Empty after the staged items were deleted. NotFound: the account has no
-     * such import.
-     */
-    readonly reviewList: (
-      id: ImportId,
-      list: ReviewList,
-      after: number,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<ReviewRow>, NotFound, CurrentActor>
-    /**
-     * The progress of reading the source. None: unknown, or the reading has ended. NotFound: the account has no such
-     * import.
-     */
-    readonly progress: (id: ImportId) => Effect.Effect<Option.Option<ReadingProgress>, NotFound, CurrentActor>
-    /** The number of conflicts with each decision. NotFound: the account has no such import. */
-    readonly tally: (id: ImportId) => Effect.Effect<DecisionTally, NotFound, CurrentActor>
+    decideAll: Effect.fn("Imports.decideAll")(function* (id: ImportId, bulk: BulkDecision) {
+      return yield* review.decideAll(yield* CurrentActor, id, bulk)
+    }),
     /**
      * Applies an import under review, or continues one whose process stopped. The current actor becomes the author of the changes.
      *
      * ReviewIncomplete: a conflict is undecided, or removals are not confirmed; nothing is written, not even the given
      * decisions. ValidationFailed: the import is neither under review nor interrupted, or applying it failed permanently.
      */
-    readonly accept: (
+    accept: Effect.fn("Imports.accept")(function* (
       id: ImportId,
       report: ReportProgress,
-      acceptance?: Omit<Acceptance, "seen">
-    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
+      acceptance: Omit<Acceptance, "seen"> = {}
+    ) {
+      const actor = yield* CurrentActor
+      const lease = yield* Effect.catchTag(review.accept(actor, id, acceptance), "DecidedMeanwhile", Effect.die)
+      yield* recovery.continueImport(lease, report)
+      const run = yield* getRun(actor.accountId, id)
+      return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
+    }),
     /**
      * Starts `accept` and returns at once. The work continues in this process, as with `startRefresh`. DecidedMeanwhile: a conflict has
      * another decision than the person saw; nothing is written.
      */
-    readonly startAccepting: (
-      id: ImportId,
-      acceptance: Acceptance
-    ) => Effect.Effect<ImportRun, DecidedMeanwhile | NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
+    startAccepting: Effect.fn("Imports.startAccepting")(function* (id: ImportId, acceptance: Acceptance) {
+      const actor = yield* CurrentActor
+      const lease = yield* review.accept(actor, id, acceptance)
+      yield* runInBackground(id, recovery.continueImport(lease, ignoreProgress))
+      return yield* getRun(actor.accountId, id)
+    }),
     /** Discards an import under review. ValidationFailed: it is not under review. */
-    readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+    discard: Effect.fn("Imports.discard")(function* (id: ImportId) {
+      const { accountId } = yield* CurrentActor
+      yield* review.discard(accountId, id)
+      return yield* getRun(accountId, id)
+    }),
     /**
      * Takes over the imports of stopped processes, of one account or of all. An import that was being read fails. One that was
      * being applied continues, and fails after three takeovers. Returns the number of imports.
      */
-    readonly resume: (accountId: Option.Option<AccountId>) => Effect.Effect<number>
+    resume: recovery.resume,
     /** Discards imports that have been under review for more than 7 days. Returns the number of imports. */
-    readonly discardAbandoned: Effect.Effect<number>
+    discardAbandoned: review.discardAbandoned,
     /** Deletes the staged data of imports that ended more than 7 days ago. Returns the number of deleted items. */
-    readonly forgetStaged: Effect.Effect<number>
+    forgetStaged: repo.forgetStaged
   }
->() {
-  static readonly layer = Layer.scoped(
-    Imports,
-    Effect.gen(function* () {
-      const repo = yield* ImportsRepo
-      const leases = yield* makeImportLeases
-      const { getRun, runInBackground } = leases
-      const review = yield* makeImportReview(leases)
-      const apply = yield* makeImportApply(leases, yield* makeStoreAnswers)
-      const recovery = yield* makeImportRecovery(leases, apply)
-      const sources = yield* makeImportSources
-      const imports = yield* makeImportStart(leases, review, recovery)
-      const readList = makeReadList(repo)
-      const saving = makeSaving(repo)
+})
 
-      return {
-        csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
-          const { accountId } = yield* CurrentActor
-          const store = yield* sources.findStore(accountId, storeDomain)
-          return yield* imports.run(accountId, store, { origin: "csv", fileName: basename(path) }, (id) =>
-            sources.readFile(accountId, store, id, path, saving(accountId, id, report))
-          )
-        }),
-        startCsv: Effect.fn("Imports.startCsv")(function* ({ content, name }, storeDomain) {
-          const { accountId } = yield* CurrentActor
-          const store = yield* sources.findStore(accountId, storeDomain)
-          const { isNew, run } = yield* imports.start(accountId, store, { origin: "csv", fileName: name }, (id) =>
-            Effect.flatMap(writeTemporaryFile(content), (path) =>
-              sources.readFile(accountId, store, id, path, saving(accountId, id))
-            )
-          )
-          return isNew
-            ? run
-            : yield* ValidationFailed.at("file", `another file of ${store.domain}, ${run.fileName}, is being read`)
-        }),
-        refresh: Effect.fn("Imports.refresh")(function* (storeDomain, report) {
-          const { accountId } = yield* CurrentActor
-          const store = yield* sources.findPlatformStore(accountId, storeDomain)
-          return yield* imports.run(accountId, store, refreshSource, (id) =>
-            sources.readStore(accountId, store, id, saving(accountId, id, report))
-          )
-        }),
-        startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain) {
-          const { accountId } = yield* CurrentActor
-          const store = yield* sources.findPlatformStore(accountId, storeDomain)
-          const { run } = yield* imports.start(accountId, store, refreshSource, (id) =>
-            sources.readStore(accountId, store, id, saving(accountId, id))
-          )
-          return run
-        }),
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
-        holder: Effect.flatMap(CurrentActor, ({ accountId }) => repo.findHolder(accountId)),
-        get: Effect.fn("Imports.get")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          return yield* getRun(accountId, id)
-        }),
-        conflicts: Effect.fn("Imports.conflicts")(function* (id, after, limit) {
-          const { accountId } = yield* CurrentActor
-          yield* getRun(accountId, id)
-          return yield* repo.conflicts(accountId, id, after, limitList(limit))
-        }),
-        decide: Effect.fn("Imports.decide")(function* (id, which, decision) {
-          return yield* review.decide(yield* CurrentActor, id, which, decision)
-        }),
-        decideEach: Effect.fn("Imports.decideEach")(function* (id, choices) {
-          return yield* review.decideEach(yield* CurrentActor, id, choices)
-        }),
-        decideAll: Effect.fn("Imports.decideAll")(function* (id, bulk) {
-          return yield* review.decideAll(yield* CurrentActor, id, bulk)
-        }),
-        removals: Effect.fn("Imports.removals")(function* (id, after, limit) {
-          const { accountId } = yield* CurrentActor
-          const { summary } = yield* getRun(accountId, id)
-          if (summary.unlinked === 0) return []
-          return yield* repo.removals(accountId, id, after, limitList(limit))
-        }),
-        reviewList: Effect.fn("Imports.reviewList")(function* (id, list, after, limit) {
-          const { accountId } = yield* CurrentActor
-          const { phase } = yield* getRun(accountId, id)
-          const isOpen = phase === "reviewing"
-          return yield* readList(accountId, id, list, { after, limit: limitList(limit), isOpen })
-        }),
-        progress: Effect.fn("Imports.progress")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          const { phase } = yield* getRun(accountId, id)
-          return phase === "fetching" ? yield* repo.progress(accountId, id) : Option.none()
-        }),
-        tally: Effect.fn("Imports.tally")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          yield* getRun(accountId, id)
-          return yield* repo.tally(accountId, id)
-        }),
-        accept: Effect.fn("Imports.accept")(function* (id, report, acceptance = {}) {
-          const actor = yield* CurrentActor
-          const lease = yield* Effect.catchTag(review.accept(actor, id, acceptance), "DecidedMeanwhile", Effect.die)
-          yield* recovery.continueImport(lease, report)
-          const run = yield* getRun(actor.accountId, id)
-          return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
-        }),
-        startAccepting: Effect.fn("Imports.startAccepting")(function* (id, acceptance) {
-          const actor = yield* CurrentActor
-          const lease = yield* review.accept(actor, id, acceptance)
-          yield* runInBackground(id, recovery.continueImport(lease, ignoreProgress))
-          return yield* getRun(actor.accountId, id)
-        }),
-        discard: Effect.fn("Imports.discard")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          yield* review.discard(accountId, id)
-          return yield* getRun(accountId, id)
-        }),
-        resume: recovery.resume,
-        discardAbandoned: review.discardAbandoned,
-        forgetStaged: repo.forgetStaged
-      }
-    })
-  )
+/** Imports of stores' catalogs. An import is read, compared and reviewed as a whole, and applied after acceptance. */
+export class Imports extends Context.Tag("catalog/Imports")<Imports, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.scoped(Imports, make)
 }

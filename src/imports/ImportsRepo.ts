@@ -1,29 +1,21 @@
 import { Context, Effect, Layer } from "effect"
-import { type ImportCleanupStatements, makeImportCleanupStatements } from "./ImportCleanup.sql.ts"
-import { type ImportConflictStatements, makeImportConflictStatements } from "./ImportConflicts.sql.ts"
-import { type ImportItemStatements, makeImportItemStatements } from "./ImportItems.sql.ts"
-import { type ImportRunStatements, makeImportRunStatements } from "./ImportRuns.sql.ts"
-import { makeProductMatchStatements, type ProductMatchStatements } from "./ProductMatches.sql.ts"
+import { makeImportCleanupStatements } from "./ImportCleanup.sql.ts"
+import { makeImportConflictStatements } from "./ImportConflicts.sql.ts"
+import { makeImportItemStatements } from "./ImportItems.sql.ts"
+import { makeImportRunStatements } from "./ImportRuns.sql.ts"
+import { makeProductMatchStatements } from "./ProductMatches.sql.ts"
+
+const make = Effect.gen(function* () {
+  return {
+    ...(yield* makeImportRunStatements),
+    ...(yield* makeImportConflictStatements),
+    ...(yield* makeImportItemStatements),
+    ...(yield* makeImportCleanupStatements),
+    ...(yield* makeProductMatchStatements)
+  }
+})
 
 /** Imports, their staged changes and their conflicts in the database. */
-export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
-  ImportsRepo,
-  ImportRunStatements &
-    ImportConflictStatements &
-    ImportItemStatements &
-    ImportCleanupStatements &
-    ProductMatchStatements
->() {
-  static readonly layer = Layer.effect(
-    ImportsRepo,
-    Effect.gen(function* () {
-      return {
-        ...(yield* makeImportRunStatements),
-        ...(yield* makeImportConflictStatements),
-        ...(yield* makeImportItemStatements),
-        ...(yield* makeImportCleanupStatements),
-        ...(yield* makeProductMatchStatements)
-      }
-    })
-  )
+export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<ImportsRepo, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(ImportsRepo, make)
 }

@@ -1,31 +1,18 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, EntityId } from "../model/Ids.ts"
+import { type AccountId, EntityId } from "../model/Ids.ts"
 
 /** Finds the products that the lines of an export match. */
-export interface ProductMatchStatements {
-  /** Finds products by the SKUs of their variants and by handle. A key that two entities share matches nothing. */
-  readonly match: (
-    accountId: AccountId,
-    skus: ReadonlyArray<string>,
-    handles: ReadonlyArray<string>
-  ) => Effect.Effect<{
-    readonly bySku: ReadonlyMap<string, EntityId>
-    readonly byHandle: ReadonlyMap<string, EntityId>
-  }>
-}
-
 export const makeProductMatchStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   // One index lookup per key. For a list of keys, the planner would scan the table: it has no statistics for an expression
   // in a partial index, and so expects too many rows.
   const findProducts = (idColumn: string, condition: string) => {
-    const find = SqlSchema.findAll({
-      Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
-      Result: Schema.Struct({ key: Schema.String, productId: EntityId }),
-      execute: ({ accountId, keys }) => sql`
+    const find = findAll(Schema.Struct({ key: Schema.String, productId: EntityId }))(
+      (accountId: AccountId, keys: ReadonlyArray<string>) => sql`
         SELECT k.key, min(f.id::text) AS "productId"
         FROM (SELECT DISTINCT unnest(${keys}::text[]) AS key) k
         CROSS JOIN LATERAL (
@@ -35,15 +22,16 @@ export const makeProductMatchStatements = Effect.gen(function* () {
         ) f
         GROUP BY k.key
         HAVING count(*) = 1`
-    })
+    )
     return (accountId: AccountId, keys: ReadonlyArray<string>) =>
-      Effect.map(find({ accountId, keys }), (rows) => new Map(rows.map(({ key, productId }) => [key, productId])))
+      Effect.map(find(accountId, keys), (rows) => new Map(rows.map(({ key, productId }) => [key, productId])))
   }
   const findBySku = findProducts("e.parent_id", "e.kind = 'variant' AND e.attributes #>> '{sku,value}' = k.key")
   const findByHandle = findProducts("e.id", "e.kind = 'product' AND e.attributes #>> '{handle,value}' = k.key")
 
   return {
-    match: (accountId, skus, handles) =>
+    /** Finds products by the SKUs of their variants and by handle. A key that two entities share matches nothing. */
+    match: (accountId: AccountId, skus: ReadonlyArray<string>, handles: ReadonlyArray<string>) =>
       orDie(Effect.all({ bySku: findBySku(accountId, skus), byHandle: findByHandle(accountId, handles) }))
-  } satisfies ProductMatchStatements
+  }
 })

@@ -1,31 +1,11 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows } from "../database/Rows.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
 
 /** Writes of staged records. */
-export interface PulledRecordStatements {
-  /** Stages records. A record whose platform id is staged already is skipped. */
-  readonly keep: (accountId: AccountId, id: ImportId, records: ReadonlyArray<PulledRecord>) => Effect.Effect<void>
-  /**
-   * Updates the planner's statistics of the tables by which records are matched. Without them, the planner reads all rows of
-   * the account for each key. Runs outside a transaction, because a transaction would hold the locks of ANALYZE until it ends.
-   */
-  readonly measure: Effect.Effect<void>
-  /** Assigns matched entities to records. If another record has the entity already, that record keeps it. */
-  readonly claim: (range: RecordRange, found: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
-  /** Removes the match of variants whose entity belongs to another product. */
-  readonly disown: (range: RecordRange) => Effect.Effect<void>
-  /** Assigns entities to records after planning, which also gives ids to new entities. */
-  readonly assign: (accountId: AccountId, id: ImportId, records: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
-  /** Removes all matches, because the catalog changed. */
-  readonly unmatch: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
-  /** Deletes all staged records of the import. */
-  readonly forget: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
-}
-
 export const makePulledRecordStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // The tables grow during an import, so a cached plan would soon be wrong: each statement is planned anew.
@@ -38,7 +18,8 @@ export const makePulledRecordStatements = Effect.gen(function* () {
     ) AS f (root, ordinal, entity_id)`
 
   return {
-    keep: (accountId, id, records) =>
+    /** Stages records. A record whose platform id is staged already is skipped. */
+    keep: (accountId: AccountId, id: ImportId, records: ReadonlyArray<PulledRecord>) =>
       sql`
         INSERT INTO import_record (account_id, run_id, root, ordinal, kind, platform_id, said_id, sku, handle, address,
                                    attributes, related)
@@ -50,7 +31,11 @@ export const makePulledRecordStatements = Effect.gen(function* () {
           root integer, ordinal integer, kind text, "platformId" text, "saidId" uuid, attributes jsonb, related text[]
         )
         WHERE own.account_id = ${accountId}
-        ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
+        ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(discardRows),
+    /**
+     * Updates the planner's statistics of the tables by which records are matched. Without them, the planner reads all rows of
+     * the account for each key. Runs outside a transaction, because a transaction would hold the locks of ANALYZE until it ends.
+     */
     measure: sql`ANALYZE import_record (account_id, run_id, root, ordinal, platform_id, sku, handle, address)`.pipe(
       Effect.zipRight(sql`ANALYZE store_version (account_id, store_id, entity_id, platform_id)`),
       // ANALYZE fails if another process has locked the tables. Matching then works, but is slower.
@@ -59,7 +44,8 @@ export const makePulledRecordStatements = Effect.gen(function* () {
       ),
       Effect.asVoid
     ),
-    claim: ({ accountId, from, id, through }, found) =>
+    /** Assigns matched entities to records. If another record has the entity already, that record keeps it. */
+    claim: ({ accountId, from, id, through }: RecordRange, found: ReadonlyArray<FoundEntity>) =>
       found.length === 0
         ? Effect.void
         : sql`
@@ -74,8 +60,9 @@ export const makePulledRecordStatements = Effect.gen(function* () {
               ORDER BY f.entity_id, f.ordinal
             ) c
             WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root > ${from} AND r.root <= ${through}
-              AND r.root = c.root AND r.ordinal = c.ordinal ${grown}`.pipe(Effect.asVoid, orDie),
-    disown: ({ accountId, from, id, through }) =>
+              AND r.root = c.root AND r.ordinal = c.ordinal ${grown}`.pipe(discardRows),
+    /** Removes the match of variants whose entity belongs to another product. */
+    disown: ({ accountId, from, id, through }: RecordRange) =>
       sql`
         UPDATE import_record r SET entity_id = NULL
         FROM import_record p, entity e
@@ -83,8 +70,9 @@ export const makePulledRecordStatements = Effect.gen(function* () {
           AND r.kind = 'variant' AND r.entity_id IS NOT NULL
           AND p.account_id = ${accountId} AND p.run_id = r.run_id AND p.root = r.root AND p.kind = 'product'
           AND e.account_id = ${accountId} AND e.id = r.entity_id
-          AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(Effect.asVoid, orDie),
-    assign: (accountId, id, records) =>
+          AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(discardRows),
+    /** Assigns entities to records after planning, which also gives ids to new entities. */
+    assign: (accountId: AccountId, id: ImportId, records: ReadonlyArray<FoundEntity>) =>
       records.length === 0
         ? Effect.void
         : sql`
@@ -92,12 +80,14 @@ export const makePulledRecordStatements = Effect.gen(function* () {
             FROM ${places(records)}
             WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root = f.root AND r.ordinal = f.ordinal
               AND r.root >= ${Math.min(...records.map(({ root }) => root))}
-              AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(Effect.asVoid, orDie),
-    unmatch: (accountId, id) =>
+              AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(discardRows),
+    /** Removes all matches, because the catalog changed. */
+    unmatch: (accountId: AccountId, id: ImportId) =>
       sql`
         UPDATE import_record SET entity_id = NULL
-        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(Effect.asVoid, orDie),
-    forget: (accountId, id) =>
-      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(Effect.asVoid, orDie)
-  } satisfies PulledRecordStatements
+        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(discardRows),
+    /** Deletes all staged records of the import. */
+    forget: (accountId: AccountId, id: ImportId) =>
+      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(discardRows)
+  }
 })

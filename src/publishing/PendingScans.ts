@@ -2,8 +2,8 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
-import { EntityKind } from "../model/Attribute.ts"
+import { findAll } from "../database/Rows.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
@@ -16,10 +16,8 @@ type Pending = Pick<
 
 /** Finds store versions whose draft is not published. */
 export const makePendingScans = (sql: SqlClient): Pending => {
-  const pendingCounts = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
-    Result: PendingCount,
-    execute: ({ accountId, storeId }) => sql`
+  const pendingCounts = findAll(PendingCount)(
+    (accountId: AccountId, storeId: StoreId) => sql`
       ${sql.literal(readsAll)}
       SELECT e.kind, (count(*) FILTER (WHERE v.last_publish_status <> 'pending'))::integer AS waiting,
              (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS "underWay"
@@ -30,19 +28,11 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.pending_publish
       GROUP BY e.kind
       ORDER BY e.kind COLLATE "C"`
-  })
+  )
 
   // Reads the store's versions in the order of their index, so that all pages together read each version only once.
-  const pendingAfter = SqlSchema.findAll({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      storeId: StoreId,
-      kinds: Schema.Array(EntityKind),
-      after: EntityId,
-      limit: Schema.Int
-    }),
-    Result: PendingEntity,
-    execute: ({ accountId, after, kinds, limit, storeId }) => sql`
+  const pendingAfter = findAll(PendingEntity)(
+    (accountId: AccountId, storeId: StoreId, kinds: ReadonlyArray<EntityKind>, after: EntityId, limit: number) => sql`
       SELECT v.entity_id AS id, e.kind, e.title
       FROM store_version v
       CROSS JOIN LATERAL (
@@ -53,16 +43,14 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         AND v.pending_publish AND v.last_publish_status <> 'pending'
       ORDER BY v.entity_id
       LIMIT ${limit}`
-  })
+  )
 
-  const entities = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
-    Result: PendingEntity,
-    execute: ({ accountId, ids }) => sql`
+  const entities = findAll(PendingEntity)(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT e.id, e.kind, e.title FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])
       ORDER BY e.id`
-  })
+  )
 
   const pendingUntil = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, until: Schema.NullOr(Timestamp) }),
@@ -73,10 +61,8 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
   })
 
-  const orphans = SqlSchema.findAll({
-    Request: Schema.String,
-    Result: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
-    execute: (kind) => sql`
+  const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(
+    (kind: string) => sql`
       SELECT v.account_id AS "accountId", v.entity_id AS "entityId", v.store_id AS "storeId"
       FROM store s
       CROSS JOIN LATERAL (
@@ -95,14 +81,13 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         )
       ORDER BY v.account_id, v.store_id, v.entity_id
       LIMIT 1000 ${sql.literal(allAccounts)}`
-  })
+  )
 
   return {
-    pendingCounts: (accountId, storeId) => orDie(pendingCounts({ accountId, storeId })),
-    pendingAfter: (accountId, storeId, kinds, after, limit) =>
-      orDie(pendingAfter({ accountId, storeId, kinds, after, limit })),
-    entities: (accountId, ids) => orDie(entities({ accountId, ids })),
+    pendingCounts,
+    pendingAfter,
+    entities,
     pendingUntil: (accountId, storeId, until) => Effect.orDie(pendingUntil({ accountId, storeId, until })),
-    orphans: (kind) => orDie(orphans(kind))
+    orphans
   }
 }

@@ -4,6 +4,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, type Context, Effect, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
@@ -233,10 +234,7 @@ export const makeClaimWrites = (
     sql`
       UPDATE publication p SET ${assignment}
       WHERE ${isStillClaimed(claimed)}
-      RETURNING p.id`.pipe(
-      Effect.map((rows) => rows.length > 0),
-      orDie
-    )
+      RETURNING p.id`.pipe(hasRows)
 
   /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. */
   const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment) =>
@@ -250,10 +248,7 @@ export const makeClaimWrites = (
       SET ended_at = app_now(), outcome = ${outcome}, reason = ${reason}
       FROM ended e
       WHERE a.account_id = ${claimed.accountId} AND a.publication_id = e.id AND a.ordinal = e.attempts
-      RETURNING a.ordinal`.pipe(
-      Effect.map((rows) => rows.length > 0),
-      orDie
-    )
+      RETURNING a.ordinal`.pipe(hasRows)
 
   return {
     renew: (claimed, leaseSeconds) =>

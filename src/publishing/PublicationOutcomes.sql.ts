@@ -1,8 +1,8 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, PublicationId } from "../model/Ids.ts"
 import { PublicationContent } from "./PublicationContent.ts"
@@ -18,10 +18,8 @@ type Outcomes = Pick<Context.Tag.Service<PublicationsRepo>, "attempts" | "conten
 export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
   const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) })
 
-  const find = SqlSchema.findAll({
-    Request: Ids,
-    Result: PublicationRecord,
-    execute: ({ accountId, ids }) => sql`
+  const find = findAll(PublicationRecord)(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT p.id, p.entity_id AS "entityId", p.store_id AS "storeId", s.domain AS "storeDomain",
              p.draft_revision AS "draftRevision", p.state, p.attempts, rfc3339(p.asked_at) AS "requestedAt",
              rfc3339(p.finished_at) AS "finishedAt", p.error
@@ -29,20 +27,16 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
       ORDER BY p.asked_at, p.sequence, p.id`
-  })
+  )
 
-  const contents = SqlSchema.findAll({
-    Request: Ids,
-    Result: Schema.Struct({ id: PublicationId, content: PublicationContent }),
-    execute: ({ accountId, ids }) => sql`
+  const contents = findAll(Schema.Struct({ id: PublicationId, content: PublicationContent }))(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT p.id, p.content FROM publication p
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])`
-  })
+  )
 
-  const failures = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
-    Result: FailedPublication,
-    execute: ({ accountId, limit }) => sql`
+  const failures = findAll(FailedPublication)(
+    (accountId: AccountId, limit: number) => sql`
       WITH newest AS (
         SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
                row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
@@ -63,17 +57,15 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       FROM newest n
       JOIN entity e ON e.account_id = ${accountId} AND e.id = n.entity_id
       ORDER BY n.place`
-  })
+  )
 
-  const attempts = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, id: PublicationId }),
-    Result: PublishAttempt,
-    execute: ({ accountId, id }) => sql`
+  const attempts = findAll(PublishAttempt)(
+    (accountId: AccountId, id: PublicationId) => sql`
       SELECT rfc3339(a.started_at) AS "startedAt", rfc3339(a.ended_at) AS "endedAt", a.outcome, a.reason
       FROM publish_attempt a
       WHERE a.account_id = ${accountId} AND a.publication_id = ${id}
       ORDER BY a.ordinal`
-  })
+  )
 
   const isOld = sql`p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'`
 
@@ -89,11 +81,11 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
   )
 
   return {
-    find: (accountId, ids) => orDie(find({ accountId, ids })),
+    find: (accountId, ids) => find({ accountId, ids }),
     contents: (accountId, ids) =>
-      Effect.map(orDie(contents({ accountId, ids })), (rows) => new Map(rows.map(({ content, id }) => [id, content]))),
-    failures: (accountId, limit) => orDie(failures({ accountId, limit })),
-    attempts: (accountId, id) => orDie(attempts({ accountId, id })),
+      Effect.map(contents({ accountId, ids }), (rows) => new Map(rows.map(({ content, id }) => [id, content]))),
+    failures,
+    attempts,
     forget: orDie(forget)
   }
 }

@@ -1,9 +1,9 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { KnownVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
@@ -14,38 +14,27 @@ type Requests = Pick<
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): Requests => {
-  const newest = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
-    Result: Schema.Struct({ id: PublicationId, content: PublicationContent }),
-    execute: ({ accountId, entityId, storeId }) => sql`
+  const newest = findOne(Schema.Struct({ id: PublicationId, content: PublicationContent }))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
       SELECT p.id, p.content FROM publication p
       WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
         AND p.state = 'pending'
       ORDER BY p.sequence DESC
       LIMIT 1`
-  })
+  )
 
-  const requestedAgain = SqlSchema.findAll({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      storeId: StoreId,
-      ids: Schema.Array(EntityId),
-      id: PublicationId
-    }),
-    Result: Schema.Struct({ id: EntityId }),
-    execute: ({ accountId, id, ids, storeId }) => sql`
+  const requestedAgain = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
       SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
       WHERE EXISTS (
         SELECT FROM publication p
         WHERE p.account_id = ${accountId} AND p.entity_id = k.id AND p.store_id = ${storeId}
           AND p.state = 'pending' AND p.id <> ${id}
       )`
-  })
+  )
 
-  const ahead = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) }),
-    Result: Schema.Struct({ id: PublicationId }),
-    execute: ({ accountId, ids }) => sql`
+  const ahead = findAll(Schema.Struct({ id: PublicationId }))(
+    (accountId: AccountId, ids: ReadonlyArray<PublicationId>) => sql`
       WITH RECURSIVE line AS (
         SELECT p.id, p.store_id, p.sequence, p.brings FROM publication p
         WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
@@ -56,12 +45,10 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
           AND q.sequence < l.sequence AND q.brings && l.brings
       )
       SELECT id FROM line`
-  })
+  )
 
-  const related = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
-    Result: Schema.Struct({ id: EntityId }),
-    execute: ({ accountId, entityId, storeId }) => sql`
+  const related = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
       SELECT g.media_id AS id FROM entity_media g
       WHERE g.account_id = ${accountId} AND g.entity_id = ${entityId}
       UNION ALL
@@ -73,19 +60,17 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
       ) v
       WHERE m.account_id = ${accountId} AND m.collection_id = ${entityId}
         AND v.platform_id IS NULL AND v.accepted IS NOT NULL`
-  })
+  )
 
-  const storeVersions = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, ids: Schema.Array(EntityId) }),
-    Result: Schema.Struct({ id: EntityId, ...KnownVersion.fields }),
-    execute: ({ accountId, ids, storeId }) => sql`
+  const storeVersions = findAll(Schema.Struct({ id: EntityId, ...KnownVersion.fields }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT v.entity_id AS id, v.platform_id AS "platformId", v.accepted
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT o.entity_id, o.platform_id, o.accepted FROM store_version o
         WHERE o.account_id = ${accountId} AND o.entity_id = k.id AND o.store_id = ${storeId} OFFSET 0
       ) v`
-  })
+  )
 
   return {
     insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, id, storeId }) =>
@@ -100,15 +85,15 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
                )
         FROM account_state own
         WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
-    newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
+    newest,
     requestedAgain: (accountId, storeId, ids, id) =>
-      Effect.map(orDie(requestedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
-    ahead: (accountId, ids) => Effect.map(orDie(ahead({ accountId, ids })), (rows) => rows.map(({ id }) => id)),
+      Effect.map(requestedAgain(accountId, storeId, ids, id), (rows) => new Set(rows.map(({ id }) => id))),
+    ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),
     related: (accountId, entityId, storeId) =>
-      Effect.map(orDie(related({ accountId, entityId, storeId })), (rows) => rows.map(({ id }) => id)),
+      Effect.map(related(accountId, entityId, storeId), (rows) => rows.map(({ id }) => id)),
     storeVersions: (accountId, storeId, ids) =>
       Effect.map(
-        orDie(storeVersions({ accountId, storeId, ids })),
+        storeVersions(accountId, storeId, ids),
         (rows) => new Map(rows.map(({ id, ...version }) => [id, version]))
       )
   }

@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -14,10 +14,8 @@ const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
 /** Sets the gauges of pending publishes, of all accounts. */
 export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: BacklogRow,
-    execute: () => sql`
+  const read = findAll(BacklogRow)(
+    () => sql`
       SELECT w.wait AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(w.asked_at))::float8 AS age
       FROM (
@@ -35,8 +33,6 @@ export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE p.state = 'pending'
       ) w
       GROUP BY w.wait ${sql.literal(allAccounts)}`
-  })
-  return Effect.map(orDie(read()), (rows) =>
-    setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge })
   )
+  return Effect.map(read(), (rows) => setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge }))
 })

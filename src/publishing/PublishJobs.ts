@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { type Job, JobStopped } from "../jobs/Job.ts"
+import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -142,65 +142,53 @@ export const makePublishJobKinds = Effect.gen(function* () {
   return [waiting, selected]
 })
 
-type BeginRefusal = NotFound | ValidationFailed | PimLocked
+const make = Effect.gen(function* () {
+  const importLock = yield* ImportLockRepo
+  const jobs = yield* Jobs
+  const publishing = yield* Publishing
+  const stores = yield* Stores
+  const whyUnpublishable = yield* makeWhyUnpublishable
+
+  const begin = (
+    kind: "publish_waiting" | "publish_selected",
+    storeId: StoreId,
+    input: typeof WaitingInput.Type | typeof SelectedInput.Type,
+    total: number
+  ) =>
+    Effect.gen(function* () {
+      const store = yield* stores.find(storeId)
+      const refusal = whyUnpublishable(store)
+      if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
+      const { accountId } = yield* CurrentActor
+      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+      const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
+      return yield* jobs.begin({
+        kind,
+        title: `Publish ${what} to ${store.domain}`,
+        subject: storeId,
+        input,
+        total
+      })
+    })
+
+  return {
+    /** Publishes all drafts of the store that are not published yet. */
+    all: Effect.fn("PublishJobs.all")(function* (storeId: StoreId) {
+      const counts = yield* publishing.pending(storeId)
+      const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
+      return yield* begin("publish_waiting", storeId, { storeId }, total)
+    }),
+    /** Publishes these entities. */
+    selected: Effect.fn("PublishJobs.selected")((storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+      begin("publish_selected", storeId, { storeId, ids }, ids.length)
+    )
+  }
+})
 
 /**
  * Begins jobs that publish to a store. NotFound: no such store. ValidationFailed: no platform, or another job works on it.
  * PimLocked: an import is under review or being applied.
  */
-export class PublishJobs extends Context.Tag("catalog/PublishJobs")<
-  PublishJobs,
-  {
-    /** Publishes all drafts of the store that are not published yet. */
-    readonly all: (storeId: StoreId) => Effect.Effect<Job, BeginRefusal, CurrentActor>
-    /** Publishes these entities. */
-    readonly selected: (
-      storeId: StoreId,
-      ids: ReadonlyArray<EntityId>
-    ) => Effect.Effect<Job, BeginRefusal, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    PublishJobs,
-    Effect.gen(function* () {
-      const importLock = yield* ImportLockRepo
-      const jobs = yield* Jobs
-      const publishing = yield* Publishing
-      const stores = yield* Stores
-      const whyUnpublishable = yield* makeWhyUnpublishable
-
-      const begin = (
-        kind: "publish_waiting" | "publish_selected",
-        storeId: StoreId,
-        input: typeof WaitingInput.Type | typeof SelectedInput.Type,
-        total: number
-      ) =>
-        Effect.gen(function* () {
-          const store = yield* stores.find(storeId)
-          const refusal = whyUnpublishable(store)
-          if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
-          const { accountId } = yield* CurrentActor
-          if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-          const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
-          return yield* jobs.begin({
-            kind,
-            title: `Publish ${what} to ${store.domain}`,
-            subject: storeId,
-            input,
-            total
-          })
-        })
-
-      return {
-        all: Effect.fn("PublishJobs.all")(function* (storeId) {
-          const counts = yield* publishing.pending(storeId)
-          const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
-          return yield* begin("publish_waiting", storeId, { storeId }, total)
-        }),
-        selected: Effect.fn("PublishJobs.selected")((storeId, ids) =>
-          begin("publish_selected", storeId, { storeId, ids }, ids.length)
-        )
-      }
-    })
-  )
+export class PublishJobs extends Context.Tag("catalog/PublishJobs")<PublishJobs, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(PublishJobs, make)
 }

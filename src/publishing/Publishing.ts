@@ -1,19 +1,12 @@
 import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
-import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import type { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { makePendingRequests, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
-import type {
-  FailedPublication,
-  PendingCount,
-  PendingEntity,
-  PublicationRecord,
-  PublishAttempt
-} from "./PublicationRecord.ts"
+import type { PublicationId } from "../model/Ids.ts"
+import { makePendingRequests } from "./PendingRequests.ts"
+import type { PublicationRecord } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
-import { makePublishRequests, type PublishPreview, type RequestAnswer, type RequestRefusal } from "./PublishRequests.ts"
+import { makePublishRequests } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 
 export { firstPlace, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
@@ -23,154 +16,111 @@ export type { PublishPreview } from "./PublishRequests.ts"
 /** Maximum number of failures in one list. */
 const maxFailures = 100
 
+const make = (options: PublishingOptions) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const signal = yield* makePublishSignal(options)
+    const requests = yield* makePublishRequests(signal)
+    const { adopt, countPending, listWaiting, requestBatch, requestEach } = yield* makePendingRequests(requests)
+    const runQueue = yield* makeRunQueue(options, signal)
+    const waitForOutcomes = yield* makeWaitForOutcomes(signal)
+
+    return {
+      /**
+       * Requests a publish of an entity's draft to one store. The request fixes the draft; later edits stay drafts. The first
+       * publish of a product includes its variants. Media that the store has never accepted are included with the entity
+       * that shows them. `isAgain`: publish even if the store has accepted the draft already.
+       *
+       * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: the store has
+       * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import is under review or
+       * being applied. RevisionConflict: the draft is not at `draftRevision`.
+       */
+      request: Effect.fn("Publishing.request")(requests.requestDraft),
+      /** The effect that `request` would have now, with the same errors. Changes nothing. */
+      preview: Effect.fn("Publishing.preview")(requests.previewDraft),
+      /**
+       * Requests a publish of the values that the store accepted last, except that `values` are replaced (null or `""` empties a
+       * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
+       *
+       * Errors: as for `request`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
+       * the publish on behalf of the actor.
+       */
+      requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
+      /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
+      pending: Effect.fn("Publishing.pending")(countPending),
+      /** The first of them that are not requested yet, products first. NotFound: no such store. */
+      waiting: Effect.fn("Publishing.waiting")(listWaiting),
+      /**
+       * Requests a publish of a batch of a store's unpublished drafts, beginning at a place. Products come first; they
+       * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
+       * listed in the answer and stay unpublished.
+       *
+       * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `request`; requests that were made
+       * earlier in the batch stay valid.
+       */
+      requestPending: Effect.fn("Publishing.requestPending")(requestBatch),
+      /** Requests a publish of these entities. Those that are not on the store are left out. Refusals as for `requestPending`. */
+      requestEach: Effect.fn("Publishing.requestEach")(requestEach),
+      /** The publications of the actor's account with these ids, oldest first. */
+      find: Effect.fn("Publishing.find")(function* (ids: ReadonlyArray<PublicationId>) {
+        const { accountId } = yield* CurrentActor
+        return yield* repo.find(accountId, ids)
+      }),
+      /**
+       * Failed publishes without a newer request, most recent failure first. `limit` is 1 to 100; other limits are clamped. The
+       * number of attempts and the end are known for 30 days.
+       */
+      failures: Effect.fn("Publishing.failures")(function* (limit: number) {
+        const { accountId } = yield* CurrentActor
+        return yield* repo.failures(accountId, Math.min(Math.max(limit, 1), maxFailures))
+      }),
+      /** The attempts of a publication, in order. */
+      attempts: Effect.fn("Publishing.attempts")(function* (id: PublicationId) {
+        const { accountId } = yield* CurrentActor
+        return yield* repo.attempts(accountId, id)
+      }),
+      /**
+       * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` with
+       * the number of open publications whenever it changes.
+       */
+      settle: Effect.fn("Publishing.settle")(function* (
+        ids: ReadonlyArray<PublicationId>,
+        report: (open: number) => Effect.Effect<void>
+      ) {
+        const { accountId } = yield* CurrentActor
+        // Also runs publications that must run before these, because there may be no other worker.
+        const all = yield* repo.ahead(accountId, ids)
+        return yield* Effect.raceFirst(waitForOutcomes(accountId, ids, report), runQueue(all))
+      }),
+      /**
+       * Waits for the outcomes of publications that other workers run. Calls `report` with the number of open publications, and with
+       * all publications, whenever that number changes.
+       */
+      outcomes: Effect.fn("Publishing.outcomes")(function* (
+        ids: ReadonlyArray<PublicationId>,
+        report: (open: number, records: ReadonlyArray<PublicationRecord>) => Effect.Effect<void>
+      ) {
+        const { accountId } = yield* CurrentActor
+        return yield* waitForOutcomes(accountId, ids, report)
+      }),
+      /** Runs requested publications of all accounts until it is interrupted. */
+      work: runQueue(null),
+      /**
+       * Requests publishes of versions with the status `pending` that have no publication (data from before the queue existed).
+       * Returns the number of requests.
+       */
+      adopt,
+      /** Deletes publications that ended more than 30 days ago, with their attempts. Returns the number of publications. */
+      forget: repo.forget
+    }
+  })
+
 /** Publishes drafts to stores. Each request is published once. Requests for the same entity and store run in order. */
 export class Publishing extends Context.Tag("catalog/Publishing")<
   Publishing,
-  {
-    /**
-     * Requests a publish of an entity's draft to one store. The request fixes the draft; later edits stay drafts. The first
-     * publish of a product includes its variants. Media that the store has never accepted are included with the entity
-     * that shows them. `isAgain`: publish even if the store has accepted the draft already.
-     *
-     * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: the store has
-     * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import is under review or
-     * being applied. RevisionConflict: the draft is not at `draftRevision`.
-     */
-    readonly request: (
-      entityId: EntityId,
-      storeId: StoreId,
-      draftRevision?: number,
-      isAgain?: boolean
-    ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** The effect that `request` would have now, with the same errors. Changes nothing. */
-    readonly preview: (
-      entityId: EntityId,
-      storeId: StoreId,
-      draftRevision?: number
-    ) => Effect.Effect<PublishPreview, RequestRefusal, CurrentActor>
-    /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
-    readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
-    /** The first of them that are not requested yet, products first. NotFound: no such store. */
-    readonly waiting: (
-      storeId: StoreId,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
-    /**
-     * Requests a publish of a batch of a store's unpublished drafts, beginning at a place. Products come first; they
-     * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
-     * listed in the answer and stay unpublished.
-     *
-     * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `request`; requests that were made
-     * earlier in the batch stay valid.
-     */
-    readonly requestPending: (
-      storeId: StoreId,
-      from: PendingPlace,
-      limit: number
-    ) => Effect.Effect<RequestedBatch, NotFound | ValidationFailed | PimLocked, CurrentActor>
-    /** Requests a publish of these entities. Those that are not on the store are left out. Refusals as for `requestPending`. */
-    readonly requestEach: (
-      storeId: StoreId,
-      ids: ReadonlyArray<EntityId>
-    ) => Effect.Effect<Omit<RequestedBatch, "next">, NotFound | ValidationFailed | PimLocked, CurrentActor>
-    /**
-     * Requests a publish of the values that the store accepted last, except that `values` are replaced (null or `""` empties a
-     * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
-     *
-     * Errors: as for `request`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
-     * the publish on behalf of the actor.
-     */
-    readonly requestValues: (
-      entityId: EntityId,
-      storeId: StoreId,
-      values: Readonly<Record<string, string | null>>,
-      dropId?: DropId
-    ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** The publications of the actor's account with these ids, oldest first. */
-    readonly find: (
-      ids: ReadonlyArray<PublicationId>
-    ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
-    /**
-     * Failed publishes without a newer request, most recent failure first. `limit` is 1 to 100; other limits are clamped. The
-     * number of attempts and the end are known for 30 days.
-     */
-    readonly failures: (limit: number) => Effect.Effect<ReadonlyArray<FailedPublication>, never, CurrentActor>
-    /** The attempts of a publication, in order. */
-    readonly attempts: (id: PublicationId) => Effect.Effect<ReadonlyArray<PublishAttempt>, never, CurrentActor>
-    /**
-     * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` with
-     * the number of open publications whenever it changes.
-     */
-    readonly settle: (
-      ids: ReadonlyArray<PublicationId>,
-      report: (open: number) => Effect.Effect<void>
-    ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
-    /**
-     * Waits for the outcomes of publications that other workers run. Calls `report` with the number of open publications, and with
-     * all publications, whenever that number changes.
-     */
-    readonly outcomes: (
-      ids: ReadonlyArray<PublicationId>,
-      report: (open: number, records: ReadonlyArray<PublicationRecord>) => Effect.Effect<void>
-    ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
-    /** Runs requested publications of all accounts until it is interrupted. */
-    readonly work: Effect.Effect<never>
-    /**
-     * Requests publishes of versions with the status `pending` that have no publication (data from before the queue existed).
-     * Returns the number of requests.
-     */
-    readonly adopt: Effect.Effect<number>
-    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns the number of publications. */
-    readonly forget: Effect.Effect<number>
-  }
+  Effect.Effect.Success<ReturnType<typeof make>>
 >() {
-  static readonly layerWith = (options: PublishingOptions) =>
-    Layer.scoped(
-      Publishing,
-      Effect.gen(function* () {
-        const repo = yield* PublicationsRepo
-        const signal = yield* makePublishSignal(options)
-        const requests = yield* makePublishRequests(signal)
-        const { adopt, countPending, listWaiting, requestBatch, requestEach } = yield* makePendingRequests(requests)
-        const runQueue = yield* makeRunQueue(options, signal)
-        const waitForOutcomes = yield* makeWaitForOutcomes(signal)
-
-        return {
-          request: Effect.fn("Publishing.request")(requests.requestDraft),
-          preview: Effect.fn("Publishing.preview")(requests.previewDraft),
-          requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
-          pending: Effect.fn("Publishing.pending")(countPending),
-          waiting: Effect.fn("Publishing.waiting")(listWaiting),
-          requestPending: Effect.fn("Publishing.requestPending")(requestBatch),
-          requestEach: Effect.fn("Publishing.requestEach")(requestEach),
-          find: Effect.fn("Publishing.find")(function* (ids) {
-            const { accountId } = yield* CurrentActor
-            return yield* repo.find(accountId, ids)
-          }),
-          failures: Effect.fn("Publishing.failures")(function* (limit) {
-            const { accountId } = yield* CurrentActor
-            return yield* repo.failures(accountId, Math.min(Math.max(limit, 1), maxFailures))
-          }),
-          attempts: Effect.fn("Publishing.attempts")(function* (id) {
-            const { accountId } = yield* CurrentActor
-            return yield* repo.attempts(accountId, id)
-          }),
-          settle: Effect.fn("Publishing.settle")(function* (ids, report) {
-            const { accountId } = yield* CurrentActor
-            // Also runs publications that must run before these, because there may be no other worker.
-            const all = yield* repo.ahead(accountId, ids)
-            return yield* Effect.raceFirst(waitForOutcomes(accountId, ids, report), runQueue(all))
-          }),
-          outcomes: Effect.fn("Publishing.outcomes")(function* (ids, report) {
-            const { accountId } = yield* CurrentActor
-            return yield* waitForOutcomes(accountId, ids, report)
-          }),
-          work: runQueue(null),
-          adopt,
-          forget: repo.forget
-        }
-      })
-    )
+  static readonly layerWith = (options: PublishingOptions) => Layer.scoped(Publishing, make(options))
 
   static readonly layer = Publishing.layerWith(defaultPublishingOptions)
 }

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
 import type { AccountId, EntityId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
@@ -80,7 +81,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
                 )
                 WHERE own.account_id = ${accountId}
                 ON CONFLICT (account_id, import_id, kind, name) DO UPDATE
-                SET id = excluded.id, content = excluded.content`.pipe(Effect.asVoid, orDie),
+                SET id = excluded.id, content = excluded.content`.pipe(discardRows),
         apply: (accountId, importId, storeId) => orDie(takeOver({ accountId, importId, storeId })),
         define: (accountId, storeId, definitions) =>
           Effect.gen(function* () {
@@ -105,10 +106,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
               ON CONFLICT (account_id, store_id, definition_id) DO NOTHING`
           }).pipe(orDie),
         forget: (accountId, importId) =>
-          sql`DELETE FROM mirror_item WHERE account_id = ${accountId} AND import_id = ${importId}`.pipe(
-            Effect.asVoid,
-            orDie
-          ),
+          sql`DELETE FROM mirror_item WHERE account_id = ${accountId} AND import_id = ${importId}`.pipe(discardRows),
         forgetAbandoned: orDie(forgetAbandoned)
       }
     })

@@ -1,9 +1,10 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Option, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { definitionColumns } from "../drafts/DefinitionsRepo.ts"
-import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, OwnerType } from "../model/Definition.ts"
-import { AccountId, EntityId, RecordId, StoreId } from "../model/Ids.ts"
+import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, type OwnerType } from "../model/Definition.ts"
+import { AccountId, type EntityId, RecordId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Market } from "../platform/Market.ts"
 import {
@@ -90,26 +91,22 @@ const makeMarketReads = (sql: SqlClient.SqlClient): Pick<Repo, "market" | "marke
       WHERE s.account_id = ${accountId} AND s.status = 'linked'
     ) o`
 
-  const markets = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Market,
-    execute: (accountId) => sql`
+  const markets = findAll(Market)(
+    (accountId: AccountId) => sql`
       SELECT ${marketColumns(accountId)}
       WHERE m.account_id = ${accountId} AND o.stores IS NOT NULL
       ORDER BY m.handle COLLATE "C"`
-  })
+  )
 
-  const market = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: RecordId }),
-    Result: Market,
-    execute: ({ accountId, id }) => sql`
+  const market = findOne(Market)(
+    (accountId: AccountId, id: RecordId) => sql`
       SELECT ${marketColumns(accountId)}
       WHERE m.account_id = ${accountId} AND m.id = ${id} AND o.stores IS NOT NULL`
-  })
+  )
 
   return {
-    markets: (accountId) => orDie(markets(accountId)),
-    market: (accountId, id) => orDie(market({ accountId, id }))
+    markets,
+    market
   }
 }
 
@@ -121,19 +118,15 @@ const makeDefinitionReads = (
   const among = (stores: ReadonlyArray<string> | null) =>
     stores === null ? sql`` : sql`AND s.id = ANY (${[...stores]}::uuid[])`
 
-  const metafieldDefinitions = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, ownerType: Schema.NullOr(OwnerType) }),
-    Result: MetafieldDefinition,
-    execute: ({ accountId, ownerType }) => sql`
+  const metafieldDefinitions = findAll(MetafieldDefinition)(
+    (accountId: AccountId, ownerType: OwnerType | null) => sql`
       SELECT ${definitionColumns(sql, accountId)}
       WHERE d.account_id = ${accountId} AND (${ownerType}::text IS NULL OR d.owner_type = ${ownerType})
       ORDER BY d.owner_type COLLATE "C", d.namespace COLLATE "C", d.key COLLATE "C"`
-  })
+  )
 
-  const metaobjectDefinitions = SqlSchema.findAll({
-    Request: OfStores,
-    Result: MetaobjectDefinition,
-    execute: ({ accountId, stores }) => sql`
+  const metaobjectDefinitions = findAll(MetaobjectDefinition)(
+    ({ accountId, stores }: typeof OfStores.Type) => sql`
       SELECT d.id, d.type, o.name, o.description, o.display_name_key, o.fields, o.entries_count, o.translatable, o.stores
       FROM metaobject_definition d
       CROSS JOIN LATERAL (
@@ -149,7 +142,7 @@ const makeDefinitionReads = (
       ) o
       WHERE d.account_id = ${accountId} AND o.stores IS NOT NULL
       ORDER BY d.type COLLATE "C"`
-  })
+  )
 
   // PostgreSQL builds the JSON text, because a store may have 10,000 entries.
   const metaobjectEntries = SqlSchema.findOne({
@@ -175,8 +168,8 @@ const makeDefinitionReads = (
   })
 
   return {
-    metafieldDefinitions: (accountId, ownerType) => orDie(metafieldDefinitions({ accountId, ownerType })),
-    metaobjectDefinitions: (accountId, stores) => orDie(metaobjectDefinitions({ accountId, stores })),
+    metafieldDefinitions,
+    metaobjectDefinitions: (accountId, stores) => metaobjectDefinitions({ accountId, stores }),
     metaobjectEntries: (accountId, stores, definitionId) =>
       Effect.map(
         orDie(metaobjectEntries({ accountId, stores, definitionId })),
@@ -186,13 +179,13 @@ const makeDefinitionReads = (
 }
 
 const makeTranslationReads = (sql: SqlClient.SqlClient): Pick<Repo, "translations"> => {
-  const translations = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, kind: Schema.String, id: EntityId }),
-    Result: Schema.Struct({
+  const translations = findOne(
+    Schema.Struct({
       data: Schema.Array(Translations),
       translatable_fields: Schema.Array(TranslatableField)
-    }),
-    execute: ({ accountId, id, kind }) => sql`
+    })
+  )(
+    (accountId: AccountId, kind: string, id: EntityId) => sql`
       WITH on_store AS MATERIALIZED (
         SELECT s.id, row_number() OVER (ORDER BY s.domain COLLATE "C", s.id) AS place
         FROM store_version v
@@ -232,7 +225,7 @@ const makeTranslationReads = (sql: SqlClient.SqlClient): Pick<Repo, "translation
              ) AS translatable_fields
       FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-  })
+  )
 
-  return { translations: (accountId, kind, id) => orDie(translations({ accountId, kind, id })) }
+  return { translations }
 }

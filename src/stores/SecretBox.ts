@@ -117,97 +117,82 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
     )
   }).pipe(Effect.mapError((code) => `${path} cannot be written (${code})`))
 
-/** Encrypts the tokens of stores and the secrets of webhooks and of second factors (AES-256-GCM). Each secret is bound to its owner. */
-export class SecretBox extends Context.Tag("catalog/SecretBox")<
-  SecretBox,
-  {
-    /** Creates the key if there is none. ValidationFailed: names the setting that is missing or wrong. */
-    readonly ready: Effect.Effect<void, ValidationFailed>
-    /** Encrypts a secret. ValidationFailed: as for `ready`. */
-    readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>
-    /** Decrypts a secret. SecretUnreadable: the key is missing or not the right one, or the secret was changed or has another owner. */
-    readonly open: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<Redacted.Redacted, SecretUnreadable>
-    /** Whether the current key decrypts a secret, and not only the previous one. */
-    readonly isCurrent: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<boolean>
-    /** ValidationFailed: the key is not a setting, so there is no other key to change to. */
-    readonly mustBeSetting: Effect.Effect<void, ValidationFailed>
-  }
->() {
-  static readonly layer = Layer.effect(
-    SecretBox,
-    Effect.gen(function* () {
-      const source = yield* SecretKeySource
-      const name = source._tag === "File" ? source.path : "SECRET_KEY"
-      const previous = Option.flatMap(
-        Option.fromNullable(source._tag === "Setting" ? source.previous : undefined),
-        (key) => secretKeyBytes(Redacted.value(key))
-      )
-
-      /** The existing key. None: there is no setting, or the file was not created yet. */
-      const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
-        ? readKey(source.path)
-        : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
-
-      const needed = Effect.gen(function* () {
-        const found = yield* known
-        if (Option.isSome(found)) return found.value
-        if (source._tag !== "File") return yield* Effect.fail(null)
-        yield* makeKey(source.path)
-        const made = yield* readKey(source.path)
-        return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} has disappeared`)
-      }).pipe(
-        Effect.mapError((why) =>
-          why === null
-            ? ValidationFailed.at(
-                "SECRET_KEY",
-                "is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
-              )
-            : ValidationFailed.at("DATA_DIR", why)
-        )
-      )
-
-      const unreadable = (owner: SecretOwner, why: string) => {
-        const words = wordsOf(owner)
-        return new SecretUnreadable({
-          message: `${words.name} cannot be decrypted: ${why}. Restore the key in ${name}, or ${words.replace}.`
-        })
-      }
-
-      return {
-        ready: Effect.asVoid(needed),
-        seal: (secret, owner) => Effect.map(needed, (key) => encrypt(key, Redacted.value(secret), owner)),
-        open: (sealed, owner) =>
-          Effect.gen(function* () {
-            const found = yield* Effect.mapError(known, (why) => unreadable(owner, why))
-            if (Option.isNone(found))
-              return yield* unreadable(owner, source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
-            const bytes = Buffer.from(sealed)
-            if (bytes[0] !== version)
-              return yield* unreadable(owner, "it was encrypted by a newer version of this service")
-            const opened = decryptedWith(found.value, bytes, owner)
-            const text = Option.orElse(opened, () =>
-              Option.flatMap(previous, (old) => decryptedWith(old, bytes, owner))
-            )
-            return Option.isSome(text)
-              ? Redacted.make(text.value)
-              : yield* unreadable(owner, `${name} is not the key that it was encrypted with`)
-          }),
-        isCurrent: (sealed, owner) =>
-          Effect.map(Effect.option(known), (key) =>
-            Option.isSome(
-              Option.flatMap(Option.flatten(key), (found) => decryptedWith(found, Buffer.from(sealed), owner))
-            )
-          ),
-        mustBeSetting:
-          source._tag === "Setting"
-            ? Effect.void
-            : ValidationFailed.at(
-                "SECRET_KEY",
-                source._tag === "File"
-                  ? `is not set, so the key is in ${name}: to change it, set SECRET_KEY to a new key and SECRET_KEY_PREVIOUS to the content of that file`
-                  : "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the key that encrypted the saved secrets"
-              )
-      }
-    })
+const make = Effect.gen(function* () {
+  const source = yield* SecretKeySource
+  const name = source._tag === "File" ? source.path : "SECRET_KEY"
+  const previous = Option.flatMap(Option.fromNullable(source._tag === "Setting" ? source.previous : undefined), (key) =>
+    secretKeyBytes(Redacted.value(key))
   )
+
+  /** The existing key. None: there is no setting, or the file was not created yet. */
+  const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
+    ? readKey(source.path)
+    : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
+
+  const needed = Effect.gen(function* () {
+    const found = yield* known
+    if (Option.isSome(found)) return found.value
+    if (source._tag !== "File") return yield* Effect.fail(null)
+    yield* makeKey(source.path)
+    const made = yield* readKey(source.path)
+    return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} has disappeared`)
+  }).pipe(
+    Effect.mapError((why) =>
+      why === null
+        ? ValidationFailed.at(
+            "SECRET_KEY",
+            "is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database"
+          )
+        : ValidationFailed.at("DATA_DIR", why)
+    )
+  )
+
+  const unreadable = (owner: SecretOwner, why: string) => {
+    const words = wordsOf(owner)
+    return new SecretUnreadable({
+      message: `${words.name} cannot be decrypted: ${why}. Restore the key in ${name}, or ${words.replace}.`
+    })
+  }
+
+  return {
+    /** Creates the key if there is none. ValidationFailed: names the setting that is missing or wrong. */
+    ready: Effect.asVoid(needed),
+    /** Encrypts a secret. ValidationFailed: as for `ready`. */
+    seal: (secret: Redacted.Redacted, owner: SecretOwner) =>
+      Effect.map(needed, (key) => encrypt(key, Redacted.value(secret), owner)),
+    /** Decrypts a secret. SecretUnreadable: the key is missing or not the right one, or the secret was changed or has another owner. */
+    open: (sealed: Uint8Array, owner: SecretOwner) =>
+      Effect.gen(function* () {
+        const found = yield* Effect.mapError(known, (why) => unreadable(owner, why))
+        if (Option.isNone(found))
+          return yield* unreadable(owner, source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
+        const bytes = Buffer.from(sealed)
+        if (bytes[0] !== version) return yield* unreadable(owner, "it was encrypted by a newer version of this service")
+        const opened = decryptedWith(found.value, bytes, owner)
+        const text = Option.orElse(opened, () => Option.flatMap(previous, (old) => decryptedWith(old, bytes, owner)))
+        return Option.isSome(text)
+          ? Redacted.make(text.value)
+          : yield* unreadable(owner, `${name} is not the key that it was encrypted with`)
+      }),
+    /** Whether the current key decrypts a secret, and not only the previous one. */
+    isCurrent: (sealed: Uint8Array, owner: SecretOwner) =>
+      Effect.map(Effect.option(known), (key) =>
+        Option.isSome(Option.flatMap(Option.flatten(key), (found) => decryptedWith(found, Buffer.from(sealed), owner)))
+      ),
+    /** ValidationFailed: the key is not a setting, so there is no other key to change to. */
+    mustBeSetting:
+      source._tag === "Setting"
+        ? Effect.void
+        : ValidationFailed.at(
+            "SECRET_KEY",
+            source._tag === "File"
+              ? `is not set, so the key is in ${name}: to change it, set SECRET_KEY to a new key and SECRET_KEY_PREVIOUS to the content of that file`
+              : "is not set: set it to the new key, and SECRET_KEY_PREVIOUS to the key that encrypted the saved secrets"
+          )
+  }
+})
+
+/** Encrypts the tokens of stores and the secrets of webhooks and of second factors (AES-256-GCM). Each secret is bound to its owner. */
+export class SecretBox extends Context.Tag("catalog/SecretBox")<SecretBox, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(SecretBox, make)
 }

@@ -2,7 +2,6 @@ import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
-import type { PlatformStore } from "../platform/PlatformClient.ts"
 import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { SecretBox } from "./SecretBox.ts"
@@ -26,43 +25,35 @@ const otherFields = (adapter: PlatformDescription) =>
 const nounOf = ({ fields }: PlatformDescription) =>
   fields.length === 1 && fields[0]?.name === "token" ? "access token" : "credentials"
 
-/** Opens stores for calls to their platforms. */
-export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
-  StoreAccess,
-  {
+const make = Effect.gen(function* () {
+  const stores = yield* StoresRepo
+  const registry = yield* PlatformRegistry
+  const secrets = yield* SecretBox
+  return {
     /**
      * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the
      * credentials are missing or cannot be decrypted. If no adapter serves the store's platform, it returns no
      * credentials, and every call fails.
      */
-    readonly open: (accountId: AccountId, storeId: StoreId) => Effect.Effect<PlatformStore, NotFound | PlatformRefused>
-  }
->() {
-  static readonly layer = Layer.effect(
-    StoreAccess,
-    Effect.gen(function* () {
-      const stores = yield* StoresRepo
-      const registry = yield* PlatformRegistry
-      const secrets = yield* SecretBox
-      return {
-        open: Effect.fn("StoreAccess.open")(function* (accountId, storeId) {
-          const store = yield* stores.find(accountId, storeId)
-          if (Option.isNone(store)) return yield* new NotFound()
-          const { domain, platform } = store.value
-          const opened = { accountId, storeId, domain, platform }
-          const adapter = Option.getOrUndefined(registry.find(platform))
-          if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
-          const sealed = yield* stores.credential(accountId, storeId)
-          if (Option.isNone(sealed)) return yield* noCredentials(adapter)
-          const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
-            refuse("ACCESS_TOKEN_UNREADABLE", message)
-          )
-          const credentials = fromText(adapter, text)
-          return Option.isNone(credentials)
-            ? yield* otherFields(adapter)
-            : { ...opened, credentials: credentials.value }
-        })
-      }
+    open: Effect.fn("StoreAccess.open")(function* (accountId: AccountId, storeId: StoreId) {
+      const store = yield* stores.find(accountId, storeId)
+      if (Option.isNone(store)) return yield* new NotFound()
+      const { domain, platform } = store.value
+      const opened = { accountId, storeId, domain, platform }
+      const adapter = Option.getOrUndefined(registry.find(platform))
+      if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
+      const sealed = yield* stores.credential(accountId, storeId)
+      if (Option.isNone(sealed)) return yield* noCredentials(adapter)
+      const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
+        refuse("ACCESS_TOKEN_UNREADABLE", message)
+      )
+      const credentials = fromText(adapter, text)
+      return Option.isNone(credentials) ? yield* otherFields(adapter) : { ...opened, credentials: credentials.value }
     })
-  )
+  }
+})
+
+/** Opens stores for calls to their platforms. */
+export class StoreAccess extends Context.Tag("catalog/StoreAccess")<StoreAccess, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(StoreAccess, make)
 }

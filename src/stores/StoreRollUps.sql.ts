@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { everySearchedKey } from "../catalog/SearchedFields.ts"
 import { readsAll } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { PublishCounts } from "../model/PublishState.ts"
@@ -72,10 +72,8 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
 
 /** Counts store versions by publish state. */
 export const makePublishCounts = (sql: SqlClient): Repo["publishCounts"] => {
-  const publishCounts = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({ id: StoreId, ...PublishCounts.fields }),
-    execute: (accountId) => sql`
+  const publishCounts = findAll(Schema.Struct({ id: StoreId, ...PublishCounts.fields }))(
+    (accountId: AccountId) => sql`
       ${sql.literal(readsAll)}
       SELECT v.store_id AS id,
              (count(*) FILTER (WHERE v.last_publish_status = 'never_published'))::integer AS "neverPublished",
@@ -87,8 +85,8 @@ export const makePublishCounts = (sql: SqlClient): Repo["publishCounts"] => {
       JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
       WHERE v.account_id = ${accountId}
       GROUP BY v.store_id`
-  })
+  )
 
   return (accountId) =>
-    Effect.map(orDie(publishCounts(accountId)), (rows) => new Map(rows.map(({ id, ...counts }) => [id, counts])))
+    Effect.map(publishCounts(accountId), (rows) => new Map(rows.map(({ id, ...counts }) => [id, counts])))
 }

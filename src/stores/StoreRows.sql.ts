@@ -1,8 +1,8 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, StoreId } from "../model/Ids.ts"
+import { type AccountId, StoreId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
 import type { StoresRepo } from "./StoresRepo.ts"
 
@@ -14,50 +14,42 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
     id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
     rfc3339(last_imported_at) AS last_imported_at`
 
-  const list = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Store,
-    execute: (accountId) => sql`
+  const list = findAll(Store)(
+    (accountId: AccountId) => sql`
       SELECT ${columns}
       FROM store
       WHERE account_id = ${accountId} AND status = 'linked'
       ORDER BY domain COLLATE "C", id`
-  })
+  )
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
-    Result: Store,
-    execute: ({ accountId, id }) => sql`
+  const find = findOne(Store)(
+    (accountId: AccountId, id: StoreId) => sql`
       SELECT ${columns}
       FROM store
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
-  })
+  )
 
-  const findByDomain = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, domain: Schema.String }),
-    Result: Schema.Struct({ ...Store.fields, isLinked: Schema.Boolean }),
-    execute: ({ accountId, domain }) => sql`
+  const findByDomain = findOne(Schema.Struct({ ...Store.fields, isLinked: Schema.Boolean }))(
+    (accountId: AccountId, domain: string) => sql`
       SELECT ${columns}, status = 'linked' AS "isLinked"
       FROM store
       WHERE account_id = ${accountId} AND domain = ${domain}`
-  })
+  )
 
-  const timeZones = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({ id: StoreId, timeZone: Schema.String }),
-    execute: (accountId) => sql`
+  const timeZones = findAll(Schema.Struct({ id: StoreId, timeZone: Schema.String }))(
+    (accountId: AccountId) => sql`
       SELECT s.id, s.time_zone AS "timeZone" FROM store s
       WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.time_zone IS NOT NULL`
-  })
+  )
 
   return {
     timeZones: (accountId) =>
-      Effect.map(orDie(timeZones(accountId)), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
-    list: (accountId) => orDie(list(accountId)),
-    find: (accountId, id) => orDie(find({ accountId, id })),
+      Effect.map(timeZones(accountId), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
+    list,
+    find,
     findByDomain: (accountId, domain) =>
       Effect.map(
-        orDie(findByDomain({ accountId, domain })),
+        findByDomain(accountId, domain),
         Option.map(({ isLinked, ...store }) => ({ store, isLinked }))
       )
   }
@@ -70,10 +62,7 @@ const makeReserveShop =
     sql`
       INSERT INTO shopify_shop AS s (domain, account_id) VALUES (${domain}, ${accountId})
       ON CONFLICT (domain) DO UPDATE SET account_id = excluded.account_id WHERE s.account_id = excluded.account_id
-      RETURNING s.domain`.pipe(
-      Effect.map((rows) => rows.length > 0),
-      orDie
-    )
+      RETURNING s.domain`.pipe(hasRows)
 
 /** Writes stores. */
 export const makeStoreWrites = (
@@ -104,7 +93,7 @@ export const makeStoreWrites = (
   completeLink: (accountId, id) =>
     sql`
       UPDATE store s SET unlinked_at_seq = NULL
-      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(discardRows),
   unlink: (accountId, id) =>
     Effect.gen(function* () {
       // An earlier unlinked_at_seq is kept, because it means that the job that linked the store again has not finished.
@@ -123,46 +112,37 @@ export const makeStoreWrites = (
     sql`
       UPDATE store s SET time_zone = ${timeZone}
       WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.time_zone IS DISTINCT FROM ${timeZone}`.pipe(
-      Effect.asVoid,
-      orDie
+      discardRows
     ),
   recordImport: (accountId, id) =>
-    sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
-      Effect.asVoid,
-      orDie
-    )
+    sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows)
 })
 
 /** Reads and writes the encrypted credentials of linked stores. */
 export const makeStoreCredentials = (
   sql: SqlClient
 ): Pick<Repo, "credential" | "keepCredential" | "replaceCredential"> => {
-  const credential = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
-    Result: Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }),
-    execute: ({ accountId, id }) => sql`
+  const credential = findOne(Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }))(
+    (accountId: AccountId, id: StoreId) => sql`
       SELECT credential
       FROM store
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
-  })
+  )
 
   return {
     credential: (accountId, id) =>
       Effect.map(
-        orDie(credential({ accountId, id })),
+        credential(accountId, id),
         Option.flatMapNullable(({ credential }) => credential)
       ),
     keepCredential: (accountId, id, sealed) =>
       sql`
         UPDATE store SET credential = ${Buffer.from(sealed)}
-        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie),
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
     replaceCredential: (accountId, id, from, to) =>
       sql`
         UPDATE store SET credential = ${Buffer.from(to)}
         WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked' AND credential = ${Buffer.from(from)}
-        RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      )
+        RETURNING id`.pipe(hasRows)
   }
 }

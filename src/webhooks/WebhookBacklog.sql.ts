@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { WebhookState } from "./Webhook.ts"
@@ -15,10 +15,8 @@ const waits = ["worker", "receiver", "waiting", "parked"] as const
 
 /** Sets the gauges of webhooks and of changes that were not delivered, of all accounts. */
 export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: BacklogRow,
-    execute: () => sql`
+  const read = findAll(BacklogRow)(
+    () => sql`
       WITH hook AS (
         SELECT w.account_id, greatest(a.feed_seq - w.position, 0) AS changes,
                CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
@@ -38,8 +36,8 @@ export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       UNION ALL
       SELECT d.state, count(*), extract(epoch FROM app_now() - min(d.since))::float8
       FROM webhook_delivery d GROUP BY d.state ${sql.literal(allAccounts)}`
-  })
-  return Effect.map(orDie(read()), (rows) => {
+  )
+  return Effect.map(read(), (rows) => {
     setBacklog(rows, WebhookState.literals, { count: metrics.webhooks })
     setBacklog(rows, waits, { count: metrics.webhookChanges, age: metrics.webhookAge })
   })

@@ -114,60 +114,53 @@ const makeRunTurn = Effect.gen(function* () {
     )
 })
 
+const make = Effect.gen(function* () {
+  const repo = yield* WebhooksRepo
+  const runTurn = yield* makeRunTurn
+  const claim = (limit: number) =>
+    repo
+      .claim(limit, leaseSeconds)
+      .pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.as(Effect.logWarning("Looking for webhooks with work failed", cause), [])
+        )
+      )
+
+  return {
+    /** Runs turns of all webhooks with due work until no work is due. Returns the number of turns. */
+    runDue: Effect.gen(function* () {
+      for (let turns = 0; ; ) {
+        const claimed = yield* repo.claim(maxAtOnce, leaseSeconds)
+        if (claimed.length === 0) return turns
+        yield* Effect.forEach(claimed, runTurn, { concurrency: "unbounded", discard: true })
+        turns += claimed.length
+      }
+    }),
+    /** Delivers until it is interrupted. */
+    work: Effect.gen(function* () {
+      const fork = yield* FiberSet.makeRuntime<never>()
+      const ended = yield* Queue.sliding<void>(1)
+      let running = 0
+      const end = Effect.suspend(() => {
+        running--
+        return ended.offer(undefined)
+      })
+      const look = Effect.gen(function* () {
+        const claimed = running < maxAtOnce ? yield* claim(maxAtOnce - running) : []
+        running += claimed.length
+        for (const webhook of claimed) fork(Effect.ensuring(runTurn(webhook), end))
+      })
+      return yield* look.pipe(Effect.zipRight(Effect.raceFirst(ended.take, Effect.sleep(pollInterval))), Effect.forever)
+    }).pipe(Effect.scoped)
+  }
+})
+
 /** Delivers changes to webhooks of all accounts. Any number of processes may do so at the same time. */
 export class WebhookWorker extends Context.Tag("catalog/WebhookWorker")<
   WebhookWorker,
-  {
-    /** Runs turns of all webhooks with due work until no work is due. Returns the number of turns. */
-    readonly runDue: Effect.Effect<number>
-    /** Delivers until it is interrupted. */
-    readonly work: Effect.Effect<never>
-  }
+  Effect.Effect.Success<typeof make>
 >() {
-  static readonly layer = Layer.effect(
-    WebhookWorker,
-    Effect.gen(function* () {
-      const repo = yield* WebhooksRepo
-      const runTurn = yield* makeRunTurn
-      const claim = (limit: number) =>
-        repo
-          .claim(limit, leaseSeconds)
-          .pipe(
-            Effect.catchAllCause((cause) =>
-              Effect.as(Effect.logWarning("Looking for webhooks with work failed", cause), [])
-            )
-          )
-
-      return {
-        runDue: Effect.gen(function* () {
-          for (let turns = 0; ; ) {
-            const claimed = yield* repo.claim(maxAtOnce, leaseSeconds)
-            if (claimed.length === 0) return turns
-            yield* Effect.forEach(claimed, runTurn, { concurrency: "unbounded", discard: true })
-            turns += claimed.length
-          }
-        }),
-        work: Effect.gen(function* () {
-          const fork = yield* FiberSet.makeRuntime<never>()
-          const ended = yield* Queue.sliding<void>(1)
-          let running = 0
-          const end = Effect.suspend(() => {
-            running--
-            return ended.offer(undefined)
-          })
-          const look = Effect.gen(function* () {
-            const claimed = running < maxAtOnce ? yield* claim(maxAtOnce - running) : []
-            running += claimed.length
-            for (const webhook of claimed) fork(Effect.ensuring(runTurn(webhook), end))
-          })
-          return yield* look.pipe(
-            Effect.zipRight(Effect.raceFirst(ended.take, Effect.sleep(pollInterval))),
-            Effect.forever
-          )
-        }).pipe(Effect.scoped)
-      }
-    })
-  )
+  static readonly layer = Layer.effect(WebhookWorker, make)
 }
 
 /** Starts the worker of a server in the background. */

@@ -8,10 +8,10 @@ import { type AccountId, WebhookId } from "../model/Ids.ts"
 import { fromMillis, fromRfc3339 } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "../stores/SecretBox.ts"
-import { makeEncryptAgain, type Rotation, type SavedSecret } from "../stores/SecretRotation.ts"
+import { makeEncryptAgain, type SavedSecret } from "../stores/SecretRotation.ts"
 import { makeReceivers } from "./Addresses.ts"
 import { makePrepare, messageOf } from "./Delivery.ts"
-import { maxWebhooks, overlapSeconds, type SetAside, type Webhook, type WebhookTest } from "./Webhook.ts"
+import { maxWebhooks, overlapSeconds, type Webhook } from "./Webhook.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
 /** Changes that were set aside, of one webhook in a list. */
@@ -42,154 +42,136 @@ const checkTopics = (given: ReadonlyArray<string>) => {
 /** 32 bytes, as Standard Webhooks writes them. */
 const newSecret = Effect.sync(() => Redacted.make(`whsec_${randomBytes(32).toString("base64")}`))
 
-/** Messages to receivers of an account's changes. `WebhookWorker` delivers them. */
-export class Webhooks extends Context.Tag("catalog/Webhooks")<
-  Webhooks,
-  {
+/** The position before the place that `from` names. */
+const makePositionOf = (feed: ChangeFeed["Type"], repo: WebhooksRepo["Type"]) => (accountId: AccountId, from: string) =>
+  Effect.gen(function* () {
+    const { floor, last } = yield* feed.read(accountId, 0, 0)
+    if (from === "oldest") return floor
+    if (from === "latest") return last
+    if (/^\d{1,15}$/.test(from)) {
+      const position = Number(from) - 1
+      return position >= floor && position <= last
+        ? position
+        : yield* ValidationFailed.at("from", `must be ${floor + 1} to ${last + 1}, the changes that the feed has`)
+    }
+    const time = fromRfc3339(from)
+    return Either.isRight(time)
+      ? yield* repo.positionAt(accountId, time.right)
+      : yield* ValidationFailed.at(
+          "from",
+          "must be oldest, latest, the number of a change, or a time such as 2026-01-31T09:30:00Z"
+        )
+  })
+
+const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const encryptAgain = yield* makeEncryptAgain
+  const prepare = yield* makePrepare
+  const receivers = yield* makeReceivers
+  const repo = yield* WebhooksRepo
+  const positionOf = makePositionOf(yield* ChangeFeed, repo)
+
+  const get = (id: WebhookId) =>
+    Effect.flatMap(CurrentActor, ({ accountId }) =>
+      Effect.flatMap(
+        repo.find(accountId, id),
+        Option.match({ onNone: () => new NotFound(), onSome: (found) => Effect.succeed(found) })
+      )
+    )
+
+  const seal = (accountId: AccountId, webhookId: WebhookId) =>
+    Effect.flatMap(newSecret, (secret) =>
+      Effect.map(box.seal(secret, { accountId, webhookId }), (sealed) => ({ secret, sealed }))
+    )
+
+  return {
     /**
      * Creates a webhook that receives changes from now on. `topics`: types of changes; none: all. ValidationFailed: the address
      * cannot receive webhooks, a topic is unknown, the account has too many webhooks, or the secret cannot be saved (SECRET_KEY).
      * WebhookExists: a webhook has this id already.
      */
-    readonly create: (
+    create: Effect.fn("Webhooks.create")(function* (
       id: WebhookId,
-      webhook: { readonly url: string; readonly topics: ReadonlyArray<string> }
-    ) => Effect.Effect<WebhookSecret, ValidationFailed | WebhookExists, CurrentActor>
+      given: { readonly url: string; readonly topics: ReadonlyArray<string> }
+    ) {
+      const { accountId } = yield* CurrentActor
+      const url = yield* receivers.usable(given.url)
+      const topics = yield* checkTopics(given.topics)
+      if ((yield* repo.list(accountId)).length >= maxWebhooks)
+        return yield* ValidationFailed.at("", `An account has at most ${maxWebhooks} webhooks`)
+      const { sealed, secret } = yield* seal(accountId, id)
+      if (!(yield* repo.insert(accountId, { id, url, topics, secret: sealed }))) return yield* new WebhookExists()
+      return { webhook: yield* Effect.orDie(get(id)), secret }
+    }),
+    get,
     /** Oldest first. */
-    readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
-    readonly get: (id: WebhookId) => Effect.Effect<Webhook, NotFound, CurrentActor>
+    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
     /** The first 100 changes that were set aside: parked ones, then those that wait. */
-    readonly setAside: (id: WebhookId) => Effect.Effect<ReadonlyArray<SetAside>, NotFound, CurrentActor>
+    setAside: (id: WebhookId) =>
+      Effect.flatMap(CurrentActor, ({ accountId }) =>
+        Effect.zipRight(get(id), repo.setAside(accountId, id, maxListed))
+      ),
     /** Sends a message of the type `webhook.test` now, once. */
-    readonly test: (id: WebhookId) => Effect.Effect<WebhookTest, NotFound, CurrentActor>
+    test: Effect.fn("Webhooks.test")(function* (id: WebhookId) {
+      const { accountId } = yield* CurrentActor
+      const { url } = yield* get(id)
+      const sealed = yield* Effect.flatten(repo.secrets(accountId, id)).pipe(Effect.mapError(() => new NotFound()))
+      const number = yield* mintId(WebhookId)
+      const began = yield* Clock.currentTimeMillis
+      const problem = yield* prepare(url, [sealed.current], { accountId, webhookId: id }).pipe(
+        Effect.flatMap((deliver) =>
+          deliver(messageOf(`test_${number.replaceAll("-", "")}`, "webhook.test", fromMillis(began), {}))
+        ),
+        Effect.map((failure) => failure?.problem ?? null),
+        Effect.scoped
+      )
+      return { url, problem, millis: (yield* Clock.currentTimeMillis) - began }
+    }),
     /**
      * Makes a webhook active. `from` undefined: it continues at its position, and parked changes are tried again. Otherwise it
      * delivers the changes of the feed from this place on: `oldest`, `latest` (only new ones), the number of a change, or an RFC
      * 3339 time. ValidationFailed: the feed does not have this place.
      */
-    readonly replay: (
-      id: WebhookId,
-      from: string | undefined
-    ) => Effect.Effect<Webhook, NotFound | ValidationFailed, CurrentActor>
+    replay: Effect.fn("Webhooks.replay")(function* (id: WebhookId, from: string | undefined) {
+      const { accountId } = yield* CurrentActor
+      const position = from === undefined ? null : yield* positionOf(accountId, from.trim())
+      if (!(yield* repo.replay(accountId, id, position))) return yield* new NotFound()
+      return yield* get(id)
+    }),
     /** Replaces the secret. For 24 hours deliveries are signed with the previous secret too. */
-    readonly rotate: (id: WebhookId) => Effect.Effect<WebhookSecret, NotFound | ValidationFailed, CurrentActor>
-    readonly delete: (id: WebhookId) => Effect.Effect<void, NotFound, CurrentActor>
+    rotate: Effect.fn("Webhooks.rotate")(function* (id: WebhookId) {
+      const { accountId } = yield* CurrentActor
+      const { sealed, secret } = yield* seal(accountId, id)
+      if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds))) return yield* new NotFound()
+      return { webhook: yield* get(id), secret }
+    }),
+    delete: (id: WebhookId) =>
+      Effect.flatMap(CurrentActor, ({ accountId }) =>
+        Effect.flatMap(repo.delete(accountId, id), (isDeleted) => (isDeleted ? Effect.void : new NotFound()))
+      ),
     /** Encrypts all secrets of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
-    readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
+    rotateSecrets: (accountId: AccountId) =>
+      Effect.gen(function* () {
+        const saved: Array<SavedSecret> = []
+        for (const { id } of yield* repo.list(accountId)) {
+          const secrets = yield* repo.secrets(accountId, id)
+          for (const { current, previous } of Option.toArray(secrets))
+            for (const sealed of previous === null ? [current] : [current, previous])
+              saved.push({
+                name: id,
+                owner: { accountId, webhookId: id },
+                sealed,
+                replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
+              })
+        }
+        return yield* encryptAgain(saved)
+      }),
     /** Deletes changes that were parked more than 30 days ago. Returns their number. */
-    readonly forget: Effect.Effect<number>
+    forget: repo.forget
   }
->() {
-  static readonly layer = Layer.effect(
-    Webhooks,
-    Effect.gen(function* () {
-      const box = yield* SecretBox
-      const encryptAgain = yield* makeEncryptAgain
-      const feed = yield* ChangeFeed
-      const prepare = yield* makePrepare
-      const receivers = yield* makeReceivers
-      const repo = yield* WebhooksRepo
+})
 
-      const get = (id: WebhookId) =>
-        Effect.flatMap(CurrentActor, ({ accountId }) =>
-          Effect.flatMap(
-            repo.find(accountId, id),
-            Option.match({ onNone: () => new NotFound(), onSome: (found) => Effect.succeed(found) })
-          )
-        )
-
-      const seal = (accountId: AccountId, webhookId: WebhookId) =>
-        Effect.flatMap(newSecret, (secret) =>
-          Effect.map(box.seal(secret, { accountId, webhookId }), (sealed) => ({ secret, sealed }))
-        )
-
-      /** The position before the place that `from` names. */
-      const positionOf = (accountId: AccountId, from: string) =>
-        Effect.gen(function* () {
-          const { floor, last } = yield* feed.read(accountId, 0, 0)
-          if (from === "oldest") return floor
-          if (from === "latest") return last
-          if (/^\d{1,15}$/.test(from)) {
-            const position = Number(from) - 1
-            return position >= floor && position <= last
-              ? position
-              : yield* ValidationFailed.at("from", `must be ${floor + 1} to ${last + 1}, the changes that the feed has`)
-          }
-          const time = fromRfc3339(from)
-          return Either.isRight(time)
-            ? yield* repo.positionAt(accountId, time.right)
-            : yield* ValidationFailed.at(
-                "from",
-                "must be oldest, latest, the number of a change, or a time such as 2026-01-31T09:30:00Z"
-              )
-        })
-
-      return {
-        create: Effect.fn("Webhooks.create")(function* (id, given) {
-          const { accountId } = yield* CurrentActor
-          const url = yield* receivers.usable(given.url)
-          const topics = yield* checkTopics(given.topics)
-          if ((yield* repo.list(accountId)).length >= maxWebhooks)
-            return yield* ValidationFailed.at("", `An account has at most ${maxWebhooks} webhooks`)
-          const { sealed, secret } = yield* seal(accountId, id)
-          if (!(yield* repo.insert(accountId, { id, url, topics, secret: sealed }))) return yield* new WebhookExists()
-          return { webhook: yield* Effect.orDie(get(id)), secret }
-        }),
-        get,
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
-        setAside: (id) =>
-          Effect.flatMap(CurrentActor, ({ accountId }) =>
-            Effect.zipRight(get(id), repo.setAside(accountId, id, maxListed))
-          ),
-        test: Effect.fn("Webhooks.test")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          const { url } = yield* get(id)
-          const sealed = yield* Effect.flatten(repo.secrets(accountId, id)).pipe(Effect.mapError(() => new NotFound()))
-          const number = yield* mintId(WebhookId)
-          const began = yield* Clock.currentTimeMillis
-          const problem = yield* prepare(url, [sealed.current], { accountId, webhookId: id }).pipe(
-            Effect.flatMap((deliver) =>
-              deliver(messageOf(`test_${number.replaceAll("-", "")}`, "webhook.test", fromMillis(began), {}))
-            ),
-            Effect.map((failure) => failure?.problem ?? null),
-            Effect.scoped
-          )
-          return { url, problem, millis: (yield* Clock.currentTimeMillis) - began }
-        }),
-        replay: Effect.fn("Webhooks.replay")(function* (id, from) {
-          const { accountId } = yield* CurrentActor
-          const position = from === undefined ? null : yield* positionOf(accountId, from.trim())
-          if (!(yield* repo.replay(accountId, id, position))) return yield* new NotFound()
-          return yield* get(id)
-        }),
-        rotate: Effect.fn("Webhooks.rotate")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          const { sealed, secret } = yield* seal(accountId, id)
-          if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds))) return yield* new NotFound()
-          return { webhook: yield* get(id), secret }
-        }),
-        delete: (id) =>
-          Effect.flatMap(CurrentActor, ({ accountId }) =>
-            Effect.flatMap(repo.delete(accountId, id), (isDeleted) => (isDeleted ? Effect.void : new NotFound()))
-          ),
-        rotateSecrets: (accountId) =>
-          Effect.gen(function* () {
-            const saved: Array<SavedSecret> = []
-            for (const { id } of yield* repo.list(accountId)) {
-              const secrets = yield* repo.secrets(accountId, id)
-              for (const { current, previous } of Option.toArray(secrets))
-                for (const sealed of previous === null ? [current] : [current, previous])
-                  saved.push({
-                    name: id,
-                    owner: { accountId, webhookId: id },
-                    sealed,
-                    replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
-                  })
-            }
-            return yield* encryptAgain(saved)
-          }),
-        forget: repo.forget
-      }
-    })
-  )
+/** Messages to receivers of an account's changes. `WebhookWorker` delivers them. */
+export class Webhooks extends Context.Tag("catalog/Webhooks")<Webhooks, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Webhooks, make)
 }

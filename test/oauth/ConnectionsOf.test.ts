@@ -53,7 +53,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const { access } = yield* aConnection(cookie, "pim:write", "Desk Agent")
       const [connection] = yield* (yield* Connections).list(accountId)
       yield* sql`UPDATE account_state SET version = 42 WHERE account_id = ${accountId}`
-      const { resource: _, ...credential } = { resource: undefined, ...Option.getOrThrow(yield* authenticate(access)) }
+      const { resource: _, ...credential } = Option.getOrThrow(yield* authenticate(access))
       assert.deepStrictEqual<unknown>(credential, {
         accountId,
         connectionId: connection?.id,

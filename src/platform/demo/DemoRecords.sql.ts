@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, Chunk, type Context, Effect, Option, Order, Schema, Stream, Struct } from "effect"
+import { findAll } from "../../database/Rows.ts"
 import { orDie } from "../../database/SqlErrors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { PlatformRecord } from "../PlatformRecord.ts"
@@ -23,10 +24,8 @@ const first: typeof Place.Type = { rank: -1, owner: "", depth: 0, place: 0, plat
 
 /** Reads the records of a shop. */
 export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<DemoShops>, "find" | "records"> => {
-  const page = SqlSchema.findAll({
-    Request: Schema.Struct({ shop: ShopKey, after: Place }),
-    Result: Row,
-    execute: ({ after, shop }) => sql`
+  const page = findAll(Row)(
+    (shop: typeof ShopKey.Type, after: typeof Place.Type) => sql`
       SELECT * FROM (
         SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId",
                attributes, media, members,
@@ -41,7 +40,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
         > (${after.rank}::int, ${after.owner}::text, ${after.depth}::int, ${after.place}::int, ${after.platformId}::text)
       ORDER BY rank, owner, depth, place, "platformId" COLLATE "C"
       LIMIT ${pageSize}`
-  })
+  )
 
   const find = SqlSchema.findOne({
     Request: Schema.Struct({ ...ShopKey.fields, entityId: EntityId }),
@@ -57,7 +56,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
   return {
     records: (shop) =>
       Stream.paginateChunkEffect(first, (after) =>
-        Effect.map(orDie(page({ shop, after })), (rows) => [
+        Effect.map(page(shop, after), (rows) => [
           Chunk.unsafeFromArray(rows.map(Struct.omit("rank", "owner", "depth", "place"))),
           rows.length < pageSize ? Option.none() : Arr.last(rows)
         ])

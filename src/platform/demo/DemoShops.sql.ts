@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { discardRows, findAll, findOne } from "../../database/Rows.ts"
 import { orDie } from "../../database/SqlErrors.ts"
 import type { Transaction } from "../../database/Transaction.ts"
 import { EntityId } from "../../model/Ids.ts"
@@ -54,12 +55,10 @@ export const makeDemoEffects = (
       return Option.some(published)
     })
 
-  const effects = SqlSchema.findOne({
-    Request: ShopKey,
-    Result: Schema.Struct({ count: Schema.Int }),
-    execute: ({ accountId, storeId }) => sql`
+  const effects = findOne(Schema.Struct({ count: Schema.Int }))(
+    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
       SELECT count(*) AS count FROM demo_shop_effect WHERE account_id = ${accountId} AND store_id = ${storeId}`
-  })
+  )
 
   return {
     apply: (shop, publication) => {
@@ -74,16 +73,14 @@ export const makeDemoEffects = (
       sql`
         DELETE FROM demo_shop_record r
         WHERE r.account_id = ${accountId} AND r.store_id = ${storeId} AND r.platform_id = ${platformId}`.pipe(
-        Effect.asVoid,
-        orDie
+        discardRows
       ),
-    effects: (shop) =>
-      Effect.map(orDie(effects(shop)), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
+    effects: (shop) => Effect.map(effects(shop), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
     put: (shop, records) =>
       write(
         shop,
         records.map((record) => ({ ...record, position: record.position ?? null }))
-      ).pipe(Effect.asVoid, orDie)
+      ).pipe(discardRows)
   }
 }
 
@@ -120,14 +117,12 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
 
 /** Reads and writes the failures of shops. */
 export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "repair"> => {
-  const failures = SqlSchema.findAll({
-    Request: ShopKey,
-    Result: DemoFailure,
-    execute: ({ accountId, storeId }) => sql`
+  const failures = findAll(DemoFailure)(
+    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
       SELECT kind, percent, delay_millis AS "delayMillis" FROM demo_shop_failure
       WHERE account_id = ${accountId} AND store_id = ${storeId}
       ORDER BY kind`
-  })
+  )
 
   return {
     fail: ({ accountId, storeId }, { delayMillis, kind, percent }) =>
@@ -135,12 +130,9 @@ export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures
         INSERT INTO demo_shop_failure (account_id, store_id, kind, percent, delay_millis)
         VALUES (${accountId}, ${storeId}, ${kind}, ${percent}, ${delayMillis})
         ON CONFLICT (account_id, store_id, kind) DO UPDATE
-        SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(Effect.asVoid, orDie),
+        SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(discardRows),
     repair: ({ accountId, storeId }) =>
-      sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
-    failures: (shop) => orDie(failures(shop))
+      sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(discardRows),
+    failures
   }
 }

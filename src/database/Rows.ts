@@ -1,0 +1,32 @@
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect, Schema } from "effect"
+import { orDie } from "./SqlErrors.ts"
+
+type Statement<Args extends ReadonlyArray<unknown>> = (...args: Args) => Effect.Effect<ReadonlyArray<unknown>, SqlError>
+
+/** Turns a statement into a function that returns all its rows, decoded. Failures are defects, as for `orDie`. */
+export const findAll = <A, I>(row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(Schema.Array(row))
+  return <Args extends ReadonlyArray<unknown>>(statement: Statement<Args>) =>
+    (...args: Args) =>
+      orDie(Effect.flatMap(statement(...args), decode))
+}
+
+/** As `findAll`, for the first row. None: there are no rows. */
+export const findOne = <A, I>(row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(row)
+  return <Args extends ReadonlyArray<unknown>>(statement: Statement<Args>) =>
+    (...args: Args) =>
+      orDie(
+        Effect.flatMap(statement(...args), ([first]) =>
+          first === undefined ? Effect.succeedNone : Effect.asSome(decode(first))
+        )
+      )
+}
+
+/** Runs a statement, and returns whether it has rows. */
+export const hasRows = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E | SqlError, R>) =>
+  orDie(Effect.map(statement, (rows) => rows.length > 0))
+
+/** Runs a statement whose rows do not matter. */
+export const discardRows = <A, E, R>(statement: Effect.Effect<A, E | SqlError, R>) => orDie(Effect.asVoid(statement))
