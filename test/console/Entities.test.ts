@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
+import { createElement } from "preact"
 import { renderToString } from "preact-render-to-string"
 import { EntityHistory } from "../../src/console/entities/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
@@ -307,7 +308,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       error: null
     }
     const whoOf = (history: HistoryEntry) =>
-      /<td data-label="Who">.*?<\/td>/.exec(renderToString(EntityHistory({ history: [history], more: undefined })))?.[0]
+      /<td data-label="Who">.*?<\/td>/.exec(
+        renderToString(createElement(EntityHistory, { history: [history], more: undefined }))
+      )?.[0]
     assert.strictEqual(
       whoOf(entry),
       `<td data-label="Who">Drop <a href="/drops/${id}"><bdi>Sale &lt;b></bdi></a><div class="quiet">scheduled by ada@shop.example</div></td>`
@@ -330,8 +333,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       error: null
     }
     assert.include(
-      renderToString(EntityHistory({ history: [entry], more: undefined })),
-      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
+      renderToString(createElement(EntityHistory, { history: [entry], more: undefined })),
+      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true" class="onward">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
     )
   })
 

@@ -41,6 +41,7 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
       show: asVisitor((visitor, request) =>
         Effect.map(connections.list(visitor.accountId), (list) =>
           html(
+            visitor,
             <ConnectionsPage
               visitor={visitor}
               connections={list}
@@ -57,6 +58,7 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
           if (!mayDisconnect(visitor, connection)) return yield* notYours
           if (connection.endedAt !== null) return seeOther(paths.connections)
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.connections}
@@ -72,6 +74,7 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
       askDisconnectAll: asVisitor((visitor) =>
         Effect.succeed(
           html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.connections}

@@ -4,6 +4,7 @@ import type { FieldUndo, LeftReason, UndoWindow } from "../../connections/UndoRu
 import type { Visitor } from "../Browser.ts"
 import { actionWords, HistoryValue } from "../entities/EntityHistory.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { english } from "../languages/Words.tsx"
 import { actorName, counted, Domain } from "../Naming.tsx"
 import { connectionPath, paths, undoReviewPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -55,7 +56,7 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
 const reasonFor = ({ laterActor, left }: FieldUndo): string | undefined => {
   if (left === null) return undefined
   if (left !== "edited_since") return reasons[left]
-  return `Not undone: edited since by ${laterActor === null ? "somebody else" : actorName(laterActor)}.`
+  return `Not undone: edited since by ${laterActor === null ? "somebody else" : actorName(english, laterActor)}.`
 }
 
 const FieldOf = ({ field: { action, key } }: { readonly field: FieldUndo }) =>

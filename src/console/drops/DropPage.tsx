@@ -4,6 +4,7 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import { english } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
@@ -55,7 +56,7 @@ export const DropPage = ({
     </nav>
     <Refusal text={refusal} />
     {note !== undefined && <Note>{note}</Note>}
-    <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(drop)}>
+    <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(english, drop)}>
       <div class="sheet">
         <dl>
           <dt>State</dt>

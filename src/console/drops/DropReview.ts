@@ -18,6 +18,7 @@ import type { Store } from "../../model/Store.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import { fromTyped } from "../entities/CellInput.ts"
 import type { Misfit } from "../Field.tsx"
+import { english } from "../languages/Words.tsx"
 import { counted, titleOr } from "../Naming.tsx"
 import type { DropForm, Fold } from "./DropForm.ts"
 import { nameOf } from "./DropForm.ts"
@@ -103,7 +104,7 @@ const misfitOf = ({ message, path }: Issue, form: DropForm, changes: ReadonlyArr
   const typed = form.values.find(({ key, kind }) => key === field && kind === thing.kind)
   if (/\.(?:field|value)$/.test(path))
     return { field: typed === undefined ? "percent" : nameOf(typed), message: `${capitalize(message)}.` }
-  return { field: "search", message: `${titleOr(thing.kind, thing.title)}: ${message}.` }
+  return { field: "search", message: `${titleOr(english, thing.kind, thing.title)}: ${message}.` }
 }
 
 const unique = (misfits: ReadonlyArray<Misfit>) => [
@@ -122,7 +123,7 @@ const inOrder = (misfits: ReadonlyArray<Misfit>) => {
 const nothingChanges = (count: number, leftOut: DropReview["leftOut"]) => {
   const [first] = leftOut
   if (first !== undefined)
-    return `Nothing would change: ${titleOr(first.thing.kind, first.thing.title)} ${first.reason}${leftOut.length > 1 ? `, and ${counted(leftOut.length - 1, "other thing")} likewise` : ""}.`
+    return `Nothing would change: ${titleOr(english, first.thing.kind, first.thing.title)} ${first.reason}${leftOut.length > 1 ? `, and ${counted(leftOut.length - 1, "other thing")} likewise` : ""}.`
   return count === 0
     ? "Choose at least one product, variant, collection or media file."
     : "Nothing would change: none of the chosen things has these fields."

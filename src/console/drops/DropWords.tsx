@@ -1,9 +1,12 @@
 import type { Drop, DropOutcome, DropRow, DropStatus } from "../../drops/Drop.ts"
 import { dayOf } from "../../drops/Zone.ts"
 import { fieldName } from "../entities/FieldNames.ts"
-import { counted, State } from "../Naming.tsx"
+import { localeOf } from "../languages/Language.ts"
+import { english, type Sentence, type Words } from "../languages/Words.tsx"
+import { State } from "../Naming.tsx"
+import { useWords } from "../Viewer.tsx"
 
-const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly tone: string }>> = {
+const statusWords: Readonly<Record<DropStatus, { readonly name: Sentence; readonly tone: string }>> = {
   scheduled: { name: "Scheduled", tone: "wait" },
   applying: { name: "Being applied", tone: "wait" },
   applied: { name: "Applied", tone: "good" },
@@ -12,7 +15,7 @@ const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly
   reverted: { name: "Ended", tone: "idle" }
 }
 
-const outcomeWords: Readonly<Record<DropOutcome, string>> = {
+const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
   applied: "Applied",
   failed: "Failed",
   reverted: "Restored",
@@ -22,24 +25,31 @@ const outcomeWords: Readonly<Record<DropOutcome, string>> = {
 export const statusOf = (status: DropStatus) => statusWords[status]
 
 /** A sentence about the drop for screen readers. */
-export const statusSentence = ({ name, status }: Pick<Drop, "name" | "status">): string =>
-  `${name}: ${statusWords[status].name}.`
+export const statusSentence = (t: Words, { name, status }: Pick<Drop, "name" | "status">): string =>
+  t("{drop}: {state}.", { drop: name, state: t(statusWords[status].name) })
 
 export const Status = ({ status }: { readonly status: DropStatus }) => <State {...statusWords[status]} />
 
-export const Outcome = ({ outcome }: { readonly outcome: DropOutcome | null }) =>
-  outcome === null ? <span class="quiet">not yet</span> : <span>{outcomeWords[outcome]}</span>
+export const Outcome = ({ outcome }: { readonly outcome: DropOutcome | null }) => {
+  const t = useWords()
+  return outcome === null ? <span class="quiet">{t("not yet")}</span> : <span>{t(outcomeWords[outcome])}</span>
+}
 
 /** Formats a time in a zone. */
-const wordsOf = (at: string, timeZone: string, options: Intl.DateTimeFormatOptions) =>
-  new Intl.DateTimeFormat("en-GB", { timeZone, hourCycle: "h23", ...options }).format(new Date(at))
+const wordsOf = (at: string, timeZone: string, options: Intl.DateTimeFormatOptions, t = english) =>
+  new Intl.DateTimeFormat(localeOf(t.language), { timeZone, hourCycle: "h23", ...options }).format(new Date(at))
 
 /** A day and a time in a zone, such as `Sat, 5 Dec 2026, 00:00`. */
-export const dayAndTime = (at: string, timeZone: string): string =>
-  wordsOf(at, timeZone, {
-    ...({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const),
-    ...({ hour: "2-digit", minute: "2-digit" } as const)
-  })
+export const dayAndTime = (at: string, timeZone: string, t = english): string =>
+  wordsOf(
+    at,
+    timeZone,
+    {
+      ...({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const),
+      ...({ hour: "2-digit", minute: "2-digit" } as const)
+    },
+    t
+  )
 
 /** The time of the day in a zone, such as `09:30`. */
 export const timeOfDay = (at: string, timeZone: string): string =>
@@ -73,12 +83,16 @@ export const DropTime = ({ at, timezone }: { readonly at: string; readonly timez
 const maxFields = 3
 
 /** What a drop changes, such as `Price and Price before of 24 things`. */
-export const changesIn = ({ changes, entities, fields }: Pick<DropRow, "changes" | "entities" | "fields">): string => {
-  if (changes === 0) return "Nothing: the store is no longer linked"
-  const shown = fields.slice(0, maxFields).map(fieldName)
+export const changesIn = (
+  t: Words,
+  { changes, entities, fields }: Pick<DropRow, "changes" | "entities" | "fields">
+): string => {
+  if (changes === 0) return t("Nothing: the store is no longer linked")
+  const shown = fields.slice(0, maxFields).map((key) => fieldName(t, key))
   const more = fields.length - shown.length
-  const names = [...shown, ...(more > 0 ? [counted(more, "more field")] : [])]
-  const last = names.pop() ?? ""
-  const list = names.length === 0 ? last : `${names.join(", ")} and ${last}`
-  return `${list} of ${counted(entities, "thing")}`
+  const names = [
+    ...shown,
+    ...(more > 0 ? [t("{count, plural, one {# more field} other {# more fields}}", { count: more })] : [])
+  ]
+  return t("{fields} of {count, plural, one {# thing} other {# things}}", { fields: t.list(names), count: entities })
 }

@@ -53,7 +53,7 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
             view === "open" || view === "ended"
               ? yield* readList(view, query.get("after") ?? "")
               : yield* readMonth(visitor, query.get("month") ?? "")
-          return html(<DropsPage visitor={visitor} content={content} />)
+          return html(visitor, <DropsPage visitor={visitor} content={content} />)
         })
       ),
       show: asWatcher((visitor, request) =>
@@ -133,9 +133,13 @@ const makeShowDrop = Effect.gen(function* () {
       const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
       const things = yield* drops.things({ ids, withVariants: false, fields: [], limit: maxDropChanges })
       const linked = yield* stores.list
-      return html(<DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />, {
-        status: said.refusal === undefined ? 200 : 400
-      })
+      return html(
+        visitor,
+        <DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />,
+        {
+          status: said.refusal === undefined ? 200 : 400
+        }
+      )
     })
 })
 

@@ -3,6 +3,7 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import { english } from "../languages/Words.tsx"
 import { dropPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed } from "../Viewer.tsx"
@@ -42,7 +43,7 @@ const DropTable = ({ drops, name }: { readonly name: string; readonly drops: Rea
         ) : (
           <DropTime at={drop.ends_at} timezone={drop.timezone} />
         ),
-        changesIn(drop)
+        changesIn(english, drop)
       ]
     }))}
   />
@@ -109,7 +110,7 @@ export const DropsPage = ({ content, visitor }: { readonly visitor: Visitor; rea
       on={["drop"]}
       says={content.drops
         .filter(({ isOpen }) => isOpen)
-        .map(statusSentence)
+        .map((each) => statusSentence(english, each))
         .join(" ")}
     >
       {content.view === "calendar" ? <DropCalendar {...content} /> : <List {...content} />}

@@ -44,7 +44,7 @@ const makeFormPages = Effect.gen(function* () {
     Effect.gen(function* () {
       const zones = yield* stores.timeZones
       const choices = (yield* publishable).map((store) => ({ store, zone: zones.get(store.id) }))
-      return html(<ChooseStorePage visitor={visitor} stores={choices} entity={entity} />)
+      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} entity={entity} />)
     })
 
   /** The chosen store; null: all of them. Undefined: the form names none that can be published to. */
@@ -73,6 +73,7 @@ const makeFormPages = Effect.gen(function* () {
               limit: maxFound
             })
       return html(
+        visitor,
         <NewDropPage
           visitor={visitor}
           form={form}
@@ -92,9 +93,13 @@ const makeFormPages = Effect.gen(function* () {
     Effect.gen(function* () {
       const nextId = yield* mintId(DropId)
       const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
-      return html(<ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />, {
-        status
-      })
+      return html(
+        visitor,
+        <ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />,
+        {
+          status
+        }
+      )
     })
 
   return { publishable, showForm, showReview, showStores, storeOf }

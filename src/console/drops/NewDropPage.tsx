@@ -13,7 +13,8 @@ import { listPages } from "../entities/ListPages.ts"
 import type { Misfit } from "../Field.tsx"
 import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
-import { counted, titleOr } from "../Naming.tsx"
+import { english } from "../languages/Words.tsx"
+import { counted, kindWords, titleOr } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
@@ -166,7 +167,9 @@ const When = (content: NewDropContent) => {
 }
 
 const nameOfThing = ({ kind, parentTitle, title }: Pick<DropThing, "kind" | "parentTitle" | "title">) =>
-  parentTitle === null ? titleOr(kind, title) : `${titleOr("product", parentTitle)}: ${titleOr(kind, title)}`
+  parentTitle === null
+    ? titleOr(english, kind, title)
+    : `${titleOr(english, "product", parentTitle)}: ${titleOr(english, kind, title)}`
 
 /** The chosen things: each is a checkbox, so that unchecking removes it. */
 const Chosen = ({ things }: NewDropContent) =>
@@ -180,7 +183,7 @@ const Chosen = ({ things }: NewDropContent) =>
           <input type="checkbox" name={`${names.thing}${thing.id}`} value="yes" checked />
           <span>
             <bdi>{nameOfThing(thing)}</bdi>{" "}
-            <span class="quiet">{thing.kind === "product" ? "with its variants" : listPages[thing.kind].one}</span>
+            <span class="quiet">{thing.kind === "product" ? "with its variants" : kindWords[thing.kind].toLowerCase()}</span>
           </span>
         </label>
       ))}
@@ -286,7 +289,7 @@ const ValueField = ({ content, value }: { readonly content: NewDropContent; read
   const field = nameOf(value)
   const label = (
     <>
-      <bdi>{fieldName(key)}</bdi> <span class="quiet">of the chosen {kindNouns[kind]}</span>
+      <bdi>{fieldName(english, key)}</bdi> <span class="quiet">of the chosen {kindNouns[kind]}</span>
     </>
   )
   const hint = control._tag === "Area" ? control.hint : undefined
@@ -322,7 +325,7 @@ const ValueField = ({ content, value }: { readonly content: NewDropContent; read
         class="bare icon-only"
         name="do"
         value={`remove ${field}`}
-        aria-label={`Remove ${fieldName(key)} of ${kindNouns[kind]}`}
+        aria-label={`Remove ${fieldName(english, key)} of ${kindNouns[kind]}`}
         title="Remove"
       >
         <Icon name="x" />
@@ -344,7 +347,7 @@ const FieldOptions = ({
       .filter((key) => isWritable(kind, key) && !form.values.some((value) => value.kind === kind && value.key === key))
       .map((key) => (
         <option key={key} value={`${kind}-${key}`} selected={form.add === `${kind}-${key}`}>
-          {key.includes(".") ? `${fieldName(key)} (${key})` : fieldName(key)}
+          {key.includes(".") ? `${fieldName(english, key)} (${key})` : fieldName(english, key)}
         </option>
       ))}
   </optgroup>
@@ -382,7 +385,7 @@ const Changes = (content: NewDropContent) => {
           <label class="pick">
             <input type="checkbox" name="old_price" value="yes" checked={form.keepsOldPrice} />
             <span>
-              Show the old price as <em>{fieldName("compare_at_price")}</em>
+              Show the old price as <em>{fieldName(english, "compare_at_price")}</em>
             </span>
           </label>
         </div>
@@ -415,7 +418,7 @@ const Changes = (content: NewDropContent) => {
 /** The name of a field of the form. */
 const labelOf = (field: string): string => {
   const value = field.startsWith(names.set) ? fieldIn(field.slice(names.set.length)) : undefined
-  if (value !== undefined) return `${fieldName(value.key)} of ${kindNouns[value.kind]}`
+  if (value !== undefined) return `${fieldName(english, value.key)} of ${kindNouns[value.kind]}`
   const labels: Readonly<Record<string, string>> = {
     name: "Name",
     starts: "Starts",

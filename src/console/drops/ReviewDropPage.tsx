@@ -7,6 +7,7 @@ import type { Visitor } from "../Browser.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
+import { english } from "../languages/Words.tsx"
 import { counted, titleOr } from "../Naming.tsx"
 import { dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -32,7 +33,9 @@ export interface DropReview {
 const Thing = ({ thing: { id, kind, parentTitle, title } }: { readonly thing: DropThing }) => (
   <a href={pageOf(paths.entity, id)}>
     <bdi>
-      {parentTitle === null ? titleOr(kind, title) : `${titleOr("product", parentTitle)}: ${titleOr(kind, title)}`}
+      {parentTitle === null
+        ? titleOr(english, kind, title)
+        : `${titleOr(english, "product", parentTitle)}: ${titleOr(english, kind, title)}`}
     </bdi>
   </a>
 )
@@ -74,7 +77,7 @@ const Warnings = ({
             <a href={dropPath(overlap.id)}>
               <Text>{overlap.name}</Text>
             </a>{" "}
-            changes {fieldName(field)} {periodOf(overlap)}.
+            changes {fieldName(english, field)} {periodOf(overlap)}.
           </p>
         ))
     )}
@@ -91,7 +94,7 @@ const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
     <div class="wide review">
       <Table
         name="Changes of the drop"
-        columns={["What", ...fields.map(fieldName)]}
+        columns={["What", ...fields.map((each) => fieldName(english, each))]}
         notes={[undefined, ...fields.map((field) => (isMoney(field) ? store?.currency : undefined))]}
         rows={things.map((thing) => {
           const own = numbered.filter((change) => change.thing.id === thing.id)

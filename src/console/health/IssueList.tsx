@@ -138,6 +138,7 @@ const makeShowIssues = Effect.gen(function* () {
       // The selected language stays in the list even if it has no issues.
       const locales = new Set([...(yield* localesOf(store_id)), ...(locale === undefined ? [] : [locale])])
       return html(
+        visitor,
         <IssuesPage
           visitor={visitor}
           stores={yield* stores.list}

@@ -10,6 +10,7 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { Frame, Refusal, Time } from "../Frame.tsx"
+import { english } from "../languages/Words.tsx"
 import { counted, EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
@@ -82,7 +83,7 @@ const Filters = ({
         <select name="field">
           <option value="">All fields</option>
           <option value={filters.field} selected>
-            {fieldName(filters.field)}
+            {fieldName(english, filters.field)}
           </option>
         </select>
       </label>
@@ -306,7 +307,7 @@ export const IssuesPage = (content: IssuesContent) => {
         <>
           <p>
             {rows === 0 ? "There are no issues" : `${counted(rows, "issue")}, ${ofEach}`}
-            {filters.field !== undefined && `, of all fields; here those of ${fieldName(filters.field)}`}
+            {filters.field !== undefined && `, of all fields; here those of ${fieldName(english, filters.field)}`}
             {", as of the scan at "}
             <Time at={page.scanned_at} />.
           </p>

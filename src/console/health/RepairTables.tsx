@@ -4,6 +4,7 @@ import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { directionOf, marketOf } from "../entities/StoreLanguage.ts"
 import { Alert, HiddenFields, Note } from "../Frame.tsx"
+import { english } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
@@ -78,7 +79,7 @@ const Thing = ({
         <div class="quiet">
           {row.kind === "variant" && listed !== undefined
             ? [listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")
-            : fieldName(row.field)}
+            : fieldName(english, row.field)}
         </div>
       </div>
     </div>
@@ -109,7 +110,7 @@ const Input = ({
   const store = content.stores.find(({ id }) => id === row.where)
   const common = {
     name: `${repairFields.value}${number}`,
-    "aria-label": `${fieldName(row.field)} of ${row.title}`,
+    "aria-label": `${fieldName(english, row.field)} of ${row.title}`,
     ...(row.refusal !== undefined && {
       "aria-invalid": "true" as const,
       "aria-describedby": refusalId(number),
@@ -152,7 +153,7 @@ const Where = ({
       </>
     )
   return (
-    <select name={name} aria-label={`Where to fill ${fieldName(row.field)} of ${row.title}`}>
+    <select name={name} aria-label={`Where to fill ${fieldName(english, row.field)} of ${row.title}`}>
       <option value={inCatalog}>All stores (catalog)</option>
       {row.storeIds.map((id) => (
         <option key={id} value={id} selected={row.where === id}>
@@ -204,7 +205,7 @@ export const FillTable = ({
         cells: [
           <Thing content={content} row={row} />,
           <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-            {fieldName(row.field)}
+            {fieldName(english, row.field)}
           </a>,
           <Where content={content} number={number} row={row} />,
           <>
@@ -273,14 +274,14 @@ export const EqualTable = ({
       <Table
         name="Values that differ"
         columns={["Name", "Field", "Catalog", ...content.stores.map(({ name }) => name)]}
-        notes={[undefined, undefined, "all stores", ...content.stores.map(marketOf)]}
+        notes={[undefined, undefined, "all stores", ...content.stores.map((each) => marketOf(english, each))]}
         rows={rows.map((row, number) => ({
           key: `${row.entityId} ${row.field}`,
           cells: [
             <Thing content={content} row={row} />,
             <>
               <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-                {fieldName(row.field)}
+                {fieldName(english, row.field)}
               </a>
               <input
                 type="hidden"

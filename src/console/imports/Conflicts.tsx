@@ -3,6 +3,7 @@ import type { ConflictDecision, DecisionTally, ImportConflict, ImportRun } from 
 import { typeOf } from "../../model/Attribute.ts"
 import { FieldMisfit, fieldState, type Misfit, misfitId } from "../Field.tsx"
 import { Time } from "../Frame.tsx"
+import { english } from "../languages/Words.tsx"
 import { actorName, counted, EntityLink } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
@@ -103,7 +104,7 @@ const Conflict = (shown: ConflictShown) => {
       </details>
       {decided_by !== null && decided_at !== null && (
         <p class="quiet">
-          Decided by {actorName(decided_by)}, <Time at={decided_at} />
+          Decided by {actorName(english, decided_by)}, <Time at={decided_at} />
         </p>
       )}
     </fieldset>
@@ -132,7 +133,7 @@ const decidedRow = (conflict: ImportConflict): Row => {
         ) : (
           "The store's value was taken"
         )}
-        {decided_by !== null && <div class="quiet">{actorName(decided_by)}</div>}
+        {decided_by !== null && <div class="quiet">{actorName(english, decided_by)}</div>}
       </>
     ]
   }

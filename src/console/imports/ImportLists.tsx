@@ -3,6 +3,7 @@ import { type ImportRun, plannedOf } from "../../imports/Import.ts"
 import type { FieldDifference, ReviewedChange, ReviewRow } from "../../imports/ReviewLists.ts"
 import type { ReviewList } from "../../imports/StagedImport.ts"
 import { fieldName } from "../entities/FieldNames.ts"
+import { english } from "../languages/Words.tsx"
 import { EntityLink, kindWords, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -67,7 +68,7 @@ export const ImportTabs = ({ current, run }: { readonly run: ImportRun; readonly
 
 const Difference = ({ difference: { after, before, field, isOverride } }: { readonly difference: FieldDifference }) => (
   <li>
-    {fieldName(field)}
+    {fieldName(english, field)}
     {isOverride && <span class="quiet"> on the store</span>}:{" "}
     {before !== null && (
       <>
@@ -92,7 +93,7 @@ const Differences = ({ change, isMain }: { readonly change: ReviewedChange; read
     {!isMain && (
       <p>
         {change.isNew ? "New" : "Changed"} {kindWords[change.kind].toLowerCase()}{" "}
-        <Text>{titleOr(change.kind, change.title)}</Text>
+        <Text>{titleOr(english, change.kind, change.title)}</Text>
       </p>
     )}
     {change.differences.length + change.others.length > 0 && (
@@ -117,7 +118,7 @@ const Named = ({ change, children }: { readonly change: ReviewedChange; readonly
       {change.product !== null && (
         <>
           {" "}
-          of <Text>{titleOr("product", change.product)}</Text>
+          of <Text>{titleOr(english, "product", change.product)}</Text>
         </>
       )}
     </span>
@@ -132,7 +133,7 @@ const cellsOf = (row: ReviewRow, isApplied: boolean): readonly [ComponentChildre
       "No longer in the catalog"
     ) : main.isNew && !isApplied ? (
       <Named change={main}>
-        <Text>{titleOr(main.kind, main.title)}</Text>
+        <Text>{titleOr(english, main.kind, main.title)}</Text>
       </Named>
     ) : (
       <Named change={main}>

@@ -15,6 +15,7 @@ import type { Visitor } from "../Browser.ts"
 import { FieldMisfit, type Misfit, misfitId } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import { english } from "../languages/Words.tsx"
 import { actorName, counted, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -41,7 +42,7 @@ const Facts = ({ run }: { readonly run: ImportRun }) => (
       <dt>Source</dt>
       <dd>{run.fileName === null ? "The store itself, read through its platform" : `The file ${run.fileName}`}</dd>
       <dt>By</dt>
-      <dd>{actorName(run.actor)}</dd>
+      <dd>{actorName(english, run.actor)}</dd>
       <dt>Began</dt>
       <dd>
         <Time at={run.createdAt} />
@@ -355,7 +356,7 @@ export const ImportPage = ({
 }) => {
   const { refused, run } = shown
   return (
-    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports} isLockShown>
+    <Frame title={importTitle(english, run)} visitor={visitor} current={paths.imports} isLockShown>
       {note !== undefined && (
         <Note>
           <p>{note}</p>

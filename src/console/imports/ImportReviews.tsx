@@ -66,6 +66,7 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
         Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) => {
           const from = numberOf(queryOf(request).get("from"))
           return html(
+            visitor,
             <ImportsPage
               visitor={visitor}
               stores={stores}

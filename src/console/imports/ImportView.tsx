@@ -5,6 +5,7 @@ import type { ImportId } from "../../model/Ids.ts"
 import type { Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html } from "../Html.ts"
+import { english } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { conflictField, decisionWords } from "./Conflicts.tsx"
 import { firstTab, type ImportTab, listsTitle } from "./ImportLists.tsx"
@@ -43,7 +44,7 @@ const misfitsOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConfli
     const field = conflictField(conflict)
     const own = refused.chosen.get(conflict)
     if (refused.decidedMeanwhile.has(conflict) && decided_by !== null && decision !== null) {
-      const theirs = `${actorName(decided_by)} chose meanwhile: ${decisionWords[decision]}.`
+      const theirs = `${actorName(english, decided_by)} chose meanwhile: ${decisionWords[decision]}.`
       return [{ field, message: own === undefined ? theirs : `${theirs} You chose: ${decisionWords[own]}.` }]
     }
     return refused.isUndecided && decision === null ? [{ field, message: "Choose one of the two values." }] : []
@@ -73,6 +74,7 @@ export const makeShowImport = Effect.map(
           reading: imports.progress(id)
         })
         return html(
+          visitor,
           <ImportPage
             visitor={visitor}
             run={run}

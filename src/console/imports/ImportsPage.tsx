@@ -3,6 +3,7 @@ import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import { english } from "../languages/Words.tsx"
 import { counted, Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
@@ -53,7 +54,7 @@ const Upload = ({
     <h2 id="upload">Import a product export</h2>
     {holder !== undefined ? (
       <p class="quiet">
-        A file can be imported when <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
+        A file can be imported when <a href={pageOf(paths.import, holder.id)}>{importTitle(english, holder)}</a>{" "}
         {holder.phase === "applying" ? "is applied." : "is accepted or discarded."}
       </p>
     ) : (

@@ -42,11 +42,16 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
     const { asWatcher, withForm } = yield* makeVisits
 
     return {
-      list: asWatcher((visitor) => Effect.map(jobs.list, (list) => html(<JobsPage visitor={visitor} jobs={list} />))),
+      list: asWatcher((visitor) =>
+        Effect.map(jobs.list, (list) => html(visitor, <JobsPage visitor={visitor} jobs={list} />))
+      ),
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const job = yield* jobs.get(yield* idInPath(JobId, request))
-          return html(<JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />)
+          return html(
+            visitor,
+            <JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />
+          )
         })
       ),
       command: withForm((visitor, form) =>
@@ -61,7 +66,7 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
           if (Either.isRight(changed) || results[command].includes(job.state))
             return seeOther(`${jobPath(id)}?note=${command}`)
           const refusal = `Refused: ${changed.left.issues.map(({ message }) => message).join("; ")}.`
-          return html(<JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
+          return html(visitor, <JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
         })
       )
     }

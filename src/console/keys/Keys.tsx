@@ -61,7 +61,9 @@ export const keys: Surface<ApiKeys | Visits> = surfaceOf(
         const now = fromMillis(yield* Clock.currentTimeMillis)
         const list = yield* apiKeys.list(visitor.accountId)
         const nextId = yield* mintId(ApiKeyId)
-        return html(<KeysPage visitor={visitor} keys={list} now={now} nextId={nextId} {...content} />, { status })
+        return html(visitor, <KeysPage visitor={visitor} keys={list} now={now} nextId={nextId} {...content} />, {
+          status
+        })
       })
 
     return {
@@ -99,6 +101,7 @@ export const keys: Surface<ApiKeys | Visits> = surfaceOf(
           if (key === undefined) return yield* new NotFound()
           if (key.revokedAt !== null) return seeOther(paths.keys)
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.keys}

@@ -95,6 +95,7 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
         const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
         const said = refusal === undefined ? {} : { refusal }
         return html(
+          visitor,
           <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...said} />,
           { status: refusal === undefined ? 200 : 400 }
         )
@@ -126,7 +127,7 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
             failures: publishing.failures(maxFailures),
             runs: imports.list
           }),
-          (content) => html(<StoresPage visitor={visitor} platformName={platformName} {...content} />)
+          (content) => html(visitor, <StoresPage visitor={visitor} platformName={platformName} {...content} />)
         )
       ),
       refresh: withForm((_, form) =>

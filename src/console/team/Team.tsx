@@ -88,7 +88,9 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
-        return html(<TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, { status })
+        return html(visitor, <TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, {
+          status
+        })
       })
 
     /** The user that a form or a query names. NotFound: the account has no such user. */
@@ -128,7 +130,10 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
     const asking = (action: string, words: (user: User) => { title: string; question: string; button: string }) =>
       asVisitor((visitor, request) =>
         Effect.map(userIn(visitor, queryOf(request)), (user) =>
-          html(<ConfirmPage visitor={visitor} section={paths.team} action={action} id={user.id} {...words(user)} />)
+          html(
+            visitor,
+            <ConfirmPage visitor={visitor} section={paths.team} action={action} id={user.id} {...words(user)} />
+          )
         )
       )
 

@@ -55,14 +55,18 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
       Effect.gen(function* () {
         const list = yield* webhooks.list
         const nextId = yield* mintId(WebhookId)
-        return html(<WebhooksPage visitor={visitor} webhooks={list} nextId={nextId} {...content} />, { status })
+        return html(visitor, <WebhooksPage visitor={visitor} webhooks={list} nextId={nextId} {...content} />, {
+          status
+        })
       })
 
     const showOne = (visitor: Visitor, id: WebhookId, content: WebhookPageContent, status = 200) =>
       Effect.gen(function* () {
         const webhook = yield* webhooks.get(id)
         const setAside = yield* webhooks.setAside(id)
-        return html(<WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, { status })
+        return html(visitor, <WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, {
+          status
+        })
       })
 
     return {
@@ -130,6 +134,7 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
         Effect.gen(function* () {
           const { id, url } = yield* webhooks.get(yield* idOf(WebhookId, queryOf(request)))
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.webhooks}
