@@ -41,7 +41,10 @@ describe.skipIf(!chromiumIsThere)("the pages in Arabic on a phone", () => {
             await page.getByRole("link", { name: "The tent" }).click()
             await page.getByRole("heading", { level: 1, name: "The tent" }).waitFor()
             await look("product")
-            await page.getByRole("link", { name: /^تعديل .*العنوان/ }).first().click()
+            await page
+              .getByRole("link", { name: /^تعديل .*العنوان/ })
+              .first()
+              .click()
             await page.getByRole("button", { name: "حفظ المسودة" }).waitFor()
             await look("cell")
             await page.getByRole("button", { name: "حفظ المسودة" }).click()

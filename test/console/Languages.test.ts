@@ -14,7 +14,7 @@ const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
 /** The folders of pages that are not translated yet, and of texts that only the script reads. */
 const untranslated =
-  /src\/console\/(?:connections|drops|events|exports|health|imports|jobs|keys|stores|team|webhooks)\/(?!DropBanner|DropWords)/
+  /src\/console\/(?:connections|drops|events|exports|health|imports|webhooks)\/(?!DropBanner|DropWords)/
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
@@ -48,7 +48,8 @@ const textsOf = (node: ts.Expression): ReadonlyArray<string> =>
 const ofMails: ReadonlyArray<string> = [
   "Somebody, probably you, asked for a new password for the catalog.",
   "Set it here (valid once, for one day):",
-  "If it was not you, ignore this mail: your password stays as it is."
+  "If it was not you, ignore this mail: your password stays as it is.",
+  "If you did not expect this mail, ignore it."
 ]
 
 /**
@@ -115,6 +116,13 @@ it("a sentence without a translation is found", () => {
 const ofServices = [
   /** The names of the roles. */
   ...["View", "Edit", "Publish", "Administrator"],
+  /** What each role may do. */
+  "See products, stores, imports and data health, without changing anything.",
+  "Also change drafts, import products and repair data.",
+  "Also publish to stores, schedule drops and control jobs.",
+  "Also manage the team, API keys, webhooks and the agents of others.",
+  /** The authors of jobs. */
+  ...["the service", "the command line"],
   "E-mail or password is wrong.",
   "The current password is wrong.",
   "This code is wrong or was used already. Enter the newest code of your app.",
@@ -136,7 +144,7 @@ it("no language has a sentence that no page uses, and all have the same placehol
 })
 
 it("the words of services are the ones that the services say", () => {
-  const services = ["src/access/SignIns.ts", "src/access/SecondFactors.ts", "src/model/Role.ts"]
+  const services = ["src/access/SignIns.ts", "src/access/SecondFactors.ts", "src/jobs/Job.ts", "src/model/Role.ts"]
   const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
   assert.deepStrictEqual(
     ofServices.filter((words) => !said.has(words)),

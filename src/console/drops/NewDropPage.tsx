@@ -183,7 +183,9 @@ const Chosen = ({ things }: NewDropContent) =>
           <input type="checkbox" name={`${names.thing}${thing.id}`} value="yes" checked />
           <span>
             <bdi>{nameOfThing(thing)}</bdi>{" "}
-            <span class="quiet">{thing.kind === "product" ? "with its variants" : kindWords[thing.kind].toLowerCase()}</span>
+            <span class="quiet">
+              {thing.kind === "product" ? "with its variants" : kindWords[thing.kind].toLowerCase()}
+            </span>
           </span>
         </label>
       ))}

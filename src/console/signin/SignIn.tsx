@@ -88,7 +88,8 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     const { baseUrl, withOpenForm } = yield* makeVisits
     const canMail = mailer.isSet
     return {
-      forgot: (request: Request) => Effect.sync(() => html(viewerOf(request), <ForgotPasswordPage canMail={canMail} />)),
+      forgot: (request: Request) =>
+        Effect.sync(() => html(viewerOf(request), <ForgotPasswordPage canMail={canMail} />)),
       sendLink: withOpenForm((form, request) =>
         Effect.gen(function* () {
           if (!canMail) return html(viewerOf(request), <ForgotPasswordPage canMail={false} />)

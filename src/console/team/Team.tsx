@@ -11,6 +11,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -127,12 +128,21 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       )
 
     /** A page that asks before a user is changed. */
-    const asking = (action: string, words: (user: User) => { title: string; question: string; button: string }) =>
+    const asking = (
+      action: string,
+      words: (t: Words, user: User) => { title: string; question: string; button: string }
+    ) =>
       asVisitor((visitor, request) =>
         Effect.map(userIn(visitor, queryOf(request)), (user) =>
           html(
             visitor,
-            <ConfirmPage visitor={visitor} section={paths.team} action={action} id={user.id} {...words(user)} />
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.team}
+              action={action}
+              id={user.id}
+              {...words(wordsIn(visitor.pageLanguage), user)}
+            />
           )
         )
       )
@@ -165,21 +175,24 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
             : yield* show(visitor, { refusal: wordsOf(made.left, user.email) }, 409)
         })
       ),
-      askCancel: asking(paths.cancelInvitation, ({ email }) => ({
-        title: `Cancel the invitation of ${email}?`,
+      askCancel: asking(paths.cancelInvitation, (t, { email }) => ({
+        title: t("Cancel the invitation of {user}?", { user: email }),
         question: "The link that they have is refused from then on. You can invite them again.",
         button: "Cancel the invitation"
       })),
       cancel: changing("cancelled", ({ accountId }, { email }) => users.cancelInvitation(accountId, email)),
-      askDisable: asking(paths.disableUser, ({ email, role }) => ({
-        title: `Disable ${email}?`,
-        question: `They are signed out (role ${roleWords[role].name}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.`,
+      askDisable: asking(paths.disableUser, (t, { email, role }) => ({
+        title: t("Disable {user}?", { user: email }),
+        question: t(
+          "They are signed out (role {role}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.",
+          { role: t.say(roleWords[role].name) }
+        ),
         button: "Disable the user"
       })),
       disable: changing("disabled", ({ accountId }, { email }) => users.disable(accountId, email)),
       enable: changing("enabled", ({ accountId }, { email }) => users.enable(accountId, email)),
-      askReset: asking(paths.resetSecondFactor, ({ email }) => ({
-        title: `Reset the second factor of ${email}?`,
+      askReset: asking(paths.resetSecondFactor, (t, { email }) => ({
+        title: t("Reset the second factor of {user}?", { user: email }),
         question:
           "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
         button: "Reset the second factor"
