@@ -13,8 +13,7 @@ type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
 /** The folders of pages that are not translated yet, and of texts that only the script reads. */
-const untranslated =
-  /src\/console\/(?:connections|drops|events|exports|health|imports|webhooks)\/(?!DropBanner|DropWords)/
+const untranslated = /src\/console\/(?:drops|events|exports|health|webhooks)\/(?!DropBanner|DropWords)/
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
@@ -121,6 +120,8 @@ const ofServices = [
   "Also change drafts, import products and repair data.",
   "Also publish to stores, schedule drops and control jobs.",
   "Also manage the team, API keys, webhooks and the agents of others.",
+  /** The permissions of agents. */
+  ...["Read and edit drafts", "Read, edit and publish"],
   /** The authors of jobs. */
   ...["the service", "the command line"],
   "E-mail or password is wrong.",
@@ -144,7 +145,10 @@ it("no language has a sentence that no page uses, and all have the same placehol
 })
 
 it("the words of services are the ones that the services say", () => {
-  const services = ["src/access/SignIns.ts", "src/access/SecondFactors.ts", "src/jobs/Job.ts", "src/model/Role.ts"]
+  const services = [
+    ...["src/access/SignIns.ts", "src/access/SecondFactors.ts"],
+    ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"]
+  ]
   const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
   assert.deepStrictEqual(
     ofServices.filter((words) => !said.has(words)),
