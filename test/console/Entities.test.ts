@@ -67,7 +67,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.include(page.text, `<th scope="row"><a href="/entity?id=${one}"><bdi>One</bdi></a></th>`)
       const history = text.slice(text.indexOf("History When Who Where What"))
-      const when = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC Revision"
+      const when = "\\d{1,2} \\w{3,4} \\d{4}, \\d\\d:\\d\\d UTC Revision"
       const line = (revision: number, what: string) => `${when} ${revision} Command line ${what}`
       assert.match(
         history,

@@ -117,6 +117,44 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     }
   })
 
+/** What follows a right password, code or link. */
+const makeEnter = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const signIns = yield* SignIns
+  const secondFactors = yield* SecondFactors
+  const { baseUrl } = yield* makeVisits
+
+  /** Starts a session, and ends the session that the browser had before. */
+  const start = (
+    user: Pick<Identity, "accountId" | "id" | "password">,
+    to: string,
+    request: Request,
+    kept?: Parameters
+  ) =>
+    Effect.gen(function* () {
+      const before = yield* visitorOf(sessions, baseUrl, request)
+      if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
+      const token = yield* sessions.start(user)
+      const answer =
+        kept === undefined
+          ? seeOther(to)
+          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
+      const signedIn = keepSession(answer, baseUrl, token)
+      return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
+    }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
+
+  /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
+  const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
+    Effect.gen(function* () {
+      if (!user.hasSecondFactor)
+        return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
+      const token = Redacted.value(yield* secondFactors.await(user))
+      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
+    })
+
+  return { enter, start }
+})
+
 /** Sign-in in one or two steps, sign-out, and the pages that set a new password. */
 export const signIn = ({
   trustedProxies
@@ -131,33 +169,7 @@ export const signIn = ({
       const secondFactors = yield* SecondFactors
       const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
-      /** Starts a session, and ends the session that the browser had before. */
-      const start = (
-        user: Pick<Identity, "accountId" | "id" | "password">,
-        to: string,
-        request: Request,
-        kept?: Parameters
-      ) =>
-        Effect.gen(function* () {
-          const before = yield* visitorOf(sessions, baseUrl, request)
-          if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
-          const token = yield* sessions.start(user)
-          const answer =
-            kept === undefined
-              ? seeOther(to)
-              : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
-          const signedIn = keepSession(answer, baseUrl, token)
-          return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
-        }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
-
-      /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
-      const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
-        Effect.gen(function* () {
-          if (!user.hasSecondFactor)
-            return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
-          const token = Redacted.value(yield* secondFactors.await(user))
-          return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
-        })
+      const { enter, start } = yield* makeEnter
 
       const endSession = withForm((visitor, form) =>
         Effect.as(

@@ -76,6 +76,16 @@ const mailOf = (visitor: Visitor, { email, url, days }: Omit<NewLink, "mail">, i
   ].join("\n")
 })
 
+/** Asks before a user is disabled. */
+const disableWords = (t: Words, { email, role }: User) => ({
+  title: t("Disable {user}?", { user: email }),
+  question: t(
+    "They are signed out (role {role}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.",
+    { role: t.say(roleWords[role].name) }
+  ),
+  button: "Disable the user"
+})
+
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
   routes,
@@ -181,14 +191,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         button: "Cancel the invitation"
       })),
       cancel: changing("cancelled", ({ accountId }, { email }) => users.cancelInvitation(accountId, email)),
-      askDisable: asking(paths.disableUser, (t, { email, role }) => ({
-        title: t("Disable {user}?", { user: email }),
-        question: t(
-          "They are signed out (role {role}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.",
-          { role: t.say(roleWords[role].name) }
-        ),
-        button: "Disable the user"
-      })),
+      askDisable: asking(paths.disableUser, disableWords),
       disable: changing("disabled", ({ accountId }, { email }) => users.disable(accountId, email)),
       enable: changing("enabled", ({ accountId }, { email }) => users.enable(accountId, email)),
       askReset: asking(paths.resetSecondFactor, (t, { email }) => ({
