@@ -14,6 +14,7 @@ const core = [
   "jobs",
   "platform",
   "stores",
+  "bulk",
   "health",
   "publishing",
   "budgets",

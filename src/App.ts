@@ -17,6 +17,8 @@ import { UsersRepo } from "./access/UsersRepo.ts"
 import * as AdminInProcess from "./admin/AdminInProcess.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { RateBudget } from "./budgets/RateBudget.ts"
+import { BulkItemsRepo } from "./bulk/BulkItemsRepo.ts"
+import { BulkJobs } from "./bulk/BulkJobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
@@ -110,6 +112,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccountDeletionRepo.layer,
   AccountEventsRepo.layer,
   ActivityRepo.layer,
+  BulkItemsRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
@@ -177,6 +180,7 @@ export const Services = Layer.mergeAll(
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
       PublishJobs.layer,
       ExportJobs.layer,
+      BulkJobs.layer,
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer,
       Undo.layer.pipe(Layer.provide(FaultInjector.layer))
@@ -233,8 +237,11 @@ export const servicesOf = (config: AppConfig) =>
     Layer.provide(secretKeyOf(config))
   )
 
-/** The checks of readiness: API keys can be looked up, as every request needs it, and the database has this version's schema. */
-const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
+/**
+ * The checks of readiness: API keys can be looked up, as every request needs it, and the database has this version's schema. One
+ * after the other, so that one open connection is enough: a server with a full disk may refuse new ones, but still answers reads.
+ */
+const isServing = Effect.all([lookUpAnswers, Migrations.current], { discard: true })
 
 /** Opens the database of the settings. If that fails, the error names the setting. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
+import { BulkHandlers } from "./BulkHandlers.ts"
 import { ConnectionHandlers } from "./ConnectionHandlers.ts"
 import { DefinitionHandlers } from "./DefinitionHandlers.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
@@ -33,6 +34,7 @@ export const AdminHandlers = Layer.mergeAll(
   PlatformHandlers,
   ImportHandlers,
   DraftHandlers,
+  BulkHandlers,
   DropHandlers,
   PublishHandlers,
   ConnectionHandlers,

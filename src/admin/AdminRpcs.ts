@@ -32,6 +32,7 @@ import { Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { BulkRpcs } from "./BulkRpcs.ts"
 import { ExportRpcs } from "./ExportRpcs.ts"
 import { JobRpcs } from "./JobRpcs.ts"
 import { PlatformRpcs } from "./PlatformRpcs.ts"
@@ -439,6 +440,7 @@ export const AdminRpcs = HelloRpcs.merge(
   PlatformRpcs,
   ImportRpcs,
   DraftRpcs,
+  BulkRpcs,
   PublishRpcs,
   ConnectionRpcs,
   DropRpcs,

@@ -42,11 +42,26 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
 /** Maximum number of entities that one page looks at, and the largest total that is counted. */
 export const windowSize = 10_000
 
+/** The filters with the words of the search. Vendors and tags are in the search text, whose index finds rare ones. */
+const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
+  ...filters,
+  needles: [search, filters.vendor, filters.tag].flatMap((text) => (text === undefined ? [] : terms(text)))
+})
+
 /** The lists of the console's pages. A row has all values that a table shows. */
 export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
   MerchantLists,
   {
     readonly page: (kind: EntityKind, query: MerchantQuery) => Effect.Effect<MerchantPage, never, CurrentActor>
+    /**
+     * All entities that these filters find, each once, the oldest change first. Stops when it has more than `max`. An entity that
+     * changes meanwhile moves to the end of the order, so it is not missed.
+     */
+    readonly ids: (
+      kind: EntityKind,
+      filters: MerchantFilters,
+      max: number
+    ) => Effect.Effect<ReadonlyArray<EntityId>, never, CurrentActor>
     /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
     readonly storeCounts: Effect.Effect<ReadonlyArray<StoreCounts>, never, CurrentActor>
     /** The rows of these entities, in this order. Unknown ids are left out. */
@@ -56,17 +71,30 @@ export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
   static readonly layer = Layer.effect(
     MerchantLists,
     Effect.map(MerchantListsRepo, (repo) => ({
-      page: Effect.fn("MerchantLists.page")(function* (kind, { from, limit, order, search, tag, vendor, ...filters }) {
+      page: Effect.fn("MerchantLists.page")(function* (kind, { from, limit, order, ...filters }) {
         const { accountId } = yield* CurrentActor
-        // Vendors and tags are in the search text, whose index finds rare ones.
-        const needles = [search, vendor, tag].flatMap((text) => (text === undefined ? [] : terms(text)))
-        const { ids, ...page } = yield* repo.window(
-          accountId,
-          kind,
-          { ...filters, vendor, tag, needles },
-          { from, limit, isNewestFirst: order === "newest", windowSize }
-        )
+        const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), {
+          from,
+          limit,
+          isNewestFirst: order === "newest",
+          windowSize
+        })
         return { ...page, rows: yield* repo.rows(accountId, ids) }
+      }),
+      ids: Effect.fn("MerchantLists.ids")(function* (kind, filters, max) {
+        const { accountId } = yield* CurrentActor
+        const found = new Set<EntityId>()
+        for (let from: number | undefined = 0; from !== undefined && found.size <= max; ) {
+          const window: WindowPage = yield* repo.window(accountId, kind, withNeedles(filters), {
+            from,
+            limit: windowSize,
+            isNewestFirst: false,
+            windowSize
+          })
+          for (const id of window.ids) found.add(id)
+          from = window.next
+        }
+        return [...found]
       }),
       storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
       rows: (ids) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))

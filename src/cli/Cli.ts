@@ -6,6 +6,7 @@ import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
+import { bulkCommand } from "./BulkCommands.ts"
 import { connectionCommand } from "./ConnectionCommands.ts"
 import { definitionCommand } from "./DefinitionCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
@@ -52,6 +53,7 @@ const command = Command.make("catalog").pipe(
     definitionCommand,
     draftCommand,
     storeVersionCommand,
+    bulkCommand,
     dropCommand,
     publishCommand,
     jobsCommand,

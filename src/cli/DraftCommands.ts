@@ -36,7 +36,8 @@ export const missing = (
 
 const byKey = byPlace((path) => path.replace(/^attributes\./, ""))
 
-export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
+/** One new value. */
+export const oneAssignment = Args.text({ name: "KEY=VALUE" }).pipe(
   Args.withDescription("New values, each key once. Everything after `=` is the value; it may be empty."),
   Args.mapEffect((text): Effect.Effect<AttributeEdit, HelpDoc.HelpDoc> => {
     const end = text.indexOf("=")
@@ -45,9 +46,10 @@ export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
     // Node replaces bytes that are not UTF-8 by U+FFFD in arguments.
     if (text.includes("\uFFFD")) return Effect.fail(HelpDoc.p(`${quoted(text)} is not valid UTF-8; use --from FILE`))
     return Effect.succeed({ key: text.slice(0, end), value: text.slice(end + 1) })
-  }),
-  Args.repeated
+  })
 )
+
+export const assignment = Args.repeated(oneAssignment)
 
 const unset = Options.repeated(
   textOption("unset", "KEY", "Key to clear or, with --store, key of the override to remove. Can be repeated.")

@@ -21,6 +21,7 @@ import { pictureRoutes } from "./pictures/PictureRoutes.ts"
 import { productLists } from "./products/ProductLists.tsx"
 import { profile } from "./profile/Profile.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
+import { selections } from "./selections/Selections.tsx"
 import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
@@ -62,7 +63,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
     beside(
       beside(
         beside(beside(storeList, exportDownloads), importReviews),
-        beside(beside(home, beside(entities, publishReview)), productLists)
+        beside(beside(home, beside(entities, publishReview)), beside(productLists, selections))
       ),
       beside(beside(beside(beside(health, issueList), drops), eventStreams), beside(jobList, webhookList))
     )

@@ -55,6 +55,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   health_day: "distributed",
   job: "distributed",
   export_item: "distributed",
+  bulk_item: "distributed",
   webhook: "distributed",
   webhook_delivery: "distributed",
 

@@ -44,7 +44,8 @@ export const names: ReadonlyArray<string> = [
   "0029_scan_causes",
   "0030_drop_lists",
   "0031_saved_views",
-  "0032_store_time_zones"
+  "0032_store_time_zones",
+  "0033_bulk_changes"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

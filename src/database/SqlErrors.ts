@@ -124,8 +124,20 @@ export const codeOf = (error: SqlError): string | undefined =>
 const causeMessageOf = (error: SqlError): string =>
   Predicate.hasProperty(error.cause, "message") && typeof error.cause.message === "string" ? error.cause.message : ""
 
-/** Unknown codes and messages are defects. */
+/**
+ * Whether the server ended the session or refused to begin it, whatever the code. On a full disk it can refuse new connections
+ * with an internal error ("could not write init file"). Servers with messages in another language may translate the word.
+ */
+const endedSession = ({ cause }: SqlError): boolean =>
+  Predicate.hasProperty(cause, "severity") && (cause.severity === "FATAL" || cause.severity === "PANIC")
+
+/** Unknown codes and messages are defects, unless the server ended the session. */
 export const classify = (error: SqlError): SqlErrorClass => {
+  const found = classOf(error)
+  return found === "defect" && endedSession(error) ? "unavailable" : found
+}
+
+const classOf = (error: SqlError): SqlErrorClass => {
   const code = codeOf(error)
   const message = causeMessageOf(error)
   const ofCluster = code === "XX000" ? clusterMessages.find(([prefix]) => message.startsWith(prefix)) : undefined

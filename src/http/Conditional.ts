@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 
 /** The strong ETag of a body. Equal bodies have equal tags for every caller. */
-export const etagOf = (body: Uint8Array): string => `"${hash("sha1", body, "base64url")}"`
+export const etagOf = (body: Uint8Array | string): string => `"${hash("sha1", body, "base64url")}"`
 
 const tags = /(?:W\/)?("[^"]*")/g
 

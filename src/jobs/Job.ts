@@ -17,6 +17,7 @@ export const JobKindName = Schema.Literal(
   "publish_selected",
   "account_deletion",
   "export",
+  "bulk_change",
   "health_scan"
 )
 export type JobKindName = typeof JobKindName.Type
@@ -43,6 +44,7 @@ export const jobKinds: Readonly<
     whyUncancellable: "the account's keys and users are deleted already. Let the job finish"
   },
   export: { items: "products", whyUncancellable: null },
+  bulk_change: { items: "entities", whyUncancellable: null },
   health_scan: { items: "scans", whyUncancellable: null }
 }
 

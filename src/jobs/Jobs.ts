@@ -31,10 +31,10 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
   {
     /**
      * Queues a job on behalf of the actor. Can be part of a transaction. ValidationFailed: another open job works on the same
-     * subject; the message names it.
+     * subject, and the message names it; or the account has a job with the given id.
      */
     readonly begin: (
-      job: Pick<NewJob, "kind" | "title" | "subject" | "input" | "total">
+      job: Pick<NewJob, "kind" | "title" | "subject" | "input" | "total"> & Partial<Pick<NewJob, "id">>
     ) => Effect.Effect<Job, ValidationFailed, CurrentActor>
     readonly get: (id: JobId) => Effect.Effect<Job, NotFound, CurrentActor>
     /** The newest 100 that `isListed`, newest first. */
@@ -68,9 +68,11 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
         begin: Effect.fn("Jobs.begin")(function* (job) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const id = yield* mintId(JobId)
+          const id = job.id ?? (yield* mintId(JobId))
           const author = yield* history.nameOf(actor)
           if (!(yield* repo.insert(accountId, { ...job, id, actor, author }))) {
+            if (job.id !== undefined && Option.isSome(yield* repo.find(accountId, id)))
+              return yield* ValidationFailed.at("id", "the account has a job with this id already")
             const other = job.subject === null ? Option.none() : yield* repo.openOn(accountId, job.subject)
             return yield* ValidationFailed.at("", busyWith(other))
           }

@@ -152,6 +152,7 @@ const makeRows = (
     insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
       Effect.gen(function* () {
         const all = yield* jobsOf(accountId)
+        if (all.some((other) => other.job.id === id)) return false
         if (subject !== null && all.some((other) => other.subject === subject && isOpen(other.job))) return false
         const millis = yield* now
         yield* put(accountId, {

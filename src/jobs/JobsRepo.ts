@@ -43,7 +43,7 @@ export interface SavedStep {
 export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
   JobsRepo,
   {
-    /** False: another open job has the same subject, and nothing was inserted. */
+    /** False: another open job has the same subject, or a job has this id, and nothing was inserted. */
     readonly insert: (accountId: AccountId, job: NewJob) => Effect.Effect<boolean>
     readonly find: (accountId: AccountId, id: JobId) => Effect.Effect<Option.Option<Job>>
     /** The open job with this subject. */

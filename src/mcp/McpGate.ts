@@ -139,12 +139,12 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica:
       })
     if (status >= 500) yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", body), { requestId })
     if (body === "") return HttpServerResponse.empty({ status })
-    const bytes = Buffer.from(isResult(body) ? body : completeError(body, status, requestId))
-    return HttpServerResponse.raw(bytes, {
+    const text = isResult(body) ? body : completeError(body, status, requestId)
+    return HttpServerResponse.raw(text, {
       status,
       contentType,
-      contentLength: bytes.length,
-      ...(status === 200 && { headers: { etag: etagOf(bytes) } })
+      contentLength: Buffer.byteLength(text),
+      ...(status === 200 && { headers: { etag: etagOf(text) } })
     })
   })
 

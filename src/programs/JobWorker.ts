@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Option, Schedule } from "effect"
 import { makeDeletionKinds } from "../access/AccountDeletion.ts"
+import { makeBulkKinds } from "../bulk/BulkJobs.ts"
 import { makeExportKinds } from "../exports/ExportJobs.ts"
 import { makeBeginNightly, makeScanJobKinds } from "../health/ScanJobs.ts"
 import type { Job } from "../jobs/Job.ts"
@@ -44,6 +45,7 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
         ...(yield* makePublishJobKinds),
         ...(yield* makeDeletionKinds),
         ...(yield* makeExportKinds),
+        ...(yield* makeBulkKinds),
         ...(yield* makeScanJobKinds)
       ])
       return {

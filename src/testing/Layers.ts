@@ -4,6 +4,7 @@ import { Services } from "../App.ts"
 import { emptyAccess, layerAccessRepoMemory } from "../access/AccessRepo.memory.ts"
 import { emptyDeletion, layerAccountDeletionRepoMemory } from "../access/AccountDeletionRepo.memory.ts"
 import { type BudgetSizes, RateBudget } from "../budgets/RateBudget.ts"
+import { emptyBulkItems, layerBulkItemsRepoMemory } from "../bulk/BulkItemsRepo.memory.ts"
 import { layerCatalogRepoMemory } from "../catalog/CatalogRepo.memory.ts"
 import { emptyCatalog } from "../catalog/CatalogState.memory.ts"
 import { emptyActivity, layerActivityRepoMemory } from "../connections/ActivityRepo.memory.ts"
@@ -48,6 +49,7 @@ const emptyAccount: MemorySlices = {
   ...emptyStoreData,
   ...emptyDrops,
   ...emptyJobs,
+  ...emptyBulkItems,
   ...emptyWebhooks
 }
 
@@ -59,6 +61,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerAccessRepoMemory(emptyAccount),
   layerAccountDeletionRepoMemory,
   layerActivityRepoMemory,
+  layerBulkItemsRepoMemory,
   layerCatalogRepoMemory,
   layerDefinitionsRepoMemory,
   layerOfflinePlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),

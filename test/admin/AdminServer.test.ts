@@ -16,7 +16,9 @@ import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
+import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { Catalog } from "../../src/catalog/Catalog.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { Activity } from "../../src/connections/Activity.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { Undo } from "../../src/connections/Undo.ts"
@@ -191,11 +193,13 @@ describe("the socket of a server", () => {
             Layer.mock(DemoEdits, {}),
             Layer.mock(StoreRecords, {}),
             Layer.mock(DemoFailures, {}),
+            Layer.mock(BulkJobs, {}),
             Layer.mock(Drafts, {}),
             Layer.mock(Drops, {}),
             Layer.mock(Exports, {}),
             Layer.mock(ExportJobs, {}),
             Layer.mock(Imports, {}),
+            Layer.mock(MerchantLists, {}),
             Layer.mock(Publishing, {}),
             Layer.mock(PublishJobs, {}),
             Layer.mock(Stores, {}),
@@ -238,11 +242,13 @@ describe("the socket of a server", () => {
           Layer.mock(DemoEdits, {}),
           Layer.mock(StoreRecords, {}),
           Layer.mock(DemoFailures, {}),
+          Layer.mock(BulkJobs, {}),
           Layer.mock(Drafts, {}),
           Layer.mock(Drops, {}),
           Layer.mock(Exports, {}),
           Layer.mock(ExportJobs, {}),
           Layer.mock(Imports, {}),
+          Layer.mock(MerchantLists, {}),
           Layer.mock(Publishing, {}),
           Layer.mock(PublishJobs, {}),
           Layer.mock(Stores, {}),

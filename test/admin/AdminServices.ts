@@ -1,6 +1,7 @@
 import { Effect, Layer, Redacted } from "effect"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -14,6 +15,7 @@ export const AdminServices = Layer.mergeAll(
   Layer.mock(Connections, {}),
   Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
+  Layer.mock(MerchantLists, {}),
   Layer.mock(SecondFactorsRepo, {}),
   Layer.mock(Users, {
     invite: (_accountId, email) => Effect.succeed({ email, token: Redacted.make("pim_pl_of_a_test") })

@@ -10,6 +10,7 @@ import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 import { Exports } from "../../src/exports/Exports.ts"
@@ -27,6 +28,7 @@ const TestLayer = Layer.mergeAll(
   Layer.mock(Connections, {}),
   Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
+  Layer.mock(MerchantLists, {}),
   Layer.mock(SecondFactorsRepo, {}),
   Layer.mock(Users, {})
 ).pipe(Layer.provide(key), Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))

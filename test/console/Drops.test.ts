@@ -455,10 +455,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assertPage(choice)
       assert.include(
         choice.text,
-        `<a href="/drops/new?store_id=${store.id}&amp;entity=${boots}"><bdi>Demo &lt;b></bdi></a></p><p class="quiet">${store.domain} · USD · Europe/Berlin</p>`
+        `<a href="/drops/new?store_id=${store.id}&amp;thing-${boots}=yes"><bdi>Demo &lt;b></bdi></a></p><p class="quiet">${store.domain} · USD · Europe/Berlin</p>`
       )
-      assert.include(choice.text, `<a href="/drops/new?store_id=${other.store.id}&amp;entity=${boots}">`)
-      assert.include(choice.text, `<a href="/drops/new?store_id=all&amp;entity=${boots}">All stores</a>`)
+      assert.include(choice.text, `<a href="/drops/new?store_id=${other.store.id}&amp;thing-${boots}=yes">`)
+      assert.include(choice.text, `<a href="/drops/new?store_id=all&amp;thing-${boots}=yes">All stores</a>`)
       // Nothing can be published to it.
       assert.notInclude(choice.text, files.id)
       const form = yield* open(`/drops/new?store_id=${store.id}&entity=${boots}`)

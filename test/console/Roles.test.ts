@@ -78,6 +78,8 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /import/decide-all",
     "POST /import/discard",
     "POST /imports",
+    "POST /selection/field",
+    "POST /selection/store",
     "POST /settings/connections/undo",
     "POST /stores/refresh"
   ],
@@ -93,6 +95,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /entity/review",
     "POST /exports/products.csv",
     "POST /jobs/command",
+    "POST /selection/schedule",
     "POST /stores/publish",
     "POST /stores/publish-selected"
   ],

@@ -187,6 +187,24 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("an account has each job id once", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { begin, get } = yield* Jobs
+          const first = yield* begin({ kind: "bulk_change", title: "One", subject: null, input: {}, total: 1 }).pipe(
+            actingAs(actor)
+          )
+          const again = { id: first.id, kind: "bulk_change", title: "Two", subject: null, input: {}, total: 2 } as const
+          const refused = yield* Effect.flip(begin(again).pipe(actingAs(actor)))
+          assert.deepStrictEqual(refused.issues, [
+            { path: "id", message: "the account has a job with this id already" }
+          ])
+          assert.deepStrictEqual(yield* get(first.id).pipe(actingAs(actor)), first)
+          const { actor: stranger } = yield* anAccount()
+          assert.strictEqual((yield* begin(again).pipe(actingAs(stranger))).title, "Two")
+        })
+      )
+
       it.effect("two open jobs never have the same subject", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()

@@ -59,6 +59,15 @@ describe("SqlErrors.classify", () => {
     }
   })
 
+  it("an error that ended the session is unavailable, whatever its code", () => {
+    const ended = (code: string, severity: string) =>
+      new SqlError({ cause: Object.assign(new Error("could not write init file"), { code, severity }) })
+    assert.strictEqual(SqlErrors.classify(ended("XX000", "FATAL")), "unavailable")
+    assert.strictEqual(SqlErrors.classify(ended("XX000", "PANIC")), "unavailable")
+    assert.strictEqual(SqlErrors.classify(ended("XX000", "ERROR")), "defect")
+    assert.strictEqual(SqlErrors.classify(ended("40001", "FATAL")), "retry")
+  })
+
   it("recognizes a lost connection by the message of pg", () => {
     for (const message of [
       "Connection terminated",

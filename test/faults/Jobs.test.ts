@@ -5,6 +5,8 @@ import { Array as Arr, Effect, Fiber, Layer, Option, Redacted, Schedule, Stream 
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
+import { BulkItemsRepo } from "../../src/bulk/BulkItemsRepo.ts"
+import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import type { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportJobs } from "../../src/exports/ExportJobs.ts"
@@ -12,6 +14,7 @@ import { Exports } from "../../src/exports/Exports.ts"
 import type { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
 import { HealthDimension } from "../../src/health/Health.ts"
+import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
@@ -19,6 +22,7 @@ import { type AccountId, ApiKeyId, EntityId, type StoreId } from "../../src/mode
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -101,6 +105,7 @@ interface Work {
 type Services =
   | AccountDeletion
   | AccountDeletionRepo
+  | BulkJobs
   | CatalogChanges
   | ExportItemsRepo
   | ExportJobs
@@ -115,6 +120,16 @@ type Services =
 const nothing = () => Effect.void
 
 const jobOf = ({ job }: { readonly job: Job | null }) => job ?? assert.fail("no job")
+
+/** Begins a job that sets a field of all products. */
+const beginBulk = ({ accountId, actor }: World) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
+    const ids = rows.map(({ id }) => EntityId.make(String(id)))
+    const change = { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" } as const
+    return yield* (yield* BulkJobs).begin({ kind: "product", ids }, change)
+  }).pipe(actingAs(actor))
 
 const works: ReadonlyArray<Work> = [
   {
@@ -187,6 +202,19 @@ const works: ReadonlyArray<Work> = [
             AND NOT v.pending_publish`)
       ),
     entities: amount(100, 1_000)
+  },
+  {
+    kind: "bulk_change",
+    prepare: nothing,
+    begin: beginBulk,
+    // An entity whose draft a step wrote twice would count twice.
+    seen: ({ accountId }) =>
+      Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        count(sql`
+          SELECT count(*) FROM entity_history h
+          WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`)
+      ),
+    entities: amount(400, 2_000)
   },
   {
     kind: "health_scan",
@@ -356,6 +384,34 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
   })
 })
 
+/** The planted fault: a worker that compares a draft with its revision at the step, not at the begin of the job. */
+const LateRevisions = Layer.fresh(JobWorker.layer).pipe(
+  Layer.provide(
+    Layer.mergeAll(
+      layerScanAfterUnlink,
+      FaultInjector.layer,
+      Layer.effect(
+        BulkItemsRepo,
+        Effect.gen(function* () {
+          const repo = yield* BulkItemsRepo
+          const sql = yield* SqlClient.SqlClient
+          return {
+            ...repo,
+            take: (...step: Parameters<typeof repo.take>) =>
+              Effect.gen(function* () {
+                const items = yield* repo.take(...step)
+                const rows = yield* sql<{ id: EntityId; revision: number }>`
+                  SELECT e.id, e.draft_revision AS revision FROM entity e
+                  WHERE e.account_id = ${step[0]} AND e.id = ANY(${items.map(({ id }) => id)}::uuid[])`
+                return rows
+              }).pipe(Effect.orDie)
+          }
+        })
+      )
+    )
+  )
+)
+
 describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
   layer(layerServices(10), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
     it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
@@ -402,6 +458,58 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
         }).pipe(actingAs(actor))
       })
     )
+
+    for (const isPlanted of [false, true])
+      it.effect(
+        isPlanted
+          ? "a bulk change that takes the revisions of its step overwrites newer drafts, which is detected (planted fault)"
+          : "two workers change each draft of a bulk change once, and never a draft that a writer changed after the begin",
+        () =>
+          Effect.gen(function* () {
+            yield* noticeDeadlocksSoon
+            const world = yield* aWorld(amount(300, 2_000))
+            const { accountId, actor, entities } = world
+            yield* Effect.gen(function* () {
+              const sql = yield* SqlClient.SqlClient
+              const { apply } = yield* CatalogChanges
+              const dice = new Dice("writers beside a bulk change")
+              const job = yield* beginBulk(world)
+              const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId} ORDER BY id`).map(
+                ({ id }) => EntityId.make(String(id))
+              )
+              const write = Effect.suspend(() =>
+                apply([
+                  CatalogChange.SetAttributes({ entityId: dice.pick(ids), values: { title: `T ${dice.below(1e9)}` } })
+                ])
+              ).pipe(Effect.orDie)
+              // Some drafts are changed before the first step, so that the job surely meets newer ones.
+              yield* Effect.replicateEffect(write, amount(20, 100))
+              const writers = yield* Effect.fork(
+                Effect.all([Effect.forever(write), Effect.forever(write)], { concurrency: "unbounded" })
+              )
+              const settled = Effect.flatMap(JobWorker, ({ settle }) => settle(job.id, nothing))
+              const both = Effect.all([settled, settled], { concurrency: "unbounded" })
+              const [ended] = yield* isPlanted ? Effect.provide(both, LateRevisions) : both
+              yield* Fiber.interrupt(writers)
+              const { result, state } = Option.getOrThrow(ended)
+              assert.strictEqual(state, "done")
+              // The worlds' products have revision 1 when the job begins, so the job writes revision 2 or nothing.
+              const written = yield* sql<{ revision: number }>`
+                SELECT h.draft_revision AS revision FROM entity_history h
+                WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`
+              const overwritten = written.filter(({ revision }) => revision !== 2).length
+              report("Two workers beside writers of a bulk change", { ...result, overwritten, isPlanted })
+              assert.strictEqual(written.length, result.changed)
+              assert.strictEqual((result.changed ?? 0) + (result.refused ?? 0), entities)
+              if (isPlanted) return assert.isAbove(overwritten, 0)
+              assert.strictEqual(overwritten, 0)
+              assert.isAtLeast(result.refused ?? 0, 10)
+              assert.isAtLeast(result.changed ?? 0, 10)
+              assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
+              assert.strictEqual(yield* deadlocks, 0, `seed ${seed}`)
+            }).pipe(actingAs(actor))
+          })
+      )
 
     it.effect("a job of a kind that only newer processes know is left to them", () =>
       Effect.gen(function* () {

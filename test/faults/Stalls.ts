@@ -137,7 +137,16 @@ export const tally = (name: string, seen: ReadonlyArray<Seen>) => {
     unavailable: count((status) => status === 503),
     unanswered: count((status) => status === 0)
   }
-  report(name, { ...counts, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) })
+  const others = seen
+    .filter(({ status }) => ![200, 503, 0].includes(status))
+    .map(({ body, status }) => `${status} ${body}`)
+  report(name, {
+    ...counts,
+    others: [...new Set(others)],
+    p50: quantile(sorted, 0.5),
+    p99: quantile(sorted, 0.99),
+    max: quantile(sorted, 1)
+  })
   return counts
 }
 

@@ -24,6 +24,7 @@ const labels: Readonly<Record<string, string>> = {
   jobs: "work in the background, in steps",
   platform: "calls to stores; Shopify",
   stores: "linked stores, their tokens",
+  bulk: "changes of many drafts",
   health: "scans, issues, fills, reconciles",
   publishing: "publish requests, the queue",
   budgets: "requests per minute, Redis",

@@ -104,7 +104,7 @@ describe("the README", () => {
       assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
       assert.lengthOf(steps, 14)
       await follow(steps)
-    }, 300_000)
+    })
 
     /** The steps of a section of docs/walk.md, which uses STORE and ID of the README's walk. */
     const continued = (title: string): ReadonlyArray<Block> => {
@@ -117,13 +117,13 @@ describe("the README", () => {
       const steps = continued("Change, publish, refresh")
       assert.lengthOf(steps, 6)
       await follow(steps)
-    }, 300_000)
+    })
 
     it("scans, fills, reconciles and scans again", async () => {
       const steps = continued("Find what is wrong, and repair it")
       assert.lengthOf(steps, 6)
       await follow(steps)
-    }, 300_000)
+    })
 
     it("imports two exports into two stores, reads them and imports one again", async () => {
       const steps = blocksOf(section(walk, "Your own export"))

@@ -1,10 +1,11 @@
+import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import { Text } from "../Wording.tsx"
-import { allStores } from "./DropForm.ts"
+import { allStores, newDropWith } from "./DropForm.ts"
 
 /** A store to choose, with the time zone of its times if it is known. */
 export interface StoreToChoose {
@@ -12,18 +13,15 @@ export interface StoreToChoose {
   readonly zone: string | undefined
 }
 
-const newDropPath = (storeId: string, entity: string | undefined) =>
-  `${paths.newDrop}?${new URLSearchParams({ store_id: storeId, ...(entity !== undefined && { entity }) })}`
-
-/** The first step: the store. `entity`: a thing that is chosen already. */
+/** The first step: the store. `things`: they are chosen already. */
 export const ChooseStorePage = ({
-  entity,
   stores,
+  things,
   visitor
 }: {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<StoreToChoose>
-  readonly entity: string | undefined
+  readonly things: ReadonlyArray<EntityId>
 }) => (
   <Frame title="Schedule a drop" visitor={visitor} current={paths.drops}>
     <nav class="trail" aria-label="Trail">
@@ -40,7 +38,7 @@ export const ChooseStorePage = ({
               <Icon name="store" />
               <div>
                 <p>
-                  <a href={newDropPath(store.id, entity)}>
+                  <a href={newDropWith(things, store.id)}>
                     <Text>{store.name}</Text>
                   </a>
                 </p>
@@ -52,7 +50,7 @@ export const ChooseStorePage = ({
             <Icon name="layers" />
             <div>
               <p>
-                <a href={newDropPath(allStores, entity)}>All stores</a>
+                <a href={newDropWith(things, allStores)}>All stores</a>
               </p>
               <p class="quiet">The same values everywhere. A percentage off needs one store, because prices differ.</p>
             </div>

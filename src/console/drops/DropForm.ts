@@ -2,6 +2,7 @@ import { Option, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import { EntityId, inAnyCase } from "../../model/Ids.ts"
+import { paths } from "../Paths.ts"
 
 /** Which of two instants with the same local time is meant. */
 export type Fold = "" | "first" | "second"
@@ -46,6 +47,13 @@ export const names = {
   members: "members-",
   set: "set-"
 } as const
+
+/** The address of the form with these things chosen. `storeId` undefined: the form asks for the store first. */
+export const newDropWith = (things: ReadonlyArray<EntityId>, storeId?: string): string =>
+  `${paths.newDrop}?${new URLSearchParams([
+    ...(storeId === undefined ? [] : [["store_id", storeId]]),
+    ...things.map((id) => [`${names.thing}${id}`, "yes"])
+  ])}`
 
 /** Maximum number of things that a form is read with. A drop has fewer: the others are refused with a message. */
 export const maxIds = 1_000

@@ -40,11 +40,11 @@ const makeFormPages = Effect.gen(function* () {
 
   const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== "none"))
 
-  const showStores = (visitor: Visitor, entity: string | undefined) =>
+  const showStores = (visitor: Visitor, things: ReadonlyArray<EntityId>) =>
     Effect.gen(function* () {
       const zones = yield* stores.timeZones
       const choices = (yield* publishable).map((store) => ({ store, zone: zones.get(store.id) }))
-      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} entity={entity} />)
+      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} things={things} />)
     })
 
   /** The chosen store; null: all of them. Undefined: the form names none that can be published to. */
@@ -191,11 +191,11 @@ export const makeNewDropForm = Effect.gen(function* () {
         const [only, ...others] = all
         const form =
           given.storeId === "" && only !== undefined && others.length === 0 ? { ...given, storeId: only.id } : given
+        const things = [...form.things, ...Option.toArray(decodeEntityId(query.get("entity") ?? ""))]
         const store = yield* storeOf(form)
-        if (store === undefined) return yield* showStores(visitor, query.get("entity"))
+        if (store === undefined) return yield* showStores(visitor, things)
         const kept = store === null ? undefined : (yield* stores.timeZones).get(store.id)
         const zone = [form.zone, kept, visitor.timeZone].find((each) => each && timeZones.includes(each)) ?? "UTC"
-        const things = [...form.things, ...Option.toArray(decodeEntityId(query.get("entity") ?? ""))]
         return yield* showForm(visitor, { ...form, zone, things }, store)
       })
     ),
@@ -203,7 +203,7 @@ export const makeNewDropForm = Effect.gen(function* () {
       Effect.gen(function* () {
         const typed = formOf(given)
         const store = yield* storeOf(typed)
-        if (store === undefined) return yield* showStores(visitor, undefined)
+        if (store === undefined) return yield* showStores(visitor, typed.things)
         const { form, misfits } = yield* withMembers(typed, store)
         return misfits.length > 0
           ? yield* showForm(visitor, form, store, { misfits })
@@ -218,7 +218,7 @@ export const makeNewDropForm = Effect.gen(function* () {
         if (Option.isSome(yield* Effect.option(drops.get(id)))) return scheduled
         const form = formOf(given)
         const store = yield* storeOf(form)
-        if (store === undefined) return yield* showStores(visitor, undefined)
+        if (store === undefined) return yield* showStores(visitor, form.things)
         return yield* Effect.matchEffect(review(form, store, id), {
           onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
           onSuccess: (found) => {

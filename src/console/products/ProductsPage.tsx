@@ -8,13 +8,12 @@ import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
-import { Icon } from "../Icon.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
-import { StoreOptions } from "../StoreChoice.tsx"
+import { SelectionBar } from "../selections/SelectionBar.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
@@ -49,7 +48,7 @@ const Title = ({ address, row }: { readonly row: ListedEntity; readonly address:
   const t = useWords()
   return (
     <div class="item">
-      <Allowed to="publish">
+      <Allowed to="edit">
         <input
           type="checkbox"
           name={`${selectedPrefix}${row.id}`}
@@ -124,29 +123,9 @@ const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Colum
   ]
 }
 
-/** Publishes the selected entities to one store, as a job. */
-const SelectionBar = ({ stores }: Content) => {
-  const t = useWords()
-
-  const open = stores.filter(({ platform }) => platform !== "none")
-  return open.length === 0 ? null : (
-    <div class="selection">
-      <span>{t("Publish the selected to")}</span>
-      <select name="id" aria-label={t("Store to publish to")}>
-        <StoreOptions stores={open} chosen={undefined} />
-      </select>
-      <button type="submit">
-        <Icon name="send" />
-        {t("Publish")}
-      </button>
-    </div>
-  )
-}
-
 const Rows = (content: Content) => {
   const t = useWords()
-
-  const { address, kind, page, visitor } = content
+  const { address, kind, page, query, visitor } = content
   if (kind === "media")
     return (
       <ul class="pictures">
@@ -173,11 +152,11 @@ const Rows = (content: Content) => {
     />
   )
   return (
-    <Allowed to="publish" otherwise={<div class="listed">{table}</div>}>
-      <form method="post" action={paths.publishSelected} class="listed">
+    <Allowed to="edit" otherwise={<div class="listed">{table}</div>}>
+      <form method="post" action={paths.setSelected} class="listed">
         <HiddenFields csrf={visitor.csrf} />
         {table}
-        <SelectionBar {...content} />
+        <SelectionBar kind={kind} query={query} stores={content.stores} />
       </form>
     </Allowed>
   )

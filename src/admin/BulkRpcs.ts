@@ -1,0 +1,32 @@
+import { Rpc, RpcGroup } from "@effect/rpc"
+import { Schema } from "effect"
+import { Job } from "../jobs/Job.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AttributeEdit } from "../model/AttributeRules.ts"
+import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { account, Refusal } from "./Refusal.ts"
+
+const text = Schema.optionalWith(Schema.String, { as: "Option" })
+
+export const BulkRpcs = RpcGroup.make(
+  /**
+   * Begins a job that changes the drafts of all entities of a kind that the filters find. `store`: the store whose override `edit`
+   * writes, or, without `edit`, the store to which the entities are added. `on`: only entities on this store. Refusal: no such store is
+   * linked, or the filters find nothing. ValidationFailed: the field or the value is wrong, or the filters find too many.
+   */
+  Rpc.make("beginBulk", {
+    payload: {
+      account,
+      kind: EntityKind,
+      edit: Schema.NullOr(AttributeEdit),
+      store: text,
+      search: text,
+      vendor: text,
+      type: text,
+      tag: text,
+      on: text
+    },
+    success: Job,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
+  })
+)

@@ -1,0 +1,92 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Option } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import type { AttributeEdit } from "../model/AttributeRules.ts"
+import { withAdmin } from "./CommandRuntime.ts"
+import { oneAssignment } from "./DraftCommands.ts"
+import { choiceArgument, textOption } from "./Flags.ts"
+import { followJob, linesOfJob } from "./JobCommands.ts"
+import { lockedBy } from "./LockedBy.ts"
+import { account, answer, byPlace, json, Refused } from "./Output.ts"
+
+const kind = choiceArgument("KIND", EntityKind.literals, "Kind of the entities: product, variant, collection or media.")
+
+const filter = (name: string, value: string, description: string) =>
+  Options.optional(textOption(name, value, description))
+
+const filters = {
+  search: filter("search", "WORDS", "Only entities whose title, SKU, vendor or tags have all these words."),
+  vendor: filter("vendor", "NAME", "Only entities of this vendor."),
+  type: filter("type", "NAME", "Only entities of this product type."),
+  tag: filter("tag", "NAME", "Only entities with this tag."),
+  on: filter("on", "DOMAIN", "Only entities on this store."),
+  all: Options.boolean("all").pipe(Options.withDescription("All entities of the kind. Needed if there is no filter."))
+}
+
+interface Given {
+  readonly account: Option.Option<string>
+  readonly json: boolean
+  readonly kind: EntityKind
+  readonly all: boolean
+  readonly search: Option.Option<string>
+  readonly vendor: Option.Option<string>
+  readonly type: Option.Option<string>
+  readonly tag: Option.Option<string>
+  readonly on: Option.Option<string>
+}
+
+/** Begins a bulk change, and follows its job to the end. */
+const run = (edit: AttributeEdit | null, store: Option.Option<string>, { account, all, json, ...given }: Given) =>
+  Effect.gen(function* () {
+    const { on, search, tag, type, vendor } = given
+    const isFiltered = [on, search, tag, type, vendor].some(Option.isSome)
+    if (all === isFiltered)
+      return yield* new Refused({ message: "Give a filter, such as --search WORDS, or --all, and not both." })
+    const begun = yield* (yield* AdminClient).beginBulk({ account, edit, store, ...given })
+    const ended = yield* followJob(account, begun)
+    yield* answer(json, ended, linesOfJob(ended, account))
+  }).pipe(
+    Effect.catchTags({
+      NotFound: () => new Refused({ message: "Nothing was changed: the store was unlinked meanwhile." }),
+      ValidationFailed: byPlace((path) => path),
+      PimLocked: () => lockedBy(account)
+    }),
+    withAdmin
+  )
+
+const set = Command.make(
+  "set",
+  {
+    kind,
+    assignment: Args.atMost(oneAssignment, 1),
+    unset: filter("unset", "KEY", "Key to clear or, with --store, key of the override to remove."),
+    store: filter("store", "DOMAIN", "Domain or id of a store: write its own values instead of the canonical ones."),
+    ...filters,
+    account,
+    json
+  },
+  ({ assignment: [given], store, unset, ...rest }) => {
+    const edit = given ?? Option.getOrNull(Option.map(unset, (key) => ({ key, value: null })))
+    return edit === null || (given !== undefined && Option.isSome(unset))
+      ? new Refused({ message: "Give one KEY=VALUE or --unset KEY." })
+      : run(edit, store, rest)
+  }
+).pipe(Command.withDescription("Write one field of the drafts of many entities, as a job."))
+
+const add = Command.make(
+  "add",
+  {
+    kind,
+    to: textOption("to", "DOMAIN", "Domain or id of the store to add them to."),
+    ...filters,
+    account,
+    json
+  },
+  ({ to, ...rest }) => run(null, Option.some(to), rest)
+).pipe(Command.withDescription("Add many entities to a store, products with their variants, as a job."))
+
+export const bulkCommand = Command.make("bulk").pipe(
+  Command.withDescription("Changes of the drafts of many entities."),
+  Command.withSubcommands([set, add])
+)

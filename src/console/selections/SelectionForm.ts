@@ -1,0 +1,93 @@
+import { Effect, Schema } from "effect"
+import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
+import { EntityKind } from "../../model/Attribute.ts"
+import { NotFound } from "../../model/Errors.ts"
+import { EntityId } from "../../model/Ids.ts"
+import { PageRefused } from "../Browser.ts"
+import { listPages } from "../entities/ListPages.ts"
+import { type ListQuery, listAddress, listQueryOf } from "../products/ProductFilters.tsx"
+import { selectedPrefix } from "../stores/PublishStorePage.tsx"
+
+/** Maximum number of entities that can be selected one by one. */
+export const maxSelected = 100
+
+/** Names of the fields of the forms. */
+export const fields = {
+  list: "list",
+  query: "query",
+  /** `all`: everything that the filters find; otherwise the selected entities. */
+  of: "of",
+  key: "key",
+  store: "store_id",
+  value: "value",
+  clears: "clears",
+  /** The number of entities that the review showed. */
+  seen: "seen",
+  does: "do"
+} as const
+
+/** The selected entities of a list, or all that its filters find. */
+export interface Selection {
+  readonly kind: EntityKind
+  readonly query: ListQuery
+  readonly ids: ReadonlyArray<EntityId>
+  readonly isAll: boolean
+}
+
+/** The fields that name the list. */
+export const listFieldsOf = (
+  kind: EntityKind,
+  query: ListQuery
+): ReadonlyArray<readonly [name: string, value: string]> => [
+  [fields.list, kind],
+  [fields.query, listAddress("", query).slice(1)]
+]
+
+/** The fields that carry the selection through the steps of a form. */
+export const hiddenFieldsOf = ({
+  ids,
+  kind,
+  query
+}: Selection): ReadonlyArray<readonly [name: string, value: string]> => [
+  ...listFieldsOf(kind, query),
+  ...ids.map((id) => [`${selectedPrefix}${id}`, "yes"] as const)
+]
+
+const refused = ({ kind, query }: Pick<Selection, "kind" | "query">, title: string, message: string) => {
+  const { name, path } = listPages[kind]
+  return new PageRefused({
+    status: 400,
+    title,
+    message,
+    next: { path: listAddress(path, query), name: `To ${name.toLowerCase()}` }
+  })
+}
+
+const readKind = Schema.decodeUnknown(EntityKind)
+const readId = Schema.decode(EntityId)
+
+/** The selection of a form. PageRefused: nothing or too much is selected. A malformed id or an unknown list is NotFound. */
+export const selectionIn = (form: Parameters) =>
+  Effect.gen(function* () {
+    const kind = yield* readKind(form.get(fields.list))
+    const names = form.names.filter((name) => name.startsWith(selectedPrefix))
+    const ids = yield* Effect.forEach(names, (name) => readId(name.slice(selectedPrefix.length)))
+    const query = listQueryOf(parametersOf(form.get(fields.query) ?? ""))
+    const selection: Selection = { kind, query, ids, isAll: form.get(fields.of) === "all" }
+    return selection
+  }).pipe(
+    Effect.mapError(() => new NotFound()),
+    Effect.flatMap((selection) => {
+      const { ids, isAll, kind } = selection
+      const { name } = listPages[kind]
+      if (ids.length === 0 && !isAll)
+        return refused(selection, "Nothing is selected", `Select some ${name.toLowerCase()} in the list first.`)
+      if (ids.length > maxSelected)
+        return refused(
+          selection,
+          "Too many are selected",
+          `At most ${maxSelected} ${name.toLowerCase()} can be selected one by one.`
+        )
+      return Effect.succeed(selection)
+    })
+  )

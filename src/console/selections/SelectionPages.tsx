@@ -1,0 +1,316 @@
+import type { ComponentChildren } from "preact"
+import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import type { KeyRule } from "../../model/KeyRule.ts"
+import { isWritable, type KeyRules } from "../../model/KeyRules.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { controlOf } from "../entities/CellInput.ts"
+import { fieldName } from "../entities/FieldNames.ts"
+import { listPages, sectionOf } from "../entities/ListPages.ts"
+import { Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
+import { counted, EntityLink } from "../Naming.tsx"
+import { listAddress } from "../products/ProductFilters.tsx"
+import { StoreOptions } from "../StoreChoice.tsx"
+import { fields, hiddenFieldsOf, type Selection } from "./SelectionForm.ts"
+
+/** The fields of a bulk change as they were typed. `storeId` empty: the catalog, or no store is chosen yet. */
+export interface TypedChange {
+  readonly key: string
+  readonly storeId: string
+  readonly typed: string
+  /** Whether the override of the store is removed. */
+  readonly clears: boolean
+}
+
+export interface SelectionContent {
+  readonly visitor: Visitor
+  /** The path of the form. */
+  readonly action: string
+  readonly title: string
+  readonly selection: Selection
+  readonly change: TypedChange
+  readonly stores: ReadonlyArray<Store>
+  readonly misfit?: Misfit | undefined
+}
+
+const listOf = ({ kind, query }: Selection) => listAddress(listPages[kind].path, query)
+
+const Steps = ({
+  children,
+  content: { action, misfit, selection, title, visitor },
+  hidden
+}: {
+  readonly content: SelectionContent
+  readonly hidden: ReadonlyArray<readonly [name: string, value: string]>
+  readonly children: ComponentChildren
+}) => (
+  <Frame title={title} visitor={visitor} current={sectionOf(selection.kind)}>
+    <nav class="trail" aria-label="Trail">
+      <a href={listOf(selection)}>{listPages[selection.kind].name}</a>
+    </nav>
+    <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+    <form method="post" action={action} class="sheet">
+      <HiddenFields csrf={visitor.csrf} />
+      {[...hiddenFieldsOf(selection), ...hidden].map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  </Frame>
+)
+
+/** The choice between the selected entities and all that the filters of the list find. */
+const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionContent) => (
+  <fieldset class="picks">
+    <legend>{`Which ${listPages[kind].name.toLowerCase()}`}</legend>
+    {ids.length > 0 && (
+      <label class="pick">
+        <input type="radio" name={fields.of} value="selected" checked={!isAll} />
+        <span>{`The ${counted(ids.length, listPages[kind].one)} that you selected`}</span>
+      </label>
+    )}
+    <label class="pick">
+      <input type="radio" name={fields.of} value="all" checked={isAll} />
+      <span>{`All ${listPages[kind].name.toLowerCase()} that the filters of the list find`}</span>
+    </label>
+    <FieldMisfit field={fields.of} misfit={misfit} />
+  </fieldset>
+)
+
+const FieldChoice = ({ content, rules }: { readonly content: SelectionContent; readonly rules: KeyRules }) => {
+  const { change, misfit, selection, stores } = content
+  return (
+    <>
+      <label>
+        Field
+        <select name={fields.key} {...fieldState(misfit, fields.key)}>
+          <option value="">Choose a field</option>
+          {[...rules.ofKind(selection.kind).keys()]
+            .filter((key) => isWritable(selection.kind, key))
+            .map((key) => (
+              <option key={key} value={key} selected={key === change.key}>
+                {key.includes(".") ? `${fieldName(key)} (${key})` : fieldName(key)}
+              </option>
+            ))}
+        </select>
+      </label>
+      <FieldMisfit field={fields.key} misfit={misfit} />
+      <label>
+        Where
+        <select name={fields.store}>
+          <option value="">In the catalog, for all stores</option>
+          <StoreOptions stores={stores} chosen={change.storeId} />
+        </select>
+      </label>
+    </>
+  )
+}
+
+/** The control for the new value, by the type of the field. */
+const ValueControl = ({ content, rule }: { readonly content: SelectionContent; readonly rule: KeyRule }) => {
+  const { change, misfit } = content
+  const { key, typed } = change
+  const control = controlOf({ key, rule, type: rule.type }, typed)
+  const hint = control._tag === "Area" ? control.hint : undefined
+  const common = {
+    id: "new-value",
+    name: fields.value,
+    ...fieldState(misfit, fields.value, hint === undefined ? undefined : "value-hint")
+  }
+  return (
+    <>
+      <label for="new-value">{`New value: ${fieldName(key)}`}</label>
+      {control._tag === "Choice" ? (
+        <select {...common}>
+          {["", ...control.choices].map((choice) => (
+            <option key={choice} value={choice} selected={choice === typed}>
+              {choice === "" ? "empty" : choice}
+            </option>
+          ))}
+        </select>
+      ) : control._tag === "Area" ? (
+        // Browsers drop the first line break of a text area.
+        <textarea {...common} rows={4} dir="auto">{`\n${typed}`}</textarea>
+      ) : (
+        <input {...common} type="text" inputMode={control.inputMode} value={typed} dir="auto" autocomplete="off" />
+      )}
+      {hint !== undefined && (
+        <p class="quiet" id="value-hint">
+          {hint}
+        </p>
+      )}
+      <FieldMisfit field={fields.value} misfit={misfit} />
+      {change.storeId !== "" && (
+        <label class="pick">
+          <input type="checkbox" name={fields.clears} value="yes" checked={change.clears} />
+          <span>Remove the store's own value instead, so that it has the catalog's</span>
+        </label>
+      )}
+    </>
+  )
+}
+
+const storeNamed = ({ change, stores }: SelectionContent) => stores.find(({ id }) => id === change.storeId)?.name
+
+/** The first steps of setting a field: the field and the place, then the value. `rule`: of the chosen field. */
+export const SetFieldPage = ({
+  rule,
+  rules,
+  ...content
+}: SelectionContent & { readonly rules: KeyRules; readonly rule: KeyRule | undefined }) => {
+  const { change } = content
+  if (rule === undefined)
+    return (
+      <Steps content={content} hidden={[]}>
+        <WhichChoice {...content} />
+        <FieldChoice content={content} rules={rules} />
+        <div class="buttons">
+          <button type="submit" name={fields.does} value="value">
+            Continue
+          </button>
+          <a href={listOf(content.selection)}>Cancel</a>
+        </div>
+      </Steps>
+    )
+  return (
+    <Steps
+      content={content}
+      hidden={[
+        [fields.key, change.key],
+        [fields.store, change.storeId]
+      ]}
+    >
+      <Facts of={[["Where", <bdi>{storeNamed(content) ?? "In the catalog, for all stores"}</bdi>]]} />
+      <ValueControl content={content} rule={rule} />
+      <WhichChoice {...content} />
+      <div class="buttons">
+        <button type="submit" name={fields.does} value="review">
+          Review
+        </button>
+        <button type="submit" class="plain" name={fields.does} value="choose">
+          Another field
+        </button>
+        <a href={listOf(content.selection)}>Cancel</a>
+      </div>
+    </Steps>
+  )
+}
+
+/** The first step of an addition: the store. */
+export const AddToStorePage = (content: SelectionContent) => {
+  const { change, misfit, selection, stores } = content
+  return (
+    <Steps content={content} hidden={[]}>
+      <label>
+        Store
+        <select name={fields.store} {...fieldState(misfit, fields.store)}>
+          <option value="">Choose a store</option>
+          <StoreOptions stores={stores} chosen={change.storeId} />
+        </select>
+      </label>
+      <FieldMisfit field={fields.store} misfit={misfit} />
+      <WhichChoice {...content} />
+      <div class="buttons">
+        <button type="submit" name={fields.does} value="review">
+          Review
+        </button>
+        <a href={listOf(selection)}>Cancel</a>
+      </div>
+    </Steps>
+  )
+}
+
+/** Maximum number of entities that a review names. */
+export const maxNamed = 10
+
+const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; readonly count: number }) => (
+  <ul>
+    {rows.map(({ id, kind, title }) => (
+      <li key={id}>
+        <EntityLink id={id} kind={kind} title={title} />
+      </li>
+    ))}
+    {count > rows.length && <li class="quiet">{`and ${(count - rows.length).toLocaleString("en")} more`}</li>}
+  </ul>
+)
+
+/**
+ * The last step: what the job will do. `count`: the number of its entities; `rows`: the first of them; `value`: the new value, null
+ * if the change sets none; `jobId`: of the job to begin; `back`: the step before.
+ */
+export const SelectionReviewPage = ({
+  back,
+  count,
+  isOutdated,
+  jobId,
+  rows,
+  value,
+  ...content
+}: SelectionContent & {
+  readonly count: number
+  readonly rows: ReadonlyArray<ListedEntity>
+  readonly value: string | null
+  readonly jobId: string
+  readonly back: string
+  readonly isOutdated: boolean
+}) => {
+  const { change, selection } = content
+  const entities = counted(count, listPages[selection.kind].one)
+  const isField = change.key !== ""
+  const place = storeNamed(content) ?? "In the catalog, for all stores"
+  const misfit = isOutdated
+    ? { field: "", message: `Nothing was changed: the filters now find ${entities}. Check the review again.` }
+    : undefined
+  return (
+    <Steps
+      content={{ ...content, misfit }}
+      hidden={[
+        ["id", jobId],
+        [fields.of, selection.isAll ? "all" : "selected"],
+        [fields.key, change.key],
+        [fields.store, change.storeId],
+        [fields.value, change.typed],
+        ...(change.clears ? [[fields.clears, "yes"] as const] : []),
+        [fields.seen, String(count)]
+      ]}
+    >
+      <Facts
+        of={[
+          ...(isField ? [["Field", fieldName(change.key)] as const] : []),
+          [isField ? "Where" : "Store", <bdi>{place}</bdi>],
+          ...(value === null
+            ? []
+            : [
+                [
+                  "New value",
+                  change.clears ? (
+                    <span class="quiet">the catalog's value</span>
+                  ) : value === "" ? (
+                    <span class="quiet">empty</span>
+                  ) : (
+                    <bdi class="value">{value}</bdi>
+                  )
+                ] as const
+              ]),
+          ["Changes", entities]
+        ]}
+      />
+      <Names rows={rows} count={count} />
+      <p class="quiet">
+        {isField
+          ? "They are changed as drafts, and nothing is published. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it."
+          : "Products come with their variants, and nothing is published. What is on the store already does not change."}
+      </p>
+      <div class="buttons">
+        <button type="submit" name={fields.does} value="begin">
+          {isField ? `Change ${entities}` : `Add ${entities}`}
+        </button>
+        <button type="submit" class="plain" name={fields.does} value={back}>
+          Back
+        </button>
+        <a href={listOf(selection)}>Cancel</a>
+      </div>
+    </Steps>
+  )
+}

@@ -1,0 +1,194 @@
+import { Effect, Either, Option, Schema } from "effect"
+import type { BulkChange } from "../../bulk/BulkChange.ts"
+import { BulkJobs, maxBulkEntities } from "../../bulk/BulkJobs.ts"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { Jobs } from "../../jobs/Jobs.ts"
+import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { JobId, StoreId } from "../../model/Ids.ts"
+import { isWritable } from "../../model/KeyRules.ts"
+import { mintId } from "../../runtime/Identifiers.ts"
+import { Stores } from "../../stores/Stores.ts"
+import { newDropWith } from "../drops/DropForm.ts"
+import { fromTyped } from "../entities/CellInput.ts"
+import { listPages } from "../entities/ListPages.ts"
+import type { Misfit } from "../Field.tsx"
+import { html, seeOther } from "../Html.ts"
+import { counted } from "../Naming.tsx"
+import { jobPath, paths } from "../Paths.ts"
+import { filtersOf } from "../products/ProductFilters.tsx"
+import { refuseOnPage } from "../Refusals.tsx"
+import { makeVisits, type Visits } from "../Visits.ts"
+import { fields, selectionIn } from "./SelectionForm.ts"
+import {
+  AddToStorePage,
+  maxNamed,
+  type SelectionContent,
+  SelectionReviewPage,
+  SetFieldPage,
+  type TypedChange
+} from "./SelectionPages.tsx"
+
+const routes = {
+  set: ["POST", paths.setSelected, refuseOnPage, "edit", "batch"],
+  add: ["POST", paths.addSelected, refuseOnPage, "edit", "batch"],
+  schedule: ["POST", paths.scheduleSelected, refuseOnPage, "publish"]
+} as const
+
+const readJobId = Schema.decodeOption(JobId)
+const readStoreId = Schema.decode(StoreId)
+
+/** Browsers send a line break as CR LF. */
+const changeIn = (form: Parameters): TypedChange => ({
+  key: form.get(fields.key) ?? "",
+  storeId: form.get(fields.store) ?? "",
+  typed: (form.get(fields.value) ?? "").replaceAll("\r\n", "\n"),
+  clears: form.get(fields.clears) === "yes"
+})
+
+const capitalize = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+
+const places: Readonly<Record<string, string>> = { field: fields.key, value: fields.value }
+
+/** The first problem, at its field. */
+const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
+  const field = places[issue?.path ?? ""] ?? ""
+  const message = issue?.message ?? "the change is not possible"
+  return { field, message: capitalize(field === "" ? message : `this ${issue?.path} ${message}`) }
+}
+
+/** The change that a review shows, its new value (null: none), and the step before the review. */
+interface ReviewedChange {
+  readonly change: BulkChange
+  readonly value: string | null
+  readonly back: string
+}
+
+/** Makes the function that shows the review, and begins the job. */
+const makeFinish = Effect.gen(function* () {
+  const bulk = yield* BulkJobs
+  const jobs = yield* Jobs
+  const lists = yield* MerchantLists
+
+  /** The job that this form has begun already, if it is sent twice. */
+  const begunBy = (id: Option.Option<JobId>) =>
+    Option.match(id, { onNone: () => Effect.succeedNone, onSome: (known) => Effect.option(jobs.get(known)) })
+
+  /** The page of the review or of the job, or the problem of the form. */
+  const carryOut = (form: Parameters, content: SelectionContent, { back, change, value }: ReviewedChange) =>
+    Effect.gen(function* () {
+      const { selection } = content
+      const { isAll, kind, query } = selection
+      const isBegin = form.get(fields.does) === "begin"
+      const given = readJobId(form.get("id") ?? "")
+      const begun = isBegin ? yield* begunBy(given) : Option.none()
+      if (Option.isSome(begun)) return Either.right(seeOther(jobPath(begun.value.id)))
+      const checked = yield* Effect.either(bulk.check(kind, change))
+      if (Either.isLeft(checked))
+        return checked.left._tag === "NotFound" ? yield* checked.left : Either.left(misfitOf(checked.left))
+      const ids = isAll ? yield* lists.ids(kind, filtersOf(query), maxBulkEntities) : selection.ids
+      if (ids.length === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
+      if (ids.length > maxBulkEntities)
+        return Either.left({
+          field: fields.of,
+          message: `The filters of the list find more than ${counted(maxBulkEntities, listPages[kind].one)}: narrow them.`
+        })
+      const isSeen = form.get(fields.seen) === String(ids.length)
+      if (isBegin && isSeen) {
+        const job = yield* Effect.either(bulk.begin({ kind, ids }, change, Option.getOrUndefined(given)))
+        if (Either.isRight(job)) return Either.right(seeOther(jobPath(job.right.id)))
+        return job.left._tag === "ValidationFailed" ? Either.left(misfitOf(job.left)) : yield* job.left
+      }
+      const page = (
+        <SelectionReviewPage
+          {...content}
+          count={ids.length}
+          rows={yield* lists.rows(ids.slice(0, maxNamed))}
+          value={value}
+          jobId={yield* mintId(JobId)}
+          back={back}
+          isOutdated={isBegin}
+        />
+      )
+      return Either.right(html(page, { status: isBegin ? 409 : 200 }))
+    })
+
+  return carryOut
+})
+
+/** Actions on the selected entities of a list. */
+export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Visits> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const bulk = yield* BulkJobs
+    const stores = yield* Stores
+    const finish = yield* makeFinish
+    const { withForm } = yield* makeVisits
+
+    return {
+      set: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const change = changeIn(form)
+          const rules = yield* bulk.rules
+          const content: SelectionContent = {
+            visitor,
+            action: paths.setSelected,
+            title: "Set a field",
+            selection,
+            change,
+            stores: yield* stores.list
+          }
+          const found = isWritable(selection.kind, change.key) ? rules.find(selection.kind, change.key) : undefined
+          const does = form.get(fields.does)
+          const show = (rule: typeof found, misfit?: Misfit) =>
+            html(<SetFieldPage {...content} rules={rules} rule={rule} misfit={misfit} />, {
+              status: misfit === undefined ? 200 : 400
+            })
+          if (does === undefined || does === "choose") return show(undefined)
+          if (found === undefined) return show(undefined, { field: fields.key, message: "Choose a field first." })
+          if (does === "value") return show(found)
+          const storeId =
+            change.storeId === "" ? null : yield* Effect.mapError(readStoreId(change.storeId), () => new NotFound())
+          const { key } = change
+          const value = fromTyped({ key, type: found.type }, change.typed)
+          const clears = change.clears && storeId !== null
+          const done = yield* finish(form, content, {
+            change: { _tag: "SetField", storeId, key, value: clears ? null : value },
+            value,
+            back: "value"
+          })
+          return Either.getOrElse(done, (misfit) => show(misfit.field === fields.key ? undefined : found, misfit))
+        })
+      ),
+      add: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const change = { ...changeIn(form), key: "" }
+          const content: SelectionContent = {
+            visitor,
+            action: paths.addSelected,
+            title: "Add to a store",
+            selection,
+            change,
+            stores: yield* stores.list
+          }
+          const does = form.get(fields.does)
+          const show = (misfit?: Misfit) =>
+            html(<AddToStorePage {...content} misfit={misfit} />, { status: misfit === undefined ? 200 : 400 })
+          if (does === undefined || does === "choose") return show()
+          if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
+          const storeId = yield* Effect.mapError(readStoreId(change.storeId), () => new NotFound())
+          const done = yield* finish(form, content, {
+            change: { _tag: "AddToStore", storeId },
+            value: null,
+            back: "choose"
+          })
+          return Either.getOrElse(done, show)
+        })
+      ),
+      schedule: withForm((_, form) => Effect.map(selectionIn(form), ({ ids }) => seeOther(newDropWith(ids))))
+    }
+  })
+)

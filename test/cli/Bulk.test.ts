@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { afterAll } from "vitest"
+import { commandsWith } from "../support/Commands.ts"
+import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "bulk-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const shop = "tern.demo.example"
+
+describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
+  layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
+    it.effect("set a field and add to a store as jobs that are followed to their end", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, refusal, said } = commandsWith({ DATABASE_URL })
+        yield* json("account", "create", "--name", "Mine")
+        yield* json("store", "link", shop, "--platform", "demo")
+        yield* json("store", "link", "files.example")
+        const file = join(folder, "export.csv")
+        const rows = Array.from({ length: 3 }, (_, index) => `hat-${index},Hat ${index},H-${index},5.00`)
+        writeFileSync(file, ["Handle,Title,Variant SKU,Variant Price", ...rows, ""].join("\n"))
+        yield* json("import", "csv", file, "--store", "files.example", "--accept")
+
+        const eitherFilterOrAll = "Give a filter, such as --search WORDS, or --all, and not both."
+        for (const [args, words] of [
+          [["set", "product", "vendor=Fell"], eitherFilterOrAll],
+          [["set", "product", "vendor=Fell", "--all", "--search", "hat"], eitherFilterOrAll],
+          [["set", "product", "--all"], "Give one KEY=VALUE or --unset KEY."],
+          [["set", "product", "vendor=Fell", "--search", "boot"], "The filters find no product."],
+          [["set", "product", "status=gone", "--all"], "value: must be one of active, draft, archived, unlisted"],
+          [
+            ["add", "product", "--to", "nowhere.example", "--all"],
+            "No store nowhere.example is linked: see `catalog store list`."
+          ]
+        ] as const)
+          assert.strictEqual(yield* refusal("bulk", ...args), words)
+
+        const counts = (changed: number, refused: number, unchanged: number) =>
+          `\n {2}begun \\S+Z by the command line, ended \\S+Z\n {2}changed: ${changed}\n {2}refused: ${refused}\n {2}unchanged: ${unchanged}`
+        assert.match(
+          yield* said("bulk", "set", "product", "vendor=Fell", "--search", "hat"),
+          new RegExp(`^Set vendor of 3 products \\([0-9a-f-]{36}\\): done, 3 entities${counts(3, 0, 0)}$`)
+        )
+        assert.match(
+          yield* said("bulk", "add", "product", "--to", shop, "--search", "Hat 1"),
+          new RegExp(`^Add 1 product to ${shop} \\(\\S+\\): done, 1 entities${counts(1, 0, 0)}$`)
+        )
+        assert.match(
+          yield* said("bulk", "set", "product", "title=Hut", "--store", shop, "--all"),
+          new RegExp(
+            `^Set title of 3 products on ${shop} \\(\\S+\\): done, 3 entities${counts(1, 2, 0)}(\n {2}product Hat [02]: the product is not on this store){2}$`
+          )
+        )
+        const rowsOf = yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `SELECT e.title, e.attributes #>> '{vendor,value}' AS vendor,
+                    (SELECT v.overrides #>> '{title,value}' FROM store_version v JOIN store s ON s.id = v.store_id
+                     WHERE v.entity_id = e.id AND s.domain = '${shop}') AS own
+             FROM entity e WHERE e.kind = 'product' ORDER BY e.title`
+          )
+        )
+        assert.deepStrictEqual(rowsOf, [
+          { title: "Hat 0", vendor: "Fell", own: null },
+          { title: "Hat 1", vendor: "Fell", own: "Hut" },
+          { title: "Hat 2", vendor: "Fell", own: null }
+        ])
+        assert.match(
+          yield* said("jobs", "list"),
+          /done {7}Set title of 3 products on tern\.demo\.example {2}3 entities\n.* {2}Add 1 product to/
+        )
+      })
+    )
+  })
+})

@@ -1,0 +1,311 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { type EntityId, JobId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
+
+type Form = Readonly<Record<string, string>>
+
+const ticked = (ids: ReadonlyArray<EntityId>): Form => Object.fromEntries(ids.map((id) => [`publish-${id}`, "yes"]))
+
+/** A merchant, and functions that send the forms of a selection of products. */
+const aSelection = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const { actor, cookie } = merchant
+  const csrf = csrfOf(yield* ask("/products", { cookie }))
+  const send =
+    (path: string) =>
+    (form: Form, as = cookie, token = csrf) =>
+      ask(path, { cookie: as, form: { csrf: token, list: "product", query: "", ...form } })
+  /** Runs the job to which an answer leads. */
+  const finish = (answer: Answer) =>
+    Effect.gen(function* () {
+      assert.strictEqual(answer.status, 303, textOf(answer))
+      const id = JobId.make(String(answer.headers.get("location")).replace("/jobs/", ""))
+      return Option.getOrThrow(yield* (yield* JobWorker).settle(id, () => Effect.void))
+    }).pipe(actingAs(actor))
+  const value = (id: EntityId, key: string, storeId: Parameters<Drafts["Type"]["get"]>[1] = null) =>
+    Effect.map(
+      Effect.flatMap(Drafts, (drafts) => drafts.get(id, storeId)),
+      ({ attributes, overridden }) => [attributes.find((each) => each.key === key)?.value, overridden.includes(key)]
+    ).pipe(actingAs(actor), Effect.orDie)
+  return {
+    ...merchant,
+    csrf,
+    set: send("/selection/field"),
+    add: send("/selection/store"),
+    schedule: send("/selection/schedule"),
+    finish,
+    value,
+    jobs: Effect.flatMap(Jobs, ({ list }) => list).pipe(actingAs(actor))
+  }
+})
+
+/** The fields of the review, as its button would send them. */
+const reviewed = (answer: Answer, path: string): Form => ({ ...sectionsOf(answer.text, path).hidden, do: "begin" })
+
+const optionsOf = ({ text }: Answer, name: string) =>
+  [
+    ...(new RegExp(`<select[^>]* name="${name}"[\\s\\S]*?</select>`).exec(text)?.[0] ?? "").matchAll(
+      /<option value(?:="([^"]*)")?/g
+    )
+  ].map(([, value = ""]) => value)
+
+layer(PagesServer, { excludeTestServices: true })("actions on a selection of a list", (it) => {
+  it.effect("set a field in steps: the field, the value, the review, then the page of the job", () =>
+    Effect.gen(function* () {
+      const { cookie, finish, jobs, set, shop, stove, tent, value } = yield* aSelection
+      const both = ticked([tent, stove])
+      const first = yield* set(both)
+      assert.strictEqual(first.status, 200)
+      assert.match(
+        textOf(first),
+        /Set a field Products Which products The 2 products that you selected All products that the filters of the list find Field/
+      )
+      assert.includeMembers(optionsOf(first, "key"), ["", "title", "vendor", "status", "tags"])
+      assert.notInclude(optionsOf(first, "key"), "options")
+      assert.includeMembers(optionsOf(first, "store_id"), ["", shop.id])
+      assert.lengthOf(yield* jobs, 0)
+
+      const typing = yield* set({ ...both, do: "value", key: "vendor", store_id: "" })
+      assert.include(textOf(typing), "Where In the catalog, for all stores New value: Vendor")
+      assert.notInclude(textOf(typing), "Remove the store's own value")
+      const status = yield* set({ ...both, do: "value", key: "status", store_id: "" })
+      assert.deepStrictEqual(optionsOf(status, "value"), ["", "active", "draft", "archived", "unlisted"])
+      const tags = yield* set({ ...both, do: "value", key: "tags", store_id: "" })
+      assert.match(tags.text, /<textarea[^>]*name="value"[^>]*aria-describedby="value-hint"/)
+
+      const review = yield* set({
+        ...both,
+        do: "review",
+        key: "vendor",
+        store_id: "",
+        value: "Fell <b>",
+        of: "selected"
+      })
+      assert.strictEqual(review.status, 200)
+      assert.match(
+        textOf(review),
+        /Field Vendor Where In the catalog, for all stores New value Fell &lt;b> Changes 2 products The (tent The stove|stove The tent) They are changed as drafts, and nothing is published\. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it\. Change 2 products Back Cancel$/
+      )
+      assert.lengthOf(yield* jobs, 0)
+      const form = reviewed(review, "/selection/field")
+      const back = yield* set({ ...form, do: "value" })
+      assert.include(back.text, 'value="Fell &lt;b>"')
+
+      const begun = yield* set(form)
+      const twice = yield* set(form)
+      assert.strictEqual(begun.headers.get("location"), twice.headers.get("location"))
+      const job = yield* finish(begun)
+      assert.deepInclude(job, {
+        kind: "bulk_change",
+        state: "done",
+        done: 2,
+        result: { changed: 2, unchanged: 0, refused: 0 }
+      })
+      assert.lengthOf(yield* jobs, 1)
+      for (const id of [tent, stove]) assert.deepStrictEqual(yield* value(id, "vendor"), ["Fell <b>", false])
+      const page = yield* ask(`/jobs/${job.id}`, { cookie })
+      assert.match(
+        textOf(page),
+        /Set vendor of 2 products All jobs State Done Progress 2 entities Changed 2 Refused 0 Unchanged 0/
+      )
+      assert.include(page.text, 'data-events="/events')
+    })
+  )
+
+  it.effect("set and remove the own value of a store, for everything that the filters find", () =>
+    Effect.gen(function* () {
+      const { actor, finish, set, shop, stove, tent, value } = yield* aSelection
+      const query = "search=tent"
+      const all = { query, of: "all", store_id: shop.id, key: "title" }
+      const typing = yield* set({ ...all, do: "value" })
+      assert.include(textOf(typing), "Remove the store's own value instead, so that it has the catalog's")
+      const review = yield* set({ ...all, do: "review", value: "Zelt" })
+      assert.match(textOf(review), /Field Title Where Tarn &amp; Tern New value Zelt Changes 1 product The tent They/)
+      yield* finish(yield* set(reviewed(review, "/selection/field")))
+      assert.deepStrictEqual(yield* value(tent, "title", shop.id), ["Zelt", true])
+      assert.deepStrictEqual(yield* value(stove, "title", shop.id), ["The stove", false])
+
+      const clearing = yield* set({ ...all, do: "review", value: "unused", clears: "yes" })
+      assert.include(textOf(clearing), "New value the catalog's value Changes 1 product")
+      yield* anEntity("product", { title: "Another tent" }).pipe(actingAs(actor))
+      const outdated = yield* set(reviewed(clearing, "/selection/field"))
+      assert.strictEqual(outdated.status, 409)
+      assert.include(
+        outdated.text,
+        '<div class="alert" role="alert"><p>Nothing was changed: the filters now find 2 products. Check the review again.</p></div>'
+      )
+      assert.deepStrictEqual(yield* value(tent, "title", shop.id), ["Zelt", true])
+      const job = yield* finish(yield* set(reviewed(outdated, "/selection/field")))
+      assert.deepInclude(job, {
+        result: { changed: 1, unchanged: 0, refused: 1 },
+        errors: [{ item: "product Another tent", message: "the product is not on this store" }]
+      })
+      assert.deepStrictEqual(yield* value(tent, "title", shop.id), ["The tent", false])
+    })
+  )
+
+  it.effect("a draft that somebody changes after the begin is listed on the page of the job", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, finish, set, stove, tent, value } = yield* aSelection
+      const form = { ...ticked([tent, stove]), key: "vendor", store_id: "", value: "Older" }
+      const begun = yield* set(reviewed(yield* set({ ...form, do: "review" }), "/selection/field"))
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetAttributes({ entityId: tent, values: { vendor: "Newer" } })])
+        .pipe(actingAs(actor))
+      const { id } = yield* finish(begun)
+      const text = textOf(yield* ask(`/jobs/${id}`, { cookie }))
+      for (const words of [
+        "Changed 1 Refused 1 Unchanged 0",
+        "Refused product The tent : somebody changed the draft after the job was begun, so it was not overwritten: its revision is"
+      ])
+        assert.include(text, words, text)
+      assert.deepStrictEqual(yield* value(tent, "vendor"), ["Newer", false])
+    })
+  )
+
+  it.effect("add to a store: the store, the review, then the page of the job", () =>
+    Effect.gen(function* () {
+      const { add, files, finish, stove, tent, value } = yield* aSelection
+      const both = ticked([tent, stove])
+      const first = yield* add(both)
+      assert.match(textOf(first), /^Add to a store Products Store Choose a store .* Review Cancel$/)
+      const review = yield* add({ ...both, do: "review", store_id: files.id })
+      assert.match(
+        textOf(review),
+        /Store files\.example Changes 2 products .* Products come with their variants, and nothing is published\. What is on the store already does not change\. Add 2 products Back Cancel$/
+      )
+      const form = reviewed(review, "/selection/store")
+      const begun = yield* add(form)
+      assert.strictEqual((yield* add(form)).headers.get("location"), begun.headers.get("location"))
+      assert.deepInclude(yield* finish(begun), {
+        title: "Add 2 products to files.example",
+        result: { changed: 2, unchanged: 0, refused: 0 }
+      })
+      assert.deepStrictEqual(yield* value(tent, "title", files.id), ["The tent", false])
+    })
+  )
+
+  it.effect(
+    "schedule: the form of a new drop has the selected products, also when the store is still to be chosen",
+    () =>
+      Effect.gen(function* () {
+        const { cookie, schedule, stove, tent } = yield* aSelection
+        const answer = yield* schedule(ticked([tent, stove]))
+        const address = String(answer.headers.get("location"))
+        assert.deepStrictEqual([answer.status, address], [303, `/drops/new?thing-${tent}=yes&thing-${stove}=yes`])
+        const form = yield* ask(address, { cookie })
+        assert.include(textOf(form), "Chosen: 2 things")
+        for (const id of [tent, stove]) assert.include(form.text, `name="thing-${id}" value="yes" checked`)
+      })
+  )
+
+  it.effect("refusals name what is wrong, keep what was typed, and begin no job", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aSelection
+      const { add, cookie, jobs, schedule, set, shop, tent } = merchant
+      const one = ticked([tent])
+      for (const send of [set, add, schedule]) {
+        assertRefusal(yield* send({ query: "vendor=Fell" }), 400, {
+          title: "Nothing is selected",
+          message: "Select some products in the list first.",
+          next: ["/products?vendor=Fell", "To products"]
+        })
+        const many = Array.from({ length: 101 }, (_, index) => [
+          `publish-00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+          "yes"
+        ])
+        assertRefusal(yield* send(Object.fromEntries(many)), 400, {
+          title: "Too many are selected",
+          message: "At most 100 products can be selected one by one.",
+          next: ["/products", "To products"]
+        })
+        for (const form of [{ ...one, list: "shop" }, { "publish-x": "yes" }]) assertNotThere(yield* send(form))
+        assertForeignForm(yield* send(one, cookie, "x"))
+      }
+      const wrongs: ReadonlyArray<readonly [Answer, field: string, message: string]> = [
+        [yield* set({ ...one, do: "value", key: "" }), "key", "Choose a field first."],
+        [yield* set({ ...one, do: "review", key: "options", value: "x" }), "key", "Choose a field first."],
+        [
+          yield* set({ ...one, do: "review", key: "title", value: "x".repeat(256) }),
+          "value",
+          "This value must have at most 255 characters."
+        ],
+        [
+          yield* set({ of: "all", query: "search=nowhere", do: "review", key: "vendor", value: "x" }),
+          "of",
+          "The filters of the list find nothing."
+        ],
+        [yield* add({ ...one, do: "review", store_id: "" }), "store_id", "Choose a store first."]
+      ]
+      for (const [answer, field, message] of wrongs) {
+        assert.strictEqual(answer.status, 400, message)
+        assert.include(answer.text, `<p class="wrong" id="${field}-misfit" role="alert">${message}</p>`)
+      }
+      assert.include(wrongs[2]?.[0].text ?? "", `value="${"x".repeat(256)}"`)
+      const stranger = yield* aMerchant
+      for (const form of [
+        { do: "review", key: "title", value: "x", store_id: stranger.shop.id },
+        { do: "review", key: "title", value: "x", store_id: "x" }
+      ]) {
+        assertNotThere(yield* set({ ...one, ...form }))
+        assertNotThere(yield* add({ ...one, ...form }))
+      }
+      const foreign = yield* set({ ...ticked([stranger.tent]), do: "review", key: "title", value: "Theirs" })
+      assertNotThere(yield* set(reviewed(foreign, "/selection/field")))
+      const review = yield* set({ ...one, do: "review", key: "title", value: "x", store_id: shop.id })
+      yield* aReview(merchant)
+      assertRefusal(yield* set(reviewed(review, "/selection/field")), 423, {
+        title: "An import is in progress",
+        message:
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+        next: ["/imports", "To the imports"]
+      })
+      assert.lengthOf(yield* jobs, 0)
+    })
+  )
+
+  it.effect("each role sees the actions that it may use, and is refused the others", () =>
+    Effect.gen(function* () {
+      const { accountId, jobs, tent } = yield* aSelection
+      const buttonsOf = (text: string) =>
+        [...text.matchAll(/<button[^>]*formaction="([^"]*)"/gi)].map(([, path]) => path)
+      const refusal = (needed: string, own: string) => ({
+        title: "Your role does not allow this",
+        message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`
+      })
+      const edits = ["/selection/field", "/selection/store"]
+      const publishes = ["/stores/publish-selected", "/selection/schedule"]
+      for (const [role, own, offered] of [
+        ["view", "View", []],
+        ["edit", "Edit", edits],
+        ["publish", "Publish", [...publishes, ...edits]]
+      ] as const) {
+        const { cookie } = yield* aBrowser(accountId, `${role}-${accountId}@example.com`, role)
+        const page = yield* ask("/products", { cookie })
+        assert.sameMembers(buttonsOf(page.text), [...offered], role)
+        assert.strictEqual(page.text.includes(`name="publish-${tent}"`), role !== "view")
+        const form = { csrf: csrfOf(page), list: "product", query: "", ...ticked([tent]) }
+        for (const [path, needed] of [
+          ...edits.map((path) => [path, "Edit"] as const),
+          ["/selection/schedule", "Publish"] as const
+        ]) {
+          const answer = yield* ask(path, { cookie, form })
+          if (offered.some((each) => each === path)) assert.isBelow(answer.status, 400, path)
+          else {
+            assert.strictEqual(answer.status, 403)
+            const { message, title } = refusal(needed, own)
+            assert.include(answer.text, `<h1>${title}</h1>`)
+            assert.include(textOf(answer), message)
+          }
+        }
+      }
+      assert.lengthOf(yield* jobs, 0)
+    })
+  )
+})

@@ -1,0 +1,336 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import type { BulkChange } from "../../src/bulk/BulkChange.ts"
+import { BulkJobs, maxBulkEntities } from "../../src/bulk/BulkJobs.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import type { NotFound, PimLocked, ValidationFailed } from "../../src/model/Errors.ts"
+import { ApiKeyId, EntityId, ImportId, JobId, StoreId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  definedAs,
+  OwnDefinitions,
+  Stores
+} from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+import { unknownKey } from "./DraftValues.ts"
+
+const nobody = EntityId.make("00000000-0000-4000-8000-00000000dead")
+const nowhere = StoreId.make("00000000-0000-4000-8000-00000000beef")
+const quiet = () => Effect.void
+
+const setField = (key: string, value: string | null, storeId: StoreId | null = null): BulkChange => ({
+  _tag: "SetField",
+  key,
+  value,
+  storeId
+})
+
+const begin = (ids: ReadonlyArray<EntityId>, change: BulkChange, kind: EntityKind = "product", id?: JobId) =>
+  Effect.flatMap(BulkJobs, (jobs) => jobs.begin({ kind, ids }, change, id))
+
+/** Runs a job to its end. */
+const finish = (id: JobId) =>
+  Effect.map(
+    Effect.flatMap(JobWorker, (worker) => worker.settle(id, quiet)),
+    Option.getOrThrow
+  )
+
+const run = (...given: Parameters<typeof begin>) => Effect.flatMap(begin(...given), ({ id }) => finish(id))
+
+const issuesOf = <R>(refused: Effect.Effect<unknown, NotFound | PimLocked | ValidationFailed, R>) =>
+  Effect.map(Effect.flip(refused), (error) => (error._tag === "ValidationFailed" ? error.issues : error._tag))
+
+const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+  Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply(changes)))
+
+/** The revision of a draft and its value of a key. */
+const valueOf = (id: EntityId, key: string, storeId: StoreId | null = null) =>
+  Effect.map(
+    Effect.flatMap(Drafts, (drafts) => Effect.orDie(drafts.get(id, storeId))),
+    ({ attributes, draft_revision, overridden }) => ({
+      revision: draft_revision,
+      value: attributes.find((each) => each.key === key)?.value,
+      isOwn: overridden.includes(key)
+    })
+  )
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [a, b] = stores
+  return yield* Effect.gen(function* () {
+    yield* definedAs("product", { "care.level": "number_integer" })
+    const tent = yield* anEntity("product", { title: "Tent", vendor: "Fell" }, { on: [a, b] })
+    const stove = yield* anEntity("product", { title: "Stove" }, { on: [a] })
+    const lamp = yield* anEntity("product", {})
+    return { accountId, actor, a, b, tent, stove, lamp }
+  }).pipe(actingAs(actor))
+})
+
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`bulk changes on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("a canonical value is set on each entity once, as a draft with the actor in its history", () =>
+        inShop(({ accountId, lamp, stove, tent }) =>
+          Effect.gen(function* () {
+            const actor: Actor = { _tag: "Key", accountId, keyId: yield* mintId(ApiKeyId) }
+            const job = yield* run([tent, stove, tent, lamp], setField("vendor", "Fell")).pipe(actingAs(actor))
+            assert.deepInclude(job, {
+              kind: "bulk_change",
+              title: "Set vendor of 3 products",
+              state: "done",
+              done: 3,
+              total: 3,
+              result: { changed: 2, unchanged: 1, refused: 0 },
+              errors: []
+            })
+            for (const [id, revision] of [
+              [tent, 1],
+              [stove, 2],
+              [lamp, 2]
+            ] as const)
+              assert.deepStrictEqual(yield* valueOf(id, "vendor"), { revision, value: "Fell", isOwn: false })
+            const [newest] = yield* (yield* Drafts).history(stove, 10)
+            assert.deepInclude(newest, { draft_revision: 2, store_id: null })
+            assert.strictEqual(newest?.actor.kind, "key")
+            assert.deepStrictEqual(newest?.changes, [{ key: "vendor", old: null, new: "Fell" }])
+            const cleared = yield* run([tent], setField("vendor", null))
+            assert.deepInclude(cleared, {
+              title: "Clear vendor of 1 product",
+              result: { changed: 1, unchanged: 0, refused: 0 }
+            })
+            assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 2, value: "" })
+          })
+        )
+      )
+
+      it.effect(
+        "the override of one store is set and cleared; entities that are not on the store are refused and listed",
+        () =>
+          inShop(({ b, lamp, stove, tent }) =>
+            Effect.gen(function* () {
+              const set = yield* run([stove, tent, lamp], setField("title", "Zelt", b.id))
+              assert.deepInclude(set, {
+                title: "Set title of 3 products on b.example",
+                state: "done",
+                done: 3,
+                result: { changed: 1, unchanged: 0, refused: 2 },
+                error_count: 2,
+                errors: [
+                  { item: "product Stove", message: "the product is not on this store" },
+                  { item: `product ${lamp}`, message: "the product is not on this store" }
+                ]
+              })
+              assert.deepStrictEqual(yield* valueOf(tent, "title", b.id), { revision: 2, value: "Zelt", isOwn: true })
+              assert.strictEqual((yield* valueOf(tent, "title")).value, "Tent")
+              const cleared = yield* run([tent], setField("title", null, b.id))
+              assert.deepInclude(cleared, { title: "Clear title of 1 product on b.example" })
+              assert.deepStrictEqual(yield* valueOf(tent, "title", b.id), { revision: 3, value: "Tent", isOwn: false })
+            })
+          )
+      )
+
+      it.effect("a draft that somebody changed after the job was begun is refused, listed, and not overwritten", () =>
+        inShop(({ stove, tent }) =>
+          Effect.gen(function* () {
+            const { id } = yield* begin([tent, stove], setField("vendor", "Fell & Sons"))
+            yield* apply(CatalogChange.SetAttributes({ entityId: tent, values: { vendor: "Newer" } }))
+            assert.deepInclude(yield* finish(id), {
+              state: "done",
+              result: { changed: 1, unchanged: 0, refused: 1 },
+              errors: [
+                {
+                  item: "product Tent",
+                  message:
+                    "somebody changed the draft after the job was begun, so it was not overwritten: its revision is 2, not 1"
+                }
+              ]
+            })
+            assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 2, value: "Newer" })
+            assert.deepInclude(yield* valueOf(stove, "vendor"), { revision: 2, value: "Fell & Sons" })
+          })
+        )
+      )
+
+      it.effect(
+        "a value that no longer fits, because the definition was changed after the begin, is refused and listed",
+        () =>
+          inShop(({ stove, tent }) =>
+            Effect.gen(function* () {
+              const { id } = yield* begin([tent, stove], setField("care.level", "30"))
+              yield* (yield* OwnDefinitions).setType({ owner_type: "product", key: "care.level", type: "boolean" })
+              const message = "must be true or false"
+              assert.deepInclude(yield* finish(id), {
+                state: "done",
+                result: { changed: 0, unchanged: 0, refused: 2 },
+                errors: [
+                  { item: "product Tent", message },
+                  { item: "product Stove", message }
+                ]
+              })
+              assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 1 })
+            })
+          )
+      )
+
+      it.effect("entities are added to a store, products with their variants; those that are there do not change", () =>
+        inShop(({ a, b, lamp, stove, tent }) =>
+          Effect.gen(function* () {
+            const variant = yield* anEntity("variant", { sku: "S-1" }, { of: stove })
+            const job = yield* run([tent, stove, lamp], { _tag: "AddToStore", storeId: b.id })
+            assert.deepInclude(job, {
+              title: "Add 3 products to b.example",
+              state: "done",
+              result: { changed: 2, unchanged: 1, refused: 0 }
+            })
+            for (const id of [stove, lamp, variant])
+              assert.strictEqual((yield* Effect.orDie((yield* Drafts).get(id, b.id))).store_id, b.id)
+            const other = yield* anEntity("product", { title: "Other" })
+            const child = yield* anEntity("variant", { sku: "O-1", title: "Small" }, { of: other })
+            assert.deepInclude(yield* run([variant, child], { _tag: "AddToStore", storeId: a.id }, "variant"), {
+              title: "Add 2 variants to a.example",
+              result: { changed: 1, unchanged: 0, refused: 1 },
+              errors: [
+                {
+                  item: "variant Small",
+                  message: `the variant's product ${other} is not on this store: add the product first`
+                }
+              ]
+            })
+          })
+        )
+      )
+
+      it.effect("refusals at the begin name what is wrong, and begin no job", () =>
+        inShop(({ a, tent }) =>
+          Effect.gen(function* () {
+            const variant = yield* anEntity("variant", { sku: "T-1" }, { of: tent })
+            assert.deepStrictEqual(yield* issuesOf(begin([], setField("vendor", "x"))), [
+              { path: "", message: "no product is selected" }
+            ])
+            assert.deepStrictEqual(yield* issuesOf(begin([tent], setField("colour", "x"))), [
+              { path: "field", message: unknownKey("product", "", "care.level") }
+            ])
+            assert.deepStrictEqual(yield* issuesOf(begin([tent], setField("status", "gone"))), [
+              { path: "value", message: "must be one of active, draft, archived, unlisted" }
+            ])
+            assert.match(
+              JSON.stringify(yield* issuesOf(begin([tent], setField("options", "x")))),
+              /"path":"field","message":"is read-only; the allowed keys are/
+            )
+            for (const refused of [
+              begin([tent], setField("vendor", "x", nowhere)),
+              begin([tent], { _tag: "AddToStore", storeId: nowhere }),
+              begin([tent, nobody], setField("vendor", "x")),
+              begin([tent, variant], setField("title", "x")),
+              begin([nobody], { _tag: "AddToStore", storeId: a.id })
+            ])
+              assert.strictEqual(yield* issuesOf(refused), "NotFound")
+            const many = Array.from({ length: maxBulkEntities + 1 }, (_, index) =>
+              EntityId.make(`00000000-0000-4000-8000-${String(index).padStart(12, "0")}`)
+            )
+            assert.deepStrictEqual(yield* issuesOf(begin(many, setField("vendor", "x"))), [
+              { path: "", message: "100,001 products are selected: one job changes at most 100,000" }
+            ])
+            assert.deepStrictEqual(yield* (yield* Jobs).list, [])
+            assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 2, value: "Fell" })
+          })
+        )
+      )
+
+      it.effect("a form that is sent twice begins one job, also at the same time", () =>
+        inShop(({ stove, tent }) =>
+          Effect.gen(function* () {
+            const id = yield* mintId(JobId)
+            const ask = begin([tent, stove], setField("vendor", "Twice"), "product", id)
+            const jobs = yield* Effect.all([ask, ask], { concurrency: "unbounded" })
+            assert.deepStrictEqual(
+              jobs.map((job) => job.id),
+              [id, id]
+            )
+            assert.deepInclude(yield* finish(id), { done: 2, result: { changed: 2, unchanged: 0, refused: 0 } })
+            assert.strictEqual((yield* ask).state, "done")
+            assert.lengthOf(yield* (yield* Jobs).list, 1)
+            const { actor: stranger } = yield* anAccount()
+            assert.strictEqual(yield* issuesOf(ask.pipe(actingAs(stranger))), "NotFound")
+          })
+        )
+      )
+
+      it.effect("an import keeps a job from beginning, and a begun job waits for its end", () =>
+        inShop(({ accountId, tent }) =>
+          Effect.gen(function* () {
+            const importLock = yield* ImportLockRepo
+            const transaction = yield* Transaction
+            const keep = (id: ImportId | null) =>
+              transaction.run(Effect.zipRight(importLock.take(accountId), importLock.keep(accountId, id)))
+            const { id } = yield* begin([tent], setField("vendor", "Later"))
+            yield* keep(yield* mintId(ImportId))
+            assert.strictEqual(yield* issuesOf(begin([tent], setField("vendor", "x"))), "PimLocked")
+            yield* (yield* JobWorker).runDue
+            const jobs = yield* Jobs
+            assert.deepInclude(yield* jobs.get(id), {
+              state: "queued",
+              done: 0,
+              waiting_for: "the end of an import or of its review"
+            })
+            yield* keep(null)
+            assert.strictEqual((yield* jobs.command("pause", id)).state, "paused")
+            assert.strictEqual((yield* jobs.command("resume", id)).state, "queued")
+            assert.deepInclude(yield* finish(id), { state: "done", result: { changed: 1, unchanged: 0, refused: 0 } })
+          })
+        )
+      )
+
+      it.effect(
+        "a job whose store was unlinked fails, changes nothing, and continues when the store is linked again",
+        () =>
+          inShop(({ b, tent }) =>
+            Effect.gen(function* () {
+              const { id } = yield* begin([tent], setField("title", "Zelt", b.id))
+              const stores = yield* Stores
+              yield* stores.unlink("b.example")
+              assert.deepInclude(yield* finish(id), {
+                state: "failed",
+                done: 0,
+                problem: {
+                  why: "The store is no longer linked.",
+                  next: "What was changed before stays changed. Link the store again, then resume the job."
+                }
+              })
+              yield* stores.link({ domain: "b.example" })
+              yield* (yield* Jobs).command("resume", id)
+              assert.deepInclude(yield* finish(id), { state: "done", done: 1 })
+              assert.deepInclude(yield* valueOf(tent, "title", b.id), { value: "Zelt", isOwn: true })
+            })
+          )
+      )
+
+      it.effect("after a cancel no further entity is changed", () =>
+        inShop(({ tent }) =>
+          Effect.gen(function* () {
+            const { id } = yield* begin([tent], setField("vendor", "Never"))
+            yield* (yield* Jobs).command("cancel", id)
+            assert.deepInclude(yield* finish(id), { state: "cancelled", done: 0 })
+            assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 1, value: "Fell" })
+          })
+        )
+      )
+    })
+  })
+}
