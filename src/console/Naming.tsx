@@ -116,6 +116,16 @@ export const PublishStateOf = ({
   readonly pendingPublish: boolean
 }) => <State {...publishStates[publishStateOf(status, pendingPublish)]} />
 
+const counts: Readonly<Record<EntityKind, Sentence>> = {
+  product: "{count, plural, one {# product} other {# products}}",
+  variant: "{count, plural, one {# variant} other {# variants}}",
+  collection: "{count, plural, one {# collection} other {# collections}}",
+  media: "{count, plural, one {# media file} other {# media files}}"
+}
+
+/** A number of entities of one kind. */
+export const countOf = (t: Words, kind: EntityKind, count: number): string => t(counts[kind], { count })
+
 /** A number and a noun, in English: for the pages that are not translated yet. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`

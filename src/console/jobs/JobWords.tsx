@@ -29,6 +29,7 @@ export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {.
 /** The number of items that a job has done, by its kind. */
 const entities: Sentence = "{done, plural, one {# entity} other {# entities}}"
 const doneWords: Readonly<Record<JobKindName, Sentence>> = {
+  bulk_change: entities,
   store_unlink: entities,
   store_link: entities,
   publish_waiting: entities,
@@ -40,6 +41,7 @@ const doneWords: Readonly<Record<JobKindName, Sentence>> = {
 
 const entitiesOf: Sentence = "{done, number} of {all, plural, one {# entity} other {# entities}}"
 const progressOf: Readonly<Record<JobKindName, Sentence>> = {
+  bulk_change: entitiesOf,
   store_unlink: entitiesOf,
   store_link: entitiesOf,
   publish_waiting: entitiesOf,

@@ -4,17 +4,11 @@ import type { Store } from "../../model/Store.ts"
 import type { PendingCount, PendingEntity } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
-import type { Sentence } from "../languages/Words.tsx"
-import { EntityLink } from "../Naming.tsx"
+import { countOf, EntityLink } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 
-const kindsInOrder: ReadonlyArray<readonly [EntityKind, Sentence]> = [
-  ["product", "{count, plural, one {# product} other {# products}}"],
-  ["collection", "{count, plural, one {# collection} other {# collections}}"],
-  ["variant", "{count, plural, one {# variant} other {# variants}}"],
-  ["media", "{count, plural, one {# media file} other {# media files}}"]
-]
+const kindsInOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant", "media"]
 
 const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => total + count, 0)
 
@@ -94,9 +88,9 @@ export const PublishStorePage = ({
           <>
             <p>{t("{count, plural, one {# unpublished draft} other {# unpublished drafts}}:", { count: waiting })}</p>
             <ul>
-              {kindsInOrder.flatMap(([kind, words]) => {
+              {kindsInOrder.flatMap((kind) => {
                 const count = counts.find((each) => each.kind === kind)?.waiting ?? 0
-                return count === 0 ? [] : [<li key={kind}>{t(words, { count })}</li>]
+                return count === 0 ? [] : [<li key={kind}>{countOf(t, kind, count)}</li>]
               })}
             </ul>
           </>
