@@ -65,9 +65,9 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           assertIncludes(page.text, [...words.frame, ...own])
         }
         // A page that is not translated yet says that it is in English.
-        const drops = yield* read("/drops")
-        assertIncludes(drops.text, [words.frame[0]])
-        assert.match(drops.text, /<main id="content"[^>]* lang="en" dir="ltr">/)
+        const health = yield* read("/data-health")
+        assertIncludes(health.text, [words.frame[0]])
+        assert.match(health.text, /<main id="content"[^>]* lang="en" dir="ltr">/)
         const absent = yield* read("/entity?id=00000000-0000-4000-8000-000000000000")
         assertPage(absent, 404)
         assertIncludes(absent.text, [words.frame[0], ...words.refused])

@@ -15,7 +15,7 @@ const zoneOf = (timezone: string) => <span class="zone-name">({timezone})</span>
 const Change = ({ drop }: { readonly drop: DropRow }) => {
   const t = useWords()
   const { ends_at, id, name, starts_at, status, timezone } = drop
-  const at = (time: string) => <time dateTime={time}>{dayAndTime(time, timezone, t)}</time>
+  const at = (time: string) => <time dateTime={time}>{dayAndTime(t, time, timezone)}</time>
   const parts = {
     drop: (
       <a href={dropPath(id)}>

@@ -1,8 +1,9 @@
+import type { LeftOut } from "../../drops/Composition.ts"
 import type { Drop, DropOutcome, DropRow, DropStatus } from "../../drops/Drop.ts"
 import { dayOf } from "../../drops/Zone.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { localeOf } from "../languages/Language.ts"
-import { english, type Sentence, type Words } from "../languages/Words.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { useWords } from "../Viewer.tsx"
 
@@ -36,48 +37,66 @@ export const Outcome = ({ outcome }: { readonly outcome: DropOutcome | null }) =
 }
 
 /** Formats a time in a zone. */
-const wordsOf = (at: string, timeZone: string, options: Intl.DateTimeFormatOptions, t = english) =>
+const wordsOf = (t: Words, at: string, timeZone: string, options: Intl.DateTimeFormatOptions) =>
   new Intl.DateTimeFormat(localeOf(t.language), { timeZone, hourCycle: "h23", ...options }).format(new Date(at))
 
 /** A day and a time in a zone, such as `Sat, 5 Dec 2026, 00:00`. */
-export const dayAndTime = (at: string, timeZone: string, t = english): string =>
-  wordsOf(
-    at,
-    timeZone,
-    {
-      ...({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const),
-      ...({ hour: "2-digit", minute: "2-digit" } as const)
-    },
-    t
-  )
+export const dayAndTime = (t: Words, at: string, timeZone: string): string =>
+  wordsOf(t, at, timeZone, {
+    ...({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const),
+    ...({ hour: "2-digit", minute: "2-digit" } as const)
+  })
 
 /** The time of the day in a zone, such as `09:30`. */
-export const timeOfDay = (at: string, timeZone: string): string =>
-  wordsOf(at, timeZone, { hour: "2-digit", minute: "2-digit" })
+export const timeOfDay = (t: Words, at: string, timeZone: string): string =>
+  wordsOf(t, at, timeZone, { hour: "2-digit", minute: "2-digit" })
 
 /** A day, such as `Sat 5 December`. */
-export const dayWords = (day: string, length: "long" | "short" = "long"): string => {
-  const part = (options: Intl.DateTimeFormatOptions) => wordsOf(`${day}T00:00:00Z`, "UTC", options)
-  return `${part({ weekday: "short" })} ${part({ day: "numeric" })} ${part({ month: length })}`
-}
+export const dayWords = (t: Words, day: string): string =>
+  wordsOf(t, `${day}T00:00:00Z`, "UTC", { weekday: "short", day: "numeric", month: "long" })
+
+/** A day with its year, such as `Sat, 5 December 2026`. */
+export const dayOfYear = (t: Words, day: string): string =>
+  wordsOf(t, `${day}T00:00:00Z`, "UTC", { weekday: "short", day: "numeric", month: "long", year: "numeric" })
 
 /** A month, such as `December 2026`. */
-export const monthWords = (month: string): string =>
-  wordsOf(`${month}-01T00:00:00Z`, "UTC", { month: "long", year: "numeric" })
+export const monthWords = (t: Words, month: string): string =>
+  wordsOf(t, `${month}-01T00:00:00Z`, "UTC", { month: "long", year: "numeric" })
+
+/** The days of the week from Monday on. */
+export const weekdayWords = (t: Words, length: "long" | "short"): ReadonlyArray<string> =>
+  // 1 January 2024 was a Monday.
+  [1, 2, 3, 4, 5, 6, 7].map((day) => wordsOf(t, `2024-01-0${day}T00:00:00Z`, "UTC", { weekday: length }))
 
 /** A time in UTC, with the day if it is another one than in the zone. */
-const utcOf = (at: string, timezone: string) => {
+const utcOf = (t: Words, at: string, timezone: string) => {
   const isSameDay = dayOf(Date.parse(at), timezone) === at.slice(0, 10)
-  return `${isSameDay ? timeOfDay(at, "UTC") : wordsOf(at, "UTC", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" })} UTC`
+  return `${isSameDay ? timeOfDay(t, at, "UTC") : wordsOf(t, at, "UTC", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" })} UTC`
 }
 
 /** A time in the drop's own zone, with UTC below it. */
-export const DropTime = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
-  <>
-    <time dateTime={at}>{dayAndTime(at, timezone)}</time>
-    <span class="zone">{timezone === "UTC" ? "UTC" : `${timezone}, ${utcOf(at, timezone)}`}</span>
-  </>
-)
+export const DropTime = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => {
+  const t = useWords()
+  return (
+    <>
+      <time dateTime={at}>{dayAndTime(t, at, timezone)}</time>
+      <span class="zone">{timezone === "UTC" ? "UTC" : `${timezone}, ${utcOf(t, at, timezone)}`}</span>
+    </>
+  )
+}
+
+/** The end of a drop without an end. */
+export const NoEnd = () => {
+  const t = useWords()
+  return <span class="quiet">{t("Never: the new values stay")}</span>
+}
+
+/** Why a thing is not changed. */
+export const leftOutWords: Readonly<Record<LeftOut["reason"], Sentence>> = {
+  no_price: "{thing} has no price",
+  not_reduced: "{thing} costs {price}, which the rounded price would not reduce",
+  not_on_store: "{thing} is not on the store"
+}
 
 /** Maximum number of fields that a list names. */
 const maxFields = 3

@@ -246,9 +246,7 @@ const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; re
           <EntityLink id={id} kind={kind} title={title} />
         </li>
       ))}
-      {count > rows.length && (
-        <li class="quiet">{t("and {count, number} more", { count: count - rows.length })}</li>
-      )}
+      {count > rows.length && <li class="quiet">{t("and {count, number} more", { count: count - rows.length })}</li>}
     </ul>
   )
 }
