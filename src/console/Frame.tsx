@@ -232,7 +232,7 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
 }
 
 /** Sections whose pages are in English only. */
-const onlyEnglish: ReadonlyArray<string | undefined> = [paths.health, paths.webhooks]
+const onlyEnglish: ReadonlyArray<string | undefined> = [paths.webhooks]
 
 /** The event stream of a page with live parts. */
 const eventsOf = (visitor: Visitor | undefined): string | undefined =>

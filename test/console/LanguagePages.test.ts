@@ -65,7 +65,7 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           assertIncludes(page.text, [...words.frame, ...own])
         }
         // A page that is not translated yet says that it is in English.
-        const health = yield* read("/data-health")
+        const health = yield* read("/webhooks")
         assertIncludes(health.text, [words.frame[0]])
         assert.match(health.text, /<main id="content"[^>]* lang="en" dir="ltr">/)
         const absent = yield* read("/entity?id=00000000-0000-4000-8000-000000000000")

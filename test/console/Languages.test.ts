@@ -13,7 +13,7 @@ type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
 /** The folders of pages that are not translated yet, and of texts that only the script reads. */
-const untranslated = /src\/console\/(?:events|exports|health|webhooks)\//
+const untranslated = /src\/console\/(?:events|exports|webhooks)\//
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
