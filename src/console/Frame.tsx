@@ -231,9 +231,6 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
   )
 }
 
-/** Sections whose pages are in English only. */
-const onlyEnglish: ReadonlyArray<string | undefined> = [paths.webhooks]
-
 /** The event stream of a page with live parts. */
 const eventsOf = (visitor: Visitor | undefined): string | undefined =>
   visitor?.workState === undefined ? undefined : `${paths.events}?${new URLSearchParams({ state: visitor.workState })}`
@@ -270,10 +267,9 @@ export const Frame = ({
 }): VNode => {
   const t = useWords()
 
-  const own = t.language !== "en" && onlyEnglish.includes(current) ? { lang: "en", dir: "ltr" as const } : {}
   const heading = <h1>{title}</h1>
   const content = (
-    <main id="content" class={narrow ? "narrow" : undefined} data-events={eventsOf(visitor)} {...own}>
+    <main id="content" class={narrow ? "narrow" : undefined} data-events={eventsOf(visitor)}>
       {actions === undefined && total === undefined ? (
         heading
       ) : (

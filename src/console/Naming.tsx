@@ -125,7 +125,3 @@ const counts: Readonly<Record<EntityKind, Sentence>> = {
 
 /** A number of entities of one kind. */
 export const countOf = (t: Words, kind: EntityKind, count: number): string => t(counts[kind], { count })
-
-/** A number and a noun, in English: for the pages that are not translated yet. */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString("en")} ${count === 1 ? one : many}`

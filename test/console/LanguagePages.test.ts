@@ -21,6 +21,11 @@ const expected = {
     home: ["<h1>Start</h1>", "Zu erledigen", "<strong>1 fehlgeschlagen</strong> beim Veröffentlichen in", "1-mal: "],
     products: ["<h1>Produkte</h1>", "Weitere Filter", "2 Zeilen auf dieser Seite", ">Fehlgeschlagen<"],
     product: ["Verlauf", "Revision ", "Aus dem Katalog", "Nichts zu veröffentlichen", "EUR"],
+    drops: ["<h1>Drops</h1>", "Geplant und laufend"],
+    newDrop: ["<h1>Drop planen</h1>"],
+    health: ["<h1>Datenqualität</h1>", "Vollständigkeit", "Noch nicht geprüft."],
+    issues: ["<h1>Veröffentlichen fehlgeschlagen</h1>", "Noch nicht geprüft."],
+    webhooks: ["<h1>Webhooks</h1>", "Es gibt noch keine Webhooks."],
     refused: ["Nicht gefunden", "Diesen Eintrag gibt es nicht."]
   },
   zh: {
@@ -28,6 +33,11 @@ const expected = {
     home: ["<h1>首页</h1>", "待您处理", "<strong>1 项失败</strong>：发布到"],
     products: ["<h1>商品</h1>", "更多筛选条件", "本页 2 行", ">失败<"],
     product: ["历史记录", "修订版 ", "没有需要发布的内容"],
+    drops: ["<h1>定时活动</h1>", "已安排和进行中"],
+    newDrop: ["<h1>安排定时活动</h1>"],
+    health: ["<h1>数据质量</h1>", "完整性", "尚未扫描。"],
+    issues: ["<h1>发布失败</h1>", "尚未扫描。"],
+    webhooks: ["<h1>Webhook</h1>", "还没有 Webhook。"],
     refused: ["未找到", "没有此记录。"]
   },
   ar: {
@@ -35,6 +45,11 @@ const expected = {
     home: ["<h1>الرئيسية</h1>", "بحاجة إليك", "مرة واحدة: "],
     products: ["<h1>المنتجات</h1>", "المزيد من عوامل التصفية", "صفان في هذه الصفحة", ">فشل<"],
     product: ["السجل", "المراجعة ", "لا شيء للنشر"],
+    drops: ["<h1>الحملات</h1>", "المجدولة والجارية"],
+    newDrop: ["<h1>جدولة حملة</h1>"],
+    health: ["<h1>جودة البيانات</h1>", "الاكتمال", "لم يُفحص بعد."],
+    issues: ["<h1>فشل النشر</h1>", "لم يُفحص بعد."],
+    webhooks: ["<h1>الويب هوك</h1>", "لا يوجد ويب هوك بعد."],
     refused: ["غير موجود", "لا يوجد سجل كهذا."]
   }
 } as const
@@ -64,10 +79,17 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           assertPage(page)
           assertIncludes(page.text, [...words.frame, ...own])
         }
-        // A page that is not translated yet says that it is in English.
-        const health = yield* read("/webhooks")
-        assertIncludes(health.text, [words.frame[0]])
-        assert.match(health.text, /<main id="content"[^>]* lang="en" dir="ltr">/)
+        for (const [path, own] of [
+          ["/drops", words.drops],
+          ["/drops/new", words.newDrop],
+          ["/data-health", words.health],
+          ["/data-health/issues?section=sync-failed", words.issues],
+          ["/settings/webhooks", words.webhooks]
+        ] as const) {
+          const page = yield* read(path)
+          assertPage(page)
+          assertIncludes(page.text, [words.frame[0], ...own])
+        }
         const absent = yield* read("/entity?id=00000000-0000-4000-8000-000000000000")
         assertPage(absent, 404)
         assertIncludes(absent.text, [words.frame[0], ...words.refused])

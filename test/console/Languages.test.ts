@@ -12,12 +12,13 @@ import zh from "../../src/console/languages/zh.json" with { type: "json" }
 type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
-/** The folders of pages that are not translated yet, and of texts that only the script reads. */
-const untranslated = /src\/console\/(?:events|exports|webhooks)\//
+/** The folders of texts that only programs read. */
+const untranslated = /src\/console\/(?:events|exports)\//
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
   .filter((path) => /\.tsx?$/.test(path) && !path.includes("/assets/") && !untranslated.test(path))
+  .concat("src/oauth/ConsentPage.tsx")
 
 const parsed = (path: string, text = readFileSync(path, "utf8")) =>
   ts.createSourceFile(
@@ -122,6 +123,18 @@ const ofServices = [
   "Also manage the team, API keys, webhooks and the agents of others.",
   /** The permissions of agents. */
   ...["Read and edit drafts", "Read, edit and publish"],
+  /** What each of them may do. */
+  "See your products, stores and data health, without changing anything.",
+  "Also change drafts of your products. They reach a store only when somebody publishes them.",
+  "Also publish to your stores.",
+  /** Refusals after the consent to an agent. */
+  ...["This cannot continue", "You are not signed in"],
+  "Your session has ended. Start again from the app that sent you.",
+  /** What to do about a webhook. */
+  "Deliveries are repeated automatically, up to six hours apart. After you have repaired the receiver, replay the webhook: it continues at once.",
+  "Repair the receiver, then replay the webhook. It continues at the change where it stopped, for up to 30 days.",
+  "The receiver answered 410: it wants no more messages. Replay the webhook if that was a mistake, or delete it.",
+  "Some changes were not delivered within 30 days, so the feed has deleted them. Read all lists again, then replay the webhook from `latest`.",
   /** The authors of jobs. */
   ...["the service", "the command line"],
   "E-mail or password is wrong.",
@@ -147,7 +160,8 @@ it("no language has a sentence that no page uses, and all have the same placehol
 it("the words of services are the ones that the services say", () => {
   const services = [
     ...["src/access/SignIns.ts", "src/access/SecondFactors.ts"],
-    ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"]
+    ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
+    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
   ]
   const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
   assert.deepStrictEqual(

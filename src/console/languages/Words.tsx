@@ -129,6 +129,3 @@ const words: Readonly<Record<Language, Words>> = {
 }
 
 export const wordsIn = (language: Language): Words => words[language]
-
-/** The words of the pages that are not translated yet. */
-export const english = wordsIn("en")
