@@ -19,7 +19,7 @@ const expected = {
   de: {
     frame: ['<html lang="de" dir="ltr"', "Produkte suchen", "Einstellungen", "Abmelden"],
     home: ["<h1>Start</h1>", "Zu erledigen", "<strong>1 fehlgeschlagen</strong> beim Veröffentlichen in", "1-mal: "],
-    products: ["<h1>Produkte</h1>", "Weitere Filter", "2 Zeilen auf dieser Seite", ">Fehlgeschlagen<"],
+    products: ["<h1>Produkte</h1>", "Weitere Filter", "2 Zeilen auf dieser Seite", "Feld setzen", ">Fehlgeschlagen<"],
     product: ["Verlauf", "Revision ", "Aus dem Katalog", "Nichts zu veröffentlichen", "EUR"],
     drops: ["<h1>Drops</h1>", "Geplant und laufend"],
     newDrop: ["<h1>Drop planen</h1>"],
@@ -31,7 +31,7 @@ const expected = {
   zh: {
     frame: ['<html lang="zh" dir="ltr"', "搜索商品", "设置", "退出登录"],
     home: ["<h1>首页</h1>", "待您处理", "<strong>1 项失败</strong>：发布到"],
-    products: ["<h1>商品</h1>", "更多筛选条件", "本页 2 行", ">失败<"],
+    products: ["<h1>商品</h1>", "更多筛选条件", "本页 2 行", "设置字段", ">失败<"],
     product: ["历史记录", "修订版 ", "没有需要发布的内容"],
     drops: ["<h1>定时活动</h1>", "已安排和进行中"],
     newDrop: ["<h1>安排定时活动</h1>"],
@@ -43,7 +43,7 @@ const expected = {
   ar: {
     frame: ['<html lang="ar" dir="rtl"', "ابحث في المنتجات", "الإعدادات", "تسجيل الخروج"],
     home: ["<h1>الرئيسية</h1>", "بحاجة إليك", "مرة واحدة: "],
-    products: ["<h1>المنتجات</h1>", "المزيد من عوامل التصفية", "صفان في هذه الصفحة", ">فشل<"],
+    products: ["<h1>المنتجات</h1>", "المزيد من عوامل التصفية", "صفان في هذه الصفحة", "ضبط حقل", ">فشل<"],
     product: ["السجل", "المراجعة ", "لا شيء للنشر"],
     drops: ["<h1>الحملات</h1>", "المجدولة والجارية"],
     newDrop: ["<h1>جدولة حملة</h1>"],

@@ -13,11 +13,11 @@ type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
 /** The folders of texts that only programs read. */
-const untranslated = /src\/console\/(?:events|exports)\//
+const ofPrograms = /src\/console\/(?:events|exports)\//
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
-  .filter((path) => /\.tsx?$/.test(path) && !path.includes("/assets/") && !untranslated.test(path))
+  .filter((path) => /\.tsx?$/.test(path) && !path.includes("/assets/") && !ofPrograms.test(path))
   .concat("src/oauth/ConsentPage.tsx")
 
 const parsed = (path: string, text = readFileSync(path, "utf8")) =>

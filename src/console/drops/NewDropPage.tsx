@@ -72,7 +72,7 @@ const Found = ({ address, form, found }: NewDropContent) => {
               <input type="checkbox" name={`${names.members}${row.id}`} value="yes" />
               <span>
                 {t.rich("Its {things}<spoken> of {collection}</spoken>", {
-                  things: <>{countOf(t, "product", row.members)}</>,
+                  things: countOf(t, "product", row.members),
                   collection: row.title,
                   spoken
                 })}
@@ -146,7 +146,7 @@ const ValueField = ({ content, value }: { readonly content: NewDropContent; read
   const field = nameOf(value)
   const label = t.rich("{field} <quiet>of the chosen {things}</quiet>", {
     field: <bdi>{fieldName(t, key)}</bdi>,
-    things: <>{t(kindNouns[kind])}</>,
+    things: t(kindNouns[kind]),
     quiet: (words) => <span class="quiet">{words}</span>
   })
   const hint = control._tag === "Area" && control.hint !== undefined ? t.say(control.hint) : undefined
@@ -251,9 +251,7 @@ const Changes = (content: NewDropContent) => {
           </Labelled>
           <label class="pick">
             <input type="checkbox" name="old_price" value="yes" checked={form.keepsOldPrice} />
-            <span>
-              {t.rich("Show the old price as <em>{field}</em>", { field: <>{fieldName(t, "compare_at_price")}</> })}
-            </span>
+            <span>{t.rich("Show the old price as <em>{field}</em>", { field: fieldName(t, "compare_at_price") })}</span>
           </label>
         </div>
       )}

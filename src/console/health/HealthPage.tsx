@@ -43,7 +43,7 @@ const Share = ({
     <details>
       <summary>
         {t.rich(by === "store" ? "By store<spoken>: {dimension}</spoken>" : "By field<spoken>: {dimension}</spoken>", {
-          dimension: <>{dimension}</>,
+          dimension,
           spoken
         })}
       </summary>

@@ -44,7 +44,7 @@ export const ScanTimes = ({
               ? t.rich("Last scan: {time}.", { time: <Time at={lastScan.value.at} /> })
               : t.rich("Last scan: {time}, {cause}.", {
                   time: <Time at={lastScan.value.at} />,
-                  cause: <>{t(causeWords[lastScan.value.cause])}</>
+                  cause: t(causeWords[lastScan.value.cause])
                 })}{" "}
           </>
         )}
