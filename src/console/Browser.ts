@@ -12,6 +12,8 @@ import type { ImportRun } from "../imports/Import.ts"
 import type { SentFile } from "../imports/Imports.ts"
 import { fileNameOf } from "../model/Name.ts"
 import { fieldNames } from "./Fields.ts"
+import { acceptedLanguage, type Language, languageOf } from "./languages/Language.ts"
+import type { Values } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
 import { type Theme, themeOf } from "./Theme.ts"
 
@@ -25,6 +27,8 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly status: 400 | 403 | 404 | 413 | 429
   readonly title: string
   readonly message: string
+  /** The values of the placeholders in the message. */
+  readonly values?: Values
   /** The link on the error page; by default it leads to the start page. */
   readonly next?: NextPage
   /** The fields of the refused form and what the visitor typed, so that nothing is lost. */
@@ -35,6 +39,8 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
 export interface Visitor extends SignedIn {
   readonly csrf: string
   readonly theme: Theme
+  /** The language of the pages: the one that the user has chosen, or else the one that the browser prefers. */
+  readonly pageLanguage: Language
   /** The import that locks the account. */
   readonly lock: ImportRun | undefined
   /** The state of the account's work before the page was rendered (`AccountEvents`). Undefined: the page is not updated live. */
@@ -57,6 +63,10 @@ type Request = HttpServerRequest.HttpServerRequest
 
 /** The colours that this browser has chosen. */
 export const themeIn = (request: Request): Theme => themeOf(request.cookies[themeCookieName])
+
+/** The language of the pages for a request: of its signed-in user, or else the one that the browser prefers. */
+export const pageLanguageOf = (request: Request): Language =>
+  languageOf(passageOf(request).pageLanguage ?? "") ?? acceptedLanguage(request.headers["accept-language"])
 
 /** Whether the browser sends a session cookie. It may have expired. */
 export const mayBeSignedIn = ({ cookies }: Request): boolean =>
@@ -83,9 +93,11 @@ export const visitorOf = (
         sessions.find(token, isUse),
         Option.map((signedIn): Visitor => {
           const { accountId, userId } = signedIn
-          passageOf(request).caller = { _tag: "User", accountId, userId }
-          const theme = themeIn(request)
-          return { ...signedIn, csrf: csrfOf(token), theme, lock: undefined, workState: undefined }
+          const passage = passageOf(request)
+          passage.caller = { _tag: "User", accountId, userId }
+          passage.pageLanguage = signedIn.language ?? undefined
+          const page = { theme: themeIn(request), pageLanguage: pageLanguageOf(request) }
+          return { ...signedIn, ...page, csrf: csrfOf(token), lock: undefined, workState: undefined }
         })
       )
 }
@@ -235,7 +247,8 @@ export interface Upload {
 const tooLarge = new PageRefused({
   status: 413,
   title: "The file is too large",
-  message: `Files can have up to ${uploadMegabytes} MB. Split the file, or ask the administrator to import it.`,
+  message: "Files can have up to {megabytes, number} MB. Split the file, or ask the administrator to import it.",
+  values: { megabytes: uploadMegabytes },
   next: { path: paths.imports, name: "To the imports" }
 })
 

@@ -1,7 +1,9 @@
 import type { NextPage } from "./Browser.ts"
 import { Frame } from "./Frame.tsx"
+import type { Values } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
 import type { Theme } from "./Theme.ts"
+import { useWords } from "./Viewer.tsx"
 
 const start: NextPage = { path: paths.home, name: "To the start page" }
 
@@ -13,42 +15,43 @@ export const ErrorPage = ({
   theme,
   title,
   typed = [],
+  values,
   withSections
 }: {
   readonly title: string
   readonly message: string
+  readonly values?: Values | undefined
   readonly requestId?: string | undefined
   readonly next?: NextPage | undefined
   readonly typed?: ReadonlyArray<readonly [name: string, value: string]> | undefined
   readonly withSections: boolean
   readonly theme: Theme
-}) => (
-  <Frame title={title} narrow withSections={withSections} theme={theme}>
-    <div class="sheet">
-      <p>{message}</p>
-      {requestId !== undefined && (
-        <p class="quiet">
-          Request <code>{requestId}</code>
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t.say(title)} narrow withSections={withSections} theme={theme}>
+      <div class="sheet">
+        <p>{t.say(message, values)}</p>
+        {requestId !== undefined && <p class="quiet">{t.rich("Request <code>{id}</code>", { id: requestId })}</p>}
+        {typed.length > 0 && (
+          <>
+            <h2>{t("What you typed")}</h2>
+            <div class="fields">
+              {typed.map(([name, value]) => (
+                <label key={name}>
+                  {name}
+                  <textarea readOnly dir="auto">
+                    {value}
+                  </textarea>
+                </label>
+              ))}
+            </div>
+          </>
+        )}
+        <p>
+          <a href={next.path}>{t.say(next.name)}</a>
         </p>
-      )}
-      {typed.length > 0 && (
-        <>
-          <h2>What you typed</h2>
-          <div class="fields">
-            {typed.map(([name, value]) => (
-              <label key={name}>
-                {name}
-                <textarea readOnly dir="auto">
-                  {value}
-                </textarea>
-              </label>
-            ))}
-          </div>
-        </>
-      )}
-      <p>
-        <a href={next.path}>{next.name}</a>
-      </p>
-    </div>
-  </Frame>
-)
+      </div>
+    </Frame>
+  )
+}

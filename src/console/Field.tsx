@@ -1,9 +1,11 @@
 import type { ComponentChildren } from "preact"
+import type { Saying } from "./languages/Words.tsx"
+import { useWords } from "./Viewer.tsx"
 
 /** The problem of a form, and the name of the field that it concerns. An empty name: the form as a whole. */
 export interface Misfit {
   readonly field: string
-  readonly message: string
+  readonly message: Saying
 }
 
 /** The id of the text that says what is wrong with a field. */
@@ -20,28 +22,33 @@ export const fieldState = (misfit: Misfit | undefined, field: string, rule?: str
 }
 
 /** The problem of a field, shown below it. */
-export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonly misfit: Misfit | undefined }) =>
-  misfit?.field === field ? (
+export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonly misfit: Misfit | undefined }) => {
+  const t = useWords()
+  return misfit?.field === field ? (
     <p class="wrong" id={misfitId(field)} role="alert">
-      {misfit.message}
+      {t.say(misfit.message)}
     </p>
   ) : null
+}
 
 /** The field of a new password, with the bounds that the server checks. `state`: its ARIA attributes. */
-export const NewPassword = ({ state }: { readonly state: ReturnType<typeof fieldState> }) => (
-  <label>
-    New password
-    <input
-      type="password"
-      name="password"
-      autocomplete="new-password"
-      required
-      minLength={10}
-      maxLength={200}
-      {...state}
-    />
-  </label>
-)
+export const NewPassword = ({ state }: { readonly state: ReturnType<typeof fieldState> }) => {
+  const t = useWords()
+  return (
+    <label>
+      {t("New password")}
+      <input
+        type="password"
+        name="password"
+        autocomplete="new-password"
+        required
+        minLength={10}
+        maxLength={200}
+        {...state}
+      />
+    </label>
+  )
+}
 
 /** A text to be copied. With JavaScript it has a button for that. */
 export const CopyText = ({
@@ -52,17 +59,20 @@ export const CopyText = ({
   readonly id: string
   readonly label: string
   readonly text: string
-}) => (
-  <div class="copied">
-    <label>
-      {label}
-      <input type="text" id={id} value={text} readOnly />
-    </label>
-    <button type="button" class="plain" data-copy={id} hidden>
-      Copy
-    </button>
-  </div>
-)
+}) => {
+  const t = useWords()
+  return (
+    <div class="copied">
+      <label>
+        {label}
+        <input type="text" id={id} value={text} readOnly />
+      </label>
+      <button type="button" class="plain" data-copy={id} data-copied={t("Copied")} hidden>
+        {t("Copy")}
+      </button>
+    </div>
+  )
+}
 
 /** A short list of facts. */
 export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ComponentChildren]> }) => (

@@ -4,11 +4,13 @@ import { assetPaths } from "./Assets.ts"
 import type { Visitor } from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
 import { Icon, type IconName, Mark } from "./Icon.tsx"
+import { directionIn } from "./languages/Language.ts"
+import type { Saying, Sentence } from "./languages/Words.tsx"
 import { importTitle } from "./Naming.tsx"
 import { pageOf, paths, type Section, sections, settings } from "./Paths.ts"
 import type { Theme } from "./Theme.ts"
 import { timeIn } from "./Times.ts"
-import { Allowed, Viewer, type ViewerOf } from "./Viewer.tsx"
+import { Allowed, useWords, Viewer } from "./Viewer.tsx"
 
 /** The CSRF token, which every form with an effect needs, and the id of the record that the form changes or creates. */
 export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
@@ -18,60 +20,69 @@ export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?
   </>
 )
 
-const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => (
-  <form method="post" action={paths.signOut}>
-    <HiddenFields csrf={visitor.csrf} />
-    <input type="hidden" name={fieldNames.returnTo} value={returnTo} />
-    <button type="submit" class="plain">
-      Sign out
-    </button>
-  </form>
-)
+const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => {
+  const t = useWords()
+  return (
+    <form method="post" action={paths.signOut}>
+      <HiddenFields csrf={visitor.csrf} />
+      <input type="hidden" name={fieldNames.returnTo} value={returnTo} />
+      <button type="submit" class="plain">
+        {t("Sign out")}
+      </button>
+    </form>
+  )
+}
 
-const themes: ReadonlyArray<{ readonly theme: Theme; readonly name: string; readonly icon: IconName }> = [
+const themes: ReadonlyArray<{ readonly theme: Theme; readonly name: Sentence; readonly icon: IconName }> = [
   { theme: "system", name: "Colours of the system", icon: "monitor" },
   { theme: "light", name: "Light colours", icon: "sun" },
   { theme: "dark", name: "Dark colours", icon: "moon" }
 ]
 
-const ThemeSwitch = ({ visitor }: { readonly visitor: Visitor }) => (
-  <form method="post" action={paths.theme} class="themes">
-    <HiddenFields csrf={visitor.csrf} />
-    {themes.map(({ icon, name, theme }) => (
-      <button
-        type="submit"
-        key={theme}
-        name="theme"
-        value={theme}
-        aria-label={name}
-        title={name}
-        aria-pressed={visitor.theme === theme ? "true" : "false"}
-      >
-        <Icon name={icon} />
-      </button>
-    ))}
-  </form>
-)
+const ThemeSwitch = ({ visitor }: { readonly visitor: Visitor }) => {
+  const t = useWords()
+  return (
+    <form method="post" action={paths.theme} class="themes">
+      <HiddenFields csrf={visitor.csrf} />
+      {themes.map(({ icon, name, theme }) => (
+        <button
+          type="submit"
+          key={theme}
+          name="theme"
+          value={theme}
+          aria-label={t(name)}
+          title={t(name)}
+          aria-pressed={visitor.theme === theme ? "true" : "false"}
+        >
+          <Icon name={icon} />
+        </button>
+      ))}
+    </form>
+  )
+}
 
-const Links = ({ current, of }: { readonly of: ReadonlyArray<Section>; readonly current: string | undefined }) => (
-  <ul>
-    {of.map(({ icon, name, needs = "view", path }) => (
-      <Allowed to={needs} key={path}>
-        <li>
-          <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
-            <Icon name={icon} />
-            {name}
-          </a>
-        </li>
-      </Allowed>
-    ))}
-  </ul>
-)
+const Links = ({ current, of }: { readonly of: ReadonlyArray<Section>; readonly current: string | undefined }) => {
+  const t = useWords()
+  return (
+    <ul>
+      {of.map(({ icon, name, needs = "view", path }) => (
+        <Allowed to={needs} key={path}>
+          <li>
+            <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
+              <Icon name={icon} />
+              {t(name)}
+            </a>
+          </li>
+        </Allowed>
+      ))}
+    </ul>
+  )
+}
 
 const Who = ({ children, visitor }: { readonly visitor: Visitor; readonly children: ComponentChildren }) => (
   <div class="me">
     <p>
-      {visitor.email}
+      <bdi>{visitor.email}</bdi>
       <br />
       <bdi class="quiet">{visitor.accountName}</bdi>
     </p>
@@ -88,25 +99,28 @@ const Sidebar = ({
   readonly visitor: Visitor | undefined
   readonly current: string | undefined
   readonly returnTo: string
-}) => (
-  <nav class="side" id="menu" popover="auto" aria-label="Sections">
-    <a class="brand" href={paths.home}>
-      <Mark />
-      Catalog
-    </a>
-    <Links of={sections} current={current} />
-    <h2 id="settings">Settings</h2>
-    <Links of={settings} current={current} />
-    {visitor !== undefined && (
-      <Who visitor={visitor}>
-        <ThemeSwitch visitor={visitor} />
-        <SignOut visitor={visitor} returnTo={returnTo} />
-      </Who>
-    )}
-  </nav>
-)
+}) => {
+  const t = useWords()
+  return (
+    <nav class="side" id="menu" popover="auto" aria-label={t("Sections")}>
+      <a class="brand" href={paths.home}>
+        <Mark />
+        {t("Catalog")}
+      </a>
+      <Links of={sections} current={current} />
+      <h2 id="settings">{t("Settings")}</h2>
+      <Links of={settings} current={current} />
+      {visitor !== undefined && (
+        <Who visitor={visitor}>
+          <ThemeSwitch visitor={visitor} />
+          <SignOut visitor={visitor} returnTo={returnTo} />
+        </Who>
+      )}
+    </nav>
+  )
+}
 
-const shortcuts = [
+const shortcuts: ReadonlyArray<{ readonly keys: ReadonlyArray<string>; readonly does: Sentence }> = [
   { keys: ["/"], does: "Search products" },
   { keys: ["Ctrl", "K"], does: "Go to a page or search (⌘ K on a Mac)" },
   { keys: ["?"], does: "Show this help" },
@@ -115,7 +129,7 @@ const shortcuts = [
   { keys: ["Tab"], does: "Save a changed value and edit the next (Alt ↓: its other actions)" }
 ]
 
-const meanings = [
+const meanings: ReadonlyArray<{ readonly tone: string; readonly name: Sentence; readonly means: Sentence }> = [
   { tone: "good", name: "Live", means: "The store has the values of the catalog." },
   { tone: "wait", name: "Changed", means: "The catalog has changes that are not published to the store yet." },
   { tone: "busy", name: "Publishing", means: "The draft is on its way to the store." },
@@ -124,77 +138,98 @@ const meanings = [
   { tone: "idle", name: "Not on this store", means: "It was not added to the store." }
 ]
 
-const Help = () => (
-  <div class="panel" id="help" popover="auto" tabindex={0}>
-    <h2>Keyboard</h2>
-    <dl class="keys">
-      {shortcuts.flatMap(({ does, keys }) => [
-        <dt key={does}>
-          {keys.map((key, index) => (
-            <span key={key}>
-              {index > 0 && " "}
-              <kbd>{key}</kbd>
-            </span>
-          ))}
-        </dt>,
-        <dd key={`${does} what`}>{does}</dd>
-      ])}
-    </dl>
-    <h2>States</h2>
-    <dl class="keys">
-      {meanings.flatMap(({ means, name, tone }) => [
-        <dt key={name}>
-          <span class={`state ${tone}`}>{name}</span>
-        </dt>,
-        <dd key={`${name} means`}>{means}</dd>
-      ])}
-    </dl>
-  </div>
-)
-
-const Top = () => (
-  <header class="top">
-    <button type="button" class="bare icon-only show-menu" popovertarget="menu" aria-label="Menu">
-      <Icon name="menu" />
-    </button>
-    <search>
-      <form method="get" action={paths.products} class="find">
-        <Icon name="search" />
-        <input
-          type="search"
-          name="search"
-          aria-label="Search products"
-          placeholder="Search products"
-          maxLength={200}
-          data-find
-        />
-        <kbd>/</kbd>
-      </form>
-    </search>
-    <div class="end">
-      <button type="button" class="bare icon-only" data-palette hidden aria-label="Go to a page" title="Go to (Ctrl K)">
-        <Icon name="command" />
-      </button>
-      <button type="button" class="bare icon-only" popovertarget="help" aria-label="Help" title="Help (?)">
-        <Icon name="circle-question-mark" />
-      </button>
+const Help = () => {
+  const t = useWords()
+  return (
+    <div class="panel" id="help" popover="auto" tabindex={0}>
+      <h2>{t("Keyboard")}</h2>
+      <dl class="keys">
+        {shortcuts.flatMap(({ does, keys }) => [
+          <dt key={does}>
+            {keys.map((key, index) => (
+              <span key={key}>
+                {index > 0 && " "}
+                <kbd>{key}</kbd>
+              </span>
+            ))}
+          </dt>,
+          <dd key={`${does} what`}>{t(does)}</dd>
+        ])}
+      </dl>
+      <h2>{t("States")}</h2>
+      <dl class="keys">
+        {meanings.flatMap(({ means, name, tone }) => [
+          <dt key={name}>
+            <span class={`state ${tone}`}>{t(name)}</span>
+          </dt>,
+          <dd key={`${name} means`}>{t(means)}</dd>
+        ])}
+      </dl>
     </div>
-    <Help />
-  </header>
-)
+  )
+}
+
+const Top = () => {
+  const t = useWords()
+  return (
+    <header class="top">
+      <button type="button" class="bare icon-only show-menu" popovertarget="menu" aria-label={t("Menu")}>
+        <Icon name="menu" />
+      </button>
+      <search>
+        <form method="get" action={paths.products} class="find">
+          <Icon name="search" />
+          <input
+            type="search"
+            name="search"
+            aria-label={t("Search products")}
+            placeholder={t("Search products")}
+            maxLength={200}
+            data-find
+          />
+          <kbd>/</kbd>
+        </form>
+      </search>
+      <div class="end">
+        <button
+          type="button"
+          class="bare icon-only"
+          data-palette={t("Go to a page, or search products")}
+          data-pages={t("Pages")}
+          data-go-to={t("Go to")}
+          data-search-for={t("Search products for “{search}”", { search: "{search}" })}
+          hidden
+          aria-label={t("Go to a page")}
+          title={t("Go to (Ctrl K)")}
+        >
+          <Icon name="command" />
+        </button>
+        <button type="button" class="bare icon-only" popovertarget="help" aria-label={t("Help")} title={t("Help (?)")}>
+          <Icon name="circle-question-mark" />
+        </button>
+      </div>
+      <Help />
+    </header>
+  )
+}
 
 /** The banner that an import locks the account. The page of that import does not show it. */
-const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) => (
-  <div class="banner" role="status">
-    <Icon name="lock" />
-    <p>
-      <a href={pageOf(paths.import, lock.id)}>{importTitle(lock)}</a>{" "}
-      {lock.phase === "applying"
-        ? "is being applied. Until it ends nothing else can be changed."
-        : "waits for your review. Until you accept or discard it nothing else can be changed."}
-    </p>
-  </div>
-)
+const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) => {
+  const t = useWords()
+  return (
+    <div class="banner" role="status">
+      <Icon name="lock" />
+      <p>
+        {t.rich(
+          lock.phase === "applying"
+            ? "{import} is being applied. Until it ends nothing else can be changed."
+            : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
+          { import: <a href={pageOf(paths.import, lock.id)}>{importTitle(t, lock)}</a> }
+        )}
+      </p>
+    </div>
+  )
+}
 
 /** The event stream of a page with live parts. */
 const eventsOf = (visitor: Visitor | undefined): string | undefined =>
@@ -230,6 +265,8 @@ export const Frame = ({
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }): VNode => {
+  const t = useWords()
+
   const heading = <h1>{title}</h1>
   const content = (
     <main id="content" class={narrow ? "narrow" : undefined} data-events={eventsOf(visitor)}>
@@ -246,52 +283,56 @@ export const Frame = ({
     </main>
   )
   const chosen = visitor?.theme ?? theme ?? "system"
-  const viewer: ViewerOf = { role: visitor?.role ?? "view", timeZone: visitor?.timeZone ?? null }
   return (
-    <Viewer.Provider value={viewer}>
-      <html lang="en" {...(chosen === "system" ? {} : { "data-theme": chosen })}>
-        <head>
-          <meta charset="utf-8" />
-          <meta name="viewport" content="width=device-width, initial-scale=1" />
-          <meta name="robots" content="noindex" />
-          <title>{`${title} - Catalog`}</title>
-          <link rel="icon" href={assetPaths.icon} />
-          <link rel="stylesheet" href={assetPaths.stylesheet} />
-          {withSections && <script type="module" src={assetPaths.script} />}
-        </head>
-        <body class={withSections ? "framed" : "bare"}>
-          <a class="skip" href="#content">
-            Skip to the content
-          </a>
-          {withSections ? (
-            <>
-              <Sidebar visitor={visitor} current={current} returnTo={returnTo} />
-              <div class="column">
-                <Top />
-                {!isLockShown && visitor?.lock !== undefined && <LockBanner lock={visitor.lock} />}
-                {content}
-                {visitor?.workState !== undefined && <div id="live-says" class="spoken" aria-live="polite" />}
-              </div>
-            </>
-          ) : (
-            <>
-              <header>
-                <span class="brand">
-                  <Mark />
-                  Catalog
-                </span>
-                {visitor !== undefined && (
-                  <Who visitor={visitor}>
-                    <SignOut visitor={visitor} returnTo={returnTo} />
-                  </Who>
-                )}
-              </header>
+    <html lang={t.language} dir={directionIn(t.language)} {...(chosen === "system" ? {} : { "data-theme": chosen })}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <title>{`${title} - Catalog`}</title>
+        <link rel="icon" href={assetPaths.icon} />
+        <link rel="stylesheet" href={assetPaths.stylesheet} />
+        {withSections && <script type="module" src={assetPaths.script} />}
+      </head>
+      <body class={withSections ? "framed" : "bare"}>
+        <a class="skip" href="#content">
+          {t("Skip to the content")}
+        </a>
+        {withSections ? (
+          <>
+            <Sidebar visitor={visitor} current={current} returnTo={returnTo} />
+            <div class="column">
+              <Top />
+              {!isLockShown && visitor?.lock !== undefined && <LockBanner lock={visitor.lock} />}
               {content}
-            </>
-          )}
-        </body>
-      </html>
-    </Viewer.Provider>
+              {visitor?.workState !== undefined && (
+                <div
+                  id="live-says"
+                  class="spoken"
+                  aria-live="polite"
+                  data-ended={t("Your session has ended. Sign in again to go on: what you typed stays here.")}
+                />
+              )}
+            </div>
+          </>
+        ) : (
+          <>
+            <header>
+              <span class="brand">
+                <Mark />
+                {t("Catalog")}
+              </span>
+              {visitor !== undefined && (
+                <Who visitor={visitor}>
+                  <SignOut visitor={visitor} returnTo={returnTo} />
+                </Who>
+              )}
+            </header>
+            {content}
+          </>
+        )}
+      </body>
+    </html>
   )
 }
 
@@ -303,12 +344,14 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
 )
 
 /** Why the last form was refused. Undefined: it was not. */
-export const Refusal = ({ text }: { readonly text: string | undefined }) =>
-  text === undefined ? null : (
+export const Refusal = ({ text }: { readonly text: Saying | undefined }) => {
+  const t = useWords()
+  return text === undefined ? null : (
     <Alert>
-      <p>{text}</p>
+      <p>{t.say(text)}</p>
     </Alert>
   )
+}
 
 /** A flash message: the result of the last form. */
 export const Note = ({ children }: { readonly children: ComponentChildren }) => (
@@ -318,6 +361,4 @@ export const Note = ({ children }: { readonly children: ComponentChildren }) => 
 )
 
 /** A time in the visitor's zone, to the minute. */
-export const Time = ({ at }: { readonly at: string }) => (
-  <time dateTime={at}>{timeIn(at, useContext(Viewer).timeZone)}</time>
-)
+export const Time = ({ at }: { readonly at: string }) => <time dateTime={at}>{timeIn(at, useContext(Viewer))}</time>

@@ -1,6 +1,7 @@
 import { HttpServerResponse } from "@effect/platform"
-import type { VNode } from "preact"
+import { createElement, type VNode } from "preact"
 import { renderToString } from "preact-render-to-string"
+import { Viewer, type ViewerOf } from "./Viewer.tsx"
 
 /**
  * Headers of every page. `form-action` is left out of the policy, because Chrome applies it to redirects too and would block the
@@ -15,15 +16,20 @@ export const pageHeaders = {
   "cache-control": "no-store"
 }
 
+/** A page for one viewer. Several pages are rendered at the same time, so its language is not a global value. */
 export const html = (
+  viewer: ViewerOf,
   page: VNode,
   { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(`<!doctype html>\n${renderToString(page)}\n`, {
-    status,
-    contentType: "text/html; charset=utf-8",
-    headers: { ...pageHeaders, ...headers }
-  })
+  HttpServerResponse.text(
+    `<!doctype html>\n${renderToString(createElement(Viewer.Provider, { value: viewer }, page))}\n`,
+    {
+      status,
+      contentType: "text/html; charset=utf-8",
+      headers: { ...pageHeaders, ...headers }
+    }
+  )
 
 /** Redirects a browser, for example from a form to the page with its result. */
 export const seeOther = (location: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -4,10 +4,21 @@ import shapes from "./Icons.json" with { type: "json" }
 
 export type IconName = keyof typeof shapes
 
+/** Icons that point onward or back. They are mirrored in languages that are written from right to left. */
+const directed: ReadonlyArray<IconName> = [
+  "arrow-left",
+  "arrow-right",
+  "chevron-left",
+  "chevron-right",
+  "log-out",
+  "send",
+  "undo-2"
+]
+
 /** An icon beside words that say the same: screen readers skip it. */
 export const Icon = ({ name }: { readonly name: IconName }) => (
   <svg
-    class="icon"
+    class={directed.includes(name) ? "icon onward" : "icon"}
     viewBox="0 0 24 24"
     fill="none"
     stroke="currentColor"

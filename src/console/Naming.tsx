@@ -4,17 +4,26 @@ import type { ImportRun } from "../imports/Import.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
+import type { Sentence, Words } from "./languages/Words.tsx"
 import { pageOf, paths } from "./Paths.ts"
+import { useWords } from "./Viewer.tsx"
 
-export const kindWords: Readonly<Record<EntityKind, string>> = {
+export const kindWords: Readonly<Record<EntityKind, Sentence>> = {
   product: "Product",
   variant: "Variant",
   collection: "Collection",
   media: "Media file"
 }
 
-export const titleOr = (kind: EntityKind, title: string): string =>
-  title.trim() === "" ? `${kindWords[kind]} without a title` : title
+const untitled: Readonly<Record<EntityKind, Sentence>> = {
+  product: "Product without a title",
+  variant: "Variant without a title",
+  collection: "Collection without a title",
+  media: "Media file without a title"
+}
+
+export const titleOr = (t: Words, kind: EntityKind, title: string): string =>
+  title.trim() === "" ? t(untitled[kind]) : title
 
 export const EntityLink = ({
   id,
@@ -24,11 +33,14 @@ export const EntityLink = ({
   readonly id: EntityId
   readonly kind: EntityKind
   readonly title: string
-}) => (
-  <a href={pageOf(paths.entity, id)}>
-    <bdi>{titleOr(kind, title)}</bdi>
-  </a>
-)
+}) => {
+  const t = useWords()
+  return (
+    <a href={pageOf(paths.entity, id)}>
+      <bdi>{titleOr(t, kind, title)}</bdi>
+    </a>
+  )
+}
 
 /** The domain of a store. A line can break after each dot. */
 export const Domain = ({ name }: { readonly name: string }) => (
@@ -42,20 +54,25 @@ export const Domain = ({ name }: { readonly name: string }) => (
   </>
 )
 
-export const importTitle = ({ fileName, storeDomain }: Pick<ImportRun, "fileName" | "storeDomain">): string =>
-  fileName === null ? `Refresh of ${storeDomain}` : `Import of ${fileName} into ${storeDomain}`
+export const importTitle = (
+  t: Words,
+  { fileName, storeDomain }: Pick<ImportRun, "fileName" | "storeDomain">
+): string =>
+  fileName === null
+    ? t("Refresh of {store}", { store: storeDomain })
+    : t("Import of {file} into {store}", { file: fileName, store: storeDomain })
 
 /** The name of an actor at the time of the action. */
-export const actorName = ({ kind, name }: HistoryActor): string => {
+export const actorName = (t: Words, { kind, name }: HistoryActor): string => {
   switch (kind) {
     case "user":
-      return name ?? "A user"
+      return name ?? t("A user")
     case "key":
-      return name === null ? "An API key" : `API key ${name}`
+      return name === null ? t("An API key") : t("API key {name}", { name })
     case "connection":
-      return name === null ? "An agent" : `Agent ${name}`
+      return name === null ? t("An agent") : t("Agent {name}", { name })
     case "cli":
-      return "Command line"
+      return t("Command line")
   }
 }
 
@@ -66,7 +83,7 @@ export const publishStates = {
   publishing: { name: "Publishing", tone: "busy" },
   failed: { name: "Failed", tone: "bad" },
   unpublished: { name: "Not published", tone: "idle" }
-} as const
+} as const satisfies Readonly<Record<string, { readonly name: Sentence; readonly tone: string }>>
 
 export type PublishStateName = keyof typeof publishStates
 
@@ -85,9 +102,10 @@ export const publishStateOf = (status: PublishStatus, pendingPublish: boolean): 
 }
 
 /** A state: a dot and a word. */
-export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
-  <span class={`state ${tone}`}>{name}</span>
-)
+export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => {
+  const t = useWords()
+  return <span class={`state ${tone}`}>{t.say(name)}</span>
+}
 
 /** The publish state of an entity. `pendingPublish`: the entity has a draft that is not published. */
 export const PublishStateOf = ({
@@ -98,5 +116,12 @@ export const PublishStateOf = ({
   readonly pendingPublish: boolean
 }) => <State {...publishStates[publishStateOf(status, pendingPublish)]} />
 
-export const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString("en")} ${count === 1 ? one : many}`
+const counts: Readonly<Record<EntityKind, Sentence>> = {
+  product: "{count, plural, one {# product} other {# products}}",
+  variant: "{count, plural, one {# variant} other {# variants}}",
+  collection: "{count, plural, one {# collection} other {# collections}}",
+  media: "{count, plural, one {# media file} other {# media files}}"
+}
+
+/** A number of entities of one kind. */
+export const countOf = (t: Words, kind: EntityKind, count: number): string => t(counts[kind], { count })

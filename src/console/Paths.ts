@@ -3,6 +3,7 @@ import { pagePaths } from "../http/PagePaths.ts"
 import type { StoreId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import type { IconName } from "./Icon.tsx"
+import type { Sentence } from "./languages/Words.tsx"
 
 export { pageOf } from "../http/PagePaths.ts"
 
@@ -82,7 +83,7 @@ export const paths = {
 } as const
 
 export interface Section {
-  readonly name: string
+  readonly name: Sentence
   readonly path: string
   readonly icon: IconName
   /** The role that a visitor needs to see the section. Default: any role. */

@@ -3,10 +3,11 @@ import type { ApiError } from "../api/ErrorCodes.ts"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { headersOf } from "../http/Envelope.ts"
 import type { Refuse } from "../http/Passage.ts"
-import { mayBeSignedIn, type PageRefused, themeIn } from "./Browser.ts"
+import { mayBeSignedIn, type PageRefused, pageLanguageOf, themeIn } from "./Browser.ts"
 import { ErrorPage } from "./ErrorPage.tsx"
 import { html } from "./Html.ts"
 import { paths } from "./Paths.ts"
+import { stranger } from "./Viewer.tsx"
 
 /**
  * The frame of an error page. The visitor is unknown, so the cookies tell whether to show the navigation, and in which
@@ -16,6 +17,8 @@ const frameFor = (request: HttpServerRequest.HttpServerRequest) => ({
   withSections: mayBeSignedIn(request),
   theme: themeIn(request)
 })
+
+const viewerOf = (request: HttpServerRequest.HttpServerRequest) => stranger(pageLanguageOf(request))
 
 const titleOf = (error: ApiError): string => {
   switch (error._tag) {
@@ -63,25 +66,29 @@ export const refuseOnPage: Refuse = (error, requestId, request) => {
       next={error._tag === "PimLocked" ? { path: paths.imports, name: "To the imports" } : undefined}
     />
   )
-  return html(page, { status, headers: headersOf(error) })
+  return html(viewerOf(request), page, { status, headers: headersOf(error) })
 }
+
+const noPage = {
+  title: "Page not found",
+  message: "There is no page at this address. It may be mistyped or outdated."
+} as const
 
 /** The error page of a URL that has no page. */
 export const refuseAddress: Refuse = (error, requestId, request) =>
   error._tag === "NotFound"
-    ? html(
-        <ErrorPage
-          {...frameFor(request)}
-          title="Page not found"
-          message="There is no page at this address. It may be mistyped or outdated."
-          withSections
-        />,
-        { status: errorCodes.NotFound.status }
-      )
+    ? html(viewerOf(request), <ErrorPage {...frameFor(request)} {...noPage} withSections />, {
+        status: errorCodes.NotFound.status
+      })
     : refuseOnPage(error, requestId, request)
 
 /** The response for a PageRefused. */
 export const refusedPage = (
-  { message, next, status, title, typed }: PageRefused,
+  { message, next, status, title, typed, values }: PageRefused,
   request: HttpServerRequest.HttpServerRequest
-) => html(<ErrorPage {...frameFor(request)} title={title} message={message} next={next} typed={typed} />, { status })
+) =>
+  html(
+    viewerOf(request),
+    <ErrorPage {...frameFor(request)} title={title} message={message} values={values} next={next} typed={typed} />,
+    { status }
+  )

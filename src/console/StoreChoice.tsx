@@ -1,4 +1,5 @@
 import type { Store } from "../model/Store.ts"
+import { useWords } from "./Viewer.tsx"
 
 export const StoreOptions = ({
   chosen,
@@ -20,19 +21,22 @@ export const StoreOptions = ({
 export const StoreChoice = ({
   chosen,
   isRequired = false,
-  label = "Store",
+  label,
   stores
 }: {
   readonly stores: ReadonlyArray<Store>
   readonly chosen: string | undefined
   readonly label?: string
   readonly isRequired?: boolean
-}) => (
-  <label>
-    {label}
-    <select name="store_id" required={isRequired}>
-      <option value="">{isRequired ? "Choose a store" : "All stores"}</option>
-      <StoreOptions stores={stores} chosen={chosen} />
-    </select>
-  </label>
-)
+}) => {
+  const t = useWords()
+  return (
+    <label>
+      {label ?? t("Store")}
+      <select name="store_id" required={isRequired}>
+        <option value="">{isRequired ? t("Choose a store") : t("All stores")}</option>
+        <StoreOptions stores={stores} chosen={chosen} />
+      </select>
+    </label>
+  )
+}

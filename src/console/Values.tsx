@@ -1,6 +1,7 @@
 import { Either, Schema } from "effect"
 import { EntityId } from "../model/Ids.ts"
 import { pageOf, paths } from "./Paths.ts"
+import { useWords } from "./Viewer.tsx"
 
 const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(EntityId)))
@@ -14,9 +15,14 @@ export const readable = (value: string, type: string): string =>
       )
     : value
 
-const empty = <span class="quiet">empty</span>
+/** Stands for an empty value. */
+export const EmptyValue = () => {
+  const t = useWords()
+  return <span class="quiet">{t("empty")}</span>
+}
 
-export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <bdi class="value">{text}</bdi>)
+export const Value = ({ text }: { readonly text: string }) =>
+  text === "" ? <EmptyValue /> : <bdi class="value">{text}</bdi>
 
 /** Number of equal items at the start of two lists. */
 const sharedStart = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) => {
@@ -36,7 +42,7 @@ export const differenceOf = (text: string, other: string): readonly [string, str
 
 /** A value, with its difference from another value marked. */
 export const ComparedValue = ({ other, text }: { readonly text: string; readonly other: string }) => {
-  if (text === "") return empty
+  if (text === "") return <EmptyValue />
   const [before, middle, after] = differenceOf(text, other)
   return (
     <>
@@ -53,7 +59,7 @@ export const OrderOf = ({ text }: { readonly text: string }) =>
     onLeft: () => <Value text={text} />,
     onRight: (ids) =>
       ids.length === 0 ? (
-        empty
+        <EmptyValue />
       ) : (
         <ol>
           {ids.map((id) => (

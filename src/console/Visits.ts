@@ -21,6 +21,7 @@ import {
   ownFormOf,
   ownUploadOf,
   PageRefused,
+  pageLanguageOf,
   type Upload,
   unseenNoteOf,
   type Visitor,
@@ -28,9 +29,11 @@ import {
 } from "./Browser.ts"
 import { fieldNames, noteNames } from "./Fields.ts"
 import { html, seeOther } from "./Html.ts"
+import { wordsIn } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
 import { refusedPage } from "./Refusals.tsx"
-import { SignInPage } from "./signin/SignInPage.tsx"
+import { signInPage } from "./signin/SignInPage.tsx"
+import { stranger } from "./Viewer.tsx"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
@@ -57,10 +60,13 @@ const typedIn = (form: Parameters) =>
 
 /** Refuses a page or form that needs a higher role. What was typed into a form is shown again. */
 const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: string): Page => {
+  const t = wordsIn(visitor.pageLanguage)
   const refusal = {
     status: 403,
     title: "Your role does not allow this",
-    message: `This needs the role ${roleWords[needed].name}. Yours is ${roleWords[visitor.role].name}. An administrator of the account can change it on the page Team.`
+    message:
+      "This needs the role {needed}. Yours is {own}. An administrator of the account can change it on the page Team.",
+    values: { needed: t.say(roleWords[needed].name), own: t.say(roleWords[visitor.role].name) }
   } as const
   if (request.method !== "POST") return new PageRefused(refusal)
   const next = { path: sentFrom(request, baseUrl), name: "Back to the page" }
@@ -102,7 +108,11 @@ export const decoded = <A, I>(
       const field = path.join(".")
       if (!problems.has(field)) problems.set(field, `${field} ${message}`)
     }
-    return new PageRefused({ status: 400, title: "Not understood", message: `${[...problems.values()].join("; ")}.` })
+    return new PageRefused({
+      status: 400,
+      title: "Not understood",
+      message: `${[...problems.values()].join("; ")}.`
+    })
   })
 }
 
@@ -229,7 +239,11 @@ export const makeVisits = Effect.gen(function* () {
               : Effect.map(keptFormOf(request, baseUrl), (kept) =>
                   kept === undefined
                     ? toSignIn(request, baseUrl)
-                    : html(SignInPage({ kept, returnTo: sentFrom(request, baseUrl) }), { status: 403 })
+                    : html(
+                        stranger(pageLanguageOf(request)),
+                        signInPage({ kept, returnTo: sentFrom(request, baseUrl) }),
+                        { status: 403 }
+                      )
                 )
         )
       )

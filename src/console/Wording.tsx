@@ -1,9 +1,11 @@
-import { Fragment } from "preact"
+import { type ComponentChildren, Fragment } from "preact"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { kindWords } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
+import { EmptyValue } from "./Values.tsx"
+import { useWords } from "./Viewer.tsx"
 
 export const shorten = (text: string, maxCharacters: number): string => {
   const characters = [...text]
@@ -27,12 +29,17 @@ export const Key = ({ children }: { readonly children: string }) => (
 
 /** The beginning of a value; an empty value is shown as "empty". */
 export const ShortValue = ({ children }: { readonly children: string }) =>
-  children === "" ? <span class="quiet">empty</span> : <Text>{children}</Text>
+  children === "" ? <EmptyValue /> : <Text>{children}</Text>
+
+/** Words for screen readers only. */
+export const spoken = (words: ComponentChildren) => <span class="spoken">{words}</span>
 
 /** A store by its name. */
 export const StoreName = ({ id, stores }: { readonly id: StoreId; readonly stores: ReadonlyArray<Store> }) => {
+  const t = useWords()
+
   const store = stores.find((each) => each.id === id)
-  return store === undefined ? <span>an unlinked store</span> : <Text>{store.name}</Text>
+  return store === undefined ? <span>{t("an unlinked store")}</span> : <Text>{store.name}</Text>
 }
 
 /** An entity and its kind. The entity is named by its title, or by its id if the title is unknown. */
@@ -44,12 +51,15 @@ export const EntityName = ({
   readonly id: EntityId
   readonly kind: EntityKind
   readonly title: string | undefined
-}) => (
-  <>
-    <a href={pageOf(paths.entity, id)}>
-      {title === undefined ? <code>{id}</code> : title.trim() === "" ? "Without a title" : <Text>{title}</Text>}
-    </a>
-    <br />
-    <span class="quiet">{kindWords[kind]}</span>
-  </>
-)
+}) => {
+  const t = useWords()
+  return (
+    <>
+      <a href={pageOf(paths.entity, id)}>
+        {title === undefined ? <code>{id}</code> : title.trim() === "" ? t("Without a title") : <Text>{title}</Text>}
+      </a>
+      <br />
+      <span class="quiet">{t(kindWords[kind])}</span>
+    </>
+  )
+}

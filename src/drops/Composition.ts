@@ -63,7 +63,9 @@ export interface ComposedChange {
 /** A thing that a part of the choice cannot change, and why. */
 export interface LeftOut {
   readonly thing: DropThing
-  readonly reason: string
+  readonly reason: "no_price" | "not_reduced" | "not_on_store"
+  /** The price that the discount would not reduce; otherwise empty. */
+  readonly price: string
 }
 
 export interface Composition {
@@ -96,9 +98,9 @@ const discountOf = (thing: DropThing, store: Store, { discount, keepsOldPrice }:
   if (version === undefined || discount === null) return { changes: [], leftOut: [] }
   const price = shownOn(thing, version, "price")
   const reduced = discounted(price, discount, store.currency)
-  if (reduced === undefined) return { changes: [], leftOut: [{ thing, reason: "has no price" }] }
+  if (reduced === undefined) return { changes: [], leftOut: [{ thing, reason: "no_price", price: "" }] }
   if (reduced === price || Number(reduced) >= Number(price))
-    return { changes: [], leftOut: [{ thing, reason: `costs ${price}, which the rounded price would not reduce` }] }
+    return { changes: [], leftOut: [{ thing, reason: "not_reduced", price }] }
   return {
     changes: [
       changeOf(thing, store, "price", reduced),
@@ -116,7 +118,7 @@ export const compose = (things: ReadonlyArray<DropThing>, choice: Choice): Compo
     const isDiscounted = discount !== null && thing.kind === "variant"
     if (own.length === 0 && !isDiscounted) return { changes: [], leftOut: [] }
     if (store !== null && onStore(thing, store.id) === undefined)
-      return { changes: [], leftOut: [{ thing, reason: "is not on the store" }] }
+      return { changes: [], leftOut: [{ thing, reason: "not_on_store", price: "" }] }
     const reduced = isDiscounted && store !== null ? discountOf(thing, store, choice) : { changes: [], leftOut: [] }
     return {
       changes: [...reduced.changes, ...own.map(({ field, value }) => changeOf(thing, store, field, value))],

@@ -150,6 +150,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
       actor: undefined,
       route: undefined,
       caller: undefined,
+      pageLanguage: undefined,
       standing: undefined,
       decoding: undefined,
       reading: undefined,

@@ -33,6 +33,8 @@ export interface Passage {
   route: Route | undefined
   /** The actor, for the access log and traces. A surface with credentials of its own sets it. */
   caller: Actor | undefined
+  /** The language of the caller's pages. Undefined: the request is not by a signed-in user. */
+  pageLanguage: string | undefined
   /**
    * Set if the answer depends on nothing but the account's version: it may be cached, and read from a replica. Its account, its
    * target, and the account's version before the answer was read.

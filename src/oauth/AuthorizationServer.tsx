@@ -10,10 +10,11 @@ import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
 import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
 import { scopeOf, Tier, tierOfQuery } from "../connections/Tier.ts"
-import { formOf, PageRefused, visitorOf } from "../console/Browser.ts"
+import { formOf, PageRefused, pageLanguageOf, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders } from "../console/Html.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
 import { SignInPage } from "../console/signin/SignInPage.tsx"
+import { stranger } from "../console/Viewer.tsx"
 import { page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
@@ -177,10 +178,10 @@ const makeConsentPages = Effect.gen(function* () {
         const target = request.originalUrl
         return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
           // Not a redirect to the sign-in page: with this request's URL in its query, that URL could be too long.
-          onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
+          onNone: () => Effect.succeed(html(stranger(pageLanguageOf(request)), <SignInPage returnTo={target} />)),
           onSome: (visitor) =>
             Effect.map(authorization.ask(visitor, checked), (consent) =>
-              html(<ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
+              html(visitor, <ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
             )
         })
       })

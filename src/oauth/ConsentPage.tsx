@@ -3,6 +3,7 @@ import { destinationOf } from "../connections/RedirectUri.ts"
 import { covers, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
 import { Frame } from "../console/Frame.tsx"
+import { useWords } from "../console/Viewer.tsx"
 import { roleWords } from "../model/Role.ts"
 import { oauthPaths } from "./Paths.ts"
 
@@ -22,32 +23,43 @@ const storeField = "store_"
 export const chosenStores = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.flatMap((name) => (name.startsWith(storeField) ? [name.slice(storeField.length)] : []))
 
-const Limits = ({ highest, stores }: Consent) => (
-  <>
-    {stores.length > 0 && (
-      <fieldset>
-        <legend>Stores</legend>
-        <p class="quiet">
-          Tick the stores that it may see and change. Without a tick it can use all of them, also stores that you link
-          later.
-        </p>
-        {stores.map(({ domain, id, name }) => (
-          <label class="choice" key={id}>
-            <input type="checkbox" name={`${storeField}${id}`} value="on" />
-            <strong>{name}</strong> <span class="quiet">{domain}</span>
-          </label>
-        ))}
-      </fieldset>
-    )}
-    {highest === "pim:publish" && (
-      <label class="choice">
-        <input type="checkbox" name={consentFields.confirmPublish} value="on" />
-        <strong>Ask me before each publish</strong>{" "}
-        <span class="quiet">Programs that cannot ask you cannot publish. You can publish on the pages here.</span>
-      </label>
-    )}
-  </>
-)
+const Limits = ({ highest, stores }: Consent) => {
+  const t = useWords()
+  return (
+    <>
+      {stores.length > 0 && (
+        <fieldset>
+          <legend>{t("Stores")}</legend>
+          <p class="quiet">
+            {t(
+              "Tick the stores that it may see and change. Without a tick it can use all of them, also stores that you link later."
+            )}
+          </p>
+          {stores.map(({ domain, id, name }) => (
+            <label class="choice" key={id}>
+              <input type="checkbox" name={`${storeField}${id}`} value="on" />
+              <strong>
+                <bdi>{name}</bdi>
+              </strong>{" "}
+              <span class="quiet">
+                <bdi>{domain}</bdi>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      {highest === "pim:publish" && (
+        <label class="choice">
+          <input type="checkbox" name={consentFields.confirmPublish} value="on" />
+          <strong>{t("Ask me before each publish")}</strong>{" "}
+          <span class="quiet">
+            {t("Programs that cannot ask you cannot publish. You can publish on the pages here.")}
+          </span>
+        </label>
+      )}
+    </>
+  )
+}
 
 /** `target`: the URL of this request, to continue there after another user signs in. */
 export const ConsentPage = ({
@@ -61,24 +73,20 @@ export const ConsentPage = ({
   readonly consent: Consent
   readonly target: string
 }) => {
+  const t = useWords()
   const { client, redirectUri } = request
   const isLimitedByRole = !covers(consent.highest, request.asked ?? "pim:publish")
   return (
-    <Frame title={`Connect ${client.name}?`} visitor={visitor} returnTo={target} narrow>
+    <Frame title={t("Connect {agent}?", { agent: client.name })} visitor={visitor} returnTo={target} narrow>
       <div class="sheet">
         <p>
-          A program that calls itself{" "}
-          <strong>
-            <bdi>{client.name}</bdi>
-          </strong>{" "}
-          wants to use the catalog of{" "}
-          <strong>
-            <bdi>{visitor.accountName}</bdi>
-          </strong>
-          . This name is not verified.
+          {t.rich(
+            "A program that calls itself <strong>{agent}</strong> wants to use the catalog of <strong>{account}</strong>. This name is not verified.",
+            { agent: <bdi>{client.name}</bdi>, account: <bdi>{visitor.accountName}</bdi> }
+          )}
         </p>
         <dl>
-          <dt>Redirects to</dt>
+          <dt>{t("Redirects to")}</dt>
           <dd>
             <strong>{destinationOf(redirectUri)}</strong>
             <br />
@@ -86,7 +94,7 @@ export const ConsentPage = ({
           </dd>
           {client.metadataUrl !== null && (
             <>
-              <dt>Described at</dt>
+              <dt>{t("Described at")}</dt>
               <dd>
                 <strong>{destinationOf(client.metadataUrl)}</strong>
                 <br />
@@ -94,19 +102,23 @@ export const ConsentPage = ({
               </dd>
             </>
           )}
-          <dt>Account</dt>
-          <dd>{visitor.accountName}</dd>
-          <dt>Signed in as</dt>
-          <dd>{visitor.email}</dd>
-          <dt>Requested permission</dt>
-          <dd>{request.asked === undefined ? "None: choose one below." : tierWords[request.asked].name}</dd>
+          <dt>{t("Account")}</dt>
+          <dd>
+            <bdi>{visitor.accountName}</bdi>
+          </dd>
+          <dt>{t("Signed in as")}</dt>
+          <dd>
+            <bdi>{visitor.email}</bdi>
+          </dd>
+          <dt>{t("Requested permission")}</dt>
+          <dd>{request.asked === undefined ? t("None: choose one below.") : t.say(tierWords[request.asked].name)}</dd>
         </dl>
       </div>
       <form method="post" action={oauthPaths.decision} class="fields">
         <input type="hidden" name={consentFields.consent} value={consent.id} />
         <input type="hidden" name={consentFields.formToken} value={consent.formToken} />
         <fieldset>
-          <legend>Permissions</legend>
+          <legend>{t("Permissions")}</legend>
           {upTo(consent.highest).map((tier) => (
             <label class="choice" key={tier}>
               <input
@@ -115,27 +127,29 @@ export const ConsentPage = ({
                 value={tier}
                 checked={tier === (request.asked === undefined ? "pim:read" : consent.highest)}
               />
-              <strong>{tierWords[tier].name}</strong> <span class="quiet">{tierWords[tier].meaning}</span>
+              <strong>{t.say(tierWords[tier].name)}</strong> <span class="quiet">{t.say(tierWords[tier].meaning)}</span>
             </label>
           ))}
           {isLimitedByRole && (
             <p class="quiet">
-              Your role is {roleWords[visitor.role].name}, so you cannot allow more. If your role is lowered later, this
-              connection is limited with it.
+              {t(
+                "Your role is {role}, so you cannot allow more. If your role is lowered later, this connection is limited with it.",
+                { role: t.say(roleWords[visitor.role].name) }
+              )}
             </p>
           )}
         </fieldset>
         <Limits {...consent} />
         <div class="buttons">
           <button type="submit" name={consentFields.decision} value="allow">
-            Allow
+            {t("Allow")}
           </button>
           <button type="submit" name={consentFields.decision} value="deny" class="plain">
-            Deny
+            {t("Deny")}
           </button>
         </div>
       </form>
-      <p class="quiet">You can end the connection at any time under Agents.</p>
+      <p class="quiet">{t("You can end the connection at any time under Agents.")}</p>
     </Frame>
   )
 }

@@ -42,13 +42,13 @@ layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => 
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const page = yield* ask("/stores", { cookie })
-      assert.include(page.text, '<html lang="en">')
+      assert.include(page.text, '<html lang="en" dir="ltr">')
       const { hidden } = sectionsOf(page.text, "/settings/theme")
       for (const [theme, opening] of [
-        ["dark", '<html lang="en" data-theme="dark">'],
-        ["light", '<html lang="en" data-theme="light">'],
-        ["system", '<html lang="en">'],
-        ["<b>", '<html lang="en">']
+        ["dark", '<html lang="en" dir="ltr" data-theme="dark">'],
+        ["light", '<html lang="en" dir="ltr" data-theme="light">'],
+        ["system", '<html lang="en" dir="ltr">'],
+        ["<b>", '<html lang="en" dir="ltr">']
       ] as const) {
         const headers = { referer: `${yield* BaseUrl}/drops?x=1` }
         const changed = yield* ask("/settings/theme", { cookie, form: { ...hidden, theme }, headers })

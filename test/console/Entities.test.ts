@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
+import { createElement } from "preact"
 import { renderToString } from "preact-render-to-string"
 import { EntityHistory } from "../../src/console/entities/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
@@ -50,7 +51,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.match(
         text,
-        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Retry /
+        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
       )
       assert.include(text, "Title The stove Edit Title, Catalog The stove From the catalog Edit Title, files.example")
       assert.include(text, "Der Ofen Own value Failed Edit Title, Tarn &amp; Tern Handle stove Edit Handle, Catalog")
@@ -66,7 +67,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.include(page.text, `<th scope="row"><a href="/entity?id=${one}"><bdi>One</bdi></a></th>`)
       const history = text.slice(text.indexOf("History When Who Where What"))
-      const when = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC Revision"
+      const when = "\\d{1,2} \\w{3,4} \\d{4}, \\d\\d:\\d\\d UTC Revision"
       const line = (revision: number, what: string) => `${when} ${revision} Command line ${what}`
       assert.match(
         history,
@@ -115,7 +116,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const { request: askFor, settle } = yield* Publishing
       const publish = (form: Readonly<Record<string, string>>) => ask("/entity/publish", { cookie, form })
       const shown = ask(`/entity?id=${stove}`, { cookie })
-      assert.match(textOf(yield* shown), /Live \d{4}-\d\d-\d\d \d\d:\d\d UTC Nothing to publish Publish again /)
+      assert.match(textOf(yield* shown), /Live \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Nothing to publish Publish again /)
       yield* (yield* CatalogChanges)
         .apply([
           CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } }),
@@ -307,7 +308,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       error: null
     }
     const whoOf = (history: HistoryEntry) =>
-      /<td data-label="Who">.*?<\/td>/.exec(renderToString(EntityHistory({ history: [history], more: undefined })))?.[0]
+      /<td data-label="Who">.*?<\/td>/.exec(
+        renderToString(createElement(EntityHistory, { history: [history], more: undefined }))
+      )?.[0]
     assert.strictEqual(
       whoOf(entry),
       `<td data-label="Who">Drop <a href="/drops/${id}"><bdi>Sale &lt;b></bdi></a><div class="quiet">scheduled by ada@shop.example</div></td>`
@@ -330,8 +333,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       error: null
     }
     assert.include(
-      renderToString(EntityHistory({ history: [entry], more: undefined })),
-      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
+      renderToString(createElement(EntityHistory, { history: [entry], more: undefined })),
+      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true" class="onward">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
     )
   })
 

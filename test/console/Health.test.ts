@@ -140,7 +140,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
         [b.domain, "0 of 1", ""]
       ])
       assert.deepStrictEqual(rowsOf(byField)[0], ["description_html", "1", ""])
-      assert.match(card, /Scanned <time dateTime="[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>\./i)
+      assert.match(card, /Scanned <time dateTime="[^"]+">\d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC<\/time>\./i)
 
       scanned(
         yield* scan({ dimension: "sync", store_id: b.id.toUpperCase() }),

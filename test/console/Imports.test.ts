@@ -61,7 +61,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     Effect.gen(function* () {
       const { cookie, firstImport, id } = yield* reviewing
       const page = yield* assertPage("/imports", cookie)
-      const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC"
+      const time = "\\d{1,2} \\w{3,4} \\d{4}, \\d\\d:\\d\\d UTC"
       assert.match(
         textOf(page),
         new RegExp(

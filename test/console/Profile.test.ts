@@ -95,14 +95,22 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
   it.effect("saves language and time zone, and pages show times in that zone", () =>
     Effect.gen(function* () {
       const { cookie, send } = yield* aPerson
-      assert.match((yield* ask(path, { cookie })).text, /<time dateTime="[^"]*">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>/i)
+      assert.match(
+        (yield* ask(path, { cookie })).text,
+        /<time dateTime="[^"]*">\d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC<\/time>/i
+      )
       const form = { language: "de", time_zone: "Asia/Tokyo" }
       assert.deepStrictEqual(to(yield* send(path, form)), [303, `${path}?note=saved`])
       const page = yield* ask(path, { cookie })
       assert.match(page.text, /<option value="de" lang="de" selected>Deutsch<\/option>/)
       assert.match(page.text, /<option value="Asia\/Tokyo" selected>/)
       const [, at = "", shown = ""] = /<time dateTime="([^"]*)">([^<]*) Asia\/Tokyo<\/time>/i.exec(page.text) ?? []
-      assert.strictEqual(shown, new Date(Date.parse(at) + 540 * 60_000).toISOString().slice(0, 16).replace("T", " "))
+      assert.match(page.text, /<html lang="de" dir="ltr"/)
+      const written = new Intl.DateTimeFormat("de", {
+        ...({ year: "numeric", month: "short", day: "numeric", timeZone: "Asia/Tokyo" } as const),
+        ...({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const)
+      })
+      assert.strictEqual(shown, written.format(Date.parse(at)))
       for (const [wrong, message] of [
         [{ language: "xx", time_zone: "" }, "The language must be one of the languages in the list."],
         [{ language: "", time_zone: "Mars/Olympus" }, "The time zone must be one of the time zones in the list."]

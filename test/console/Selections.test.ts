@@ -64,7 +64,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assert.strictEqual(first.status, 200)
       assert.match(
         textOf(first),
-        /Set a field Products Which products The 2 products that you selected All products that the filters of the list find Field/
+        /Set a field Products Products The 2 products that you selected All that the filters of the list find Field/
       )
       assert.includeMembers(optionsOf(first, "key"), ["", "title", "vendor", "status", "tags"])
       assert.notInclude(optionsOf(first, "key"), "options")
@@ -213,7 +213,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       for (const send of [set, add, schedule]) {
         assertRefusal(yield* send({ query: "vendor=Fell" }), 400, {
           title: "Nothing is selected",
-          message: "Select some products in the list first.",
+          message: "Select something in the list first.",
           next: ["/products?vendor=Fell", "To products"]
         })
         const many = Array.from({ length: 101 }, (_, index) => [
@@ -222,7 +222,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         ])
         assertRefusal(yield* send(Object.fromEntries(many)), 400, {
           title: "Too many are selected",
-          message: "At most 100 products can be selected one by one.",
+          message: "At most 100 can be selected one by one.",
           next: ["/products", "To products"]
         })
         for (const form of [{ ...one, list: "shop" }, { "publish-x": "yes" }]) assertNotThere(yield* send(form))

@@ -93,9 +93,9 @@ describe("the changes of a choice", () => {
     assert.deepStrictEqual(shown(things, { discount: 1n }), {
       changes: [],
       leftOut: [
-        [0, "has no price"],
-        [1, "costs 0.01, which the rounded price would not reduce"],
-        [2, "is not on the store"]
+        [0, "no_price"],
+        [1, "not_reduced"],
+        [2, "not_on_store"]
       ]
     })
   })

@@ -249,7 +249,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
             "This name is not verified.",
             "<strong>agent.example</strong>",
             `<code>${redirectUri}</code>`,
-            "<dt>Account</dt><dd>Tarn &amp; Tern</dd>",
+            "<dt>Account</dt><dd><bdi>Tarn &amp; Tern</bdi></dd>",
             email,
             "Read and edit drafts",
             "They reach a store only when somebody publishes them.",

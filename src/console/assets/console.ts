@@ -43,7 +43,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")
   button.hidden = false
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(field.value)
-    button.textContent = "Copied"
+    button.textContent = button.dataset.copied ?? ""
   })
 }
 

@@ -3,11 +3,6 @@
  * saved by the form of the page, which the buttons use without this script.
  */
 
-const says = (text: string): void => {
-  const region = document.getElementById("live-says")
-  if (region !== null) region.textContent = text
-}
-
 /** Movement of the mouse, in CSS pixels, after which a press is a drag and not a click. */
 const dragDistance = 6
 
@@ -34,9 +29,25 @@ const save = (list: HTMLElement, item: HTMLElement): void => {
   form.requestSubmit()
 }
 
-const nameOf = (item: HTMLElement): string => item.dataset.name ?? ""
+/** Reads a sentence of the page out, with the name of a picture and its place from 0. */
+const announce = (list: HTMLElement, sentence: string | undefined, item: HTMLElement, place: number): void => {
+  const region = document.getElementById("live-says")
+  if (region === null) return
+  const number = new Intl.NumberFormat(document.documentElement.lang)
+  region.textContent = (sentence ?? "")
+    .replace("{picture}", item.dataset.name ?? "")
+    .replace("{place}", number.format(place + 1))
+    .replace("{all}", number.format(itemsOf(list).length))
+}
 
-const steps: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }
+const isRightToLeft = document.documentElement.dir === "rtl"
+
+const steps: Readonly<Record<string, number>> = {
+  ArrowLeft: isRightToLeft ? 1 : -1,
+  ArrowUp: -1,
+  ArrowRight: isRightToLeft ? -1 : 1,
+  ArrowDown: 1
+}
 
 /** The keys of the handles. */
 const byKeys = (list: HTMLElement): void => {
@@ -49,7 +60,7 @@ const byKeys = (list: HTMLElement): void => {
     lifted = undefined
     item.classList.remove("lifted")
     put(list, item, from)
-    says(`${nameOf(item)} is back at place ${from + 1}.`)
+    announce(list, list.dataset.back, item, from)
   }
 
   const move = (handle: HTMLElement, item: HTMLElement, place: number): void => {
@@ -59,7 +70,7 @@ const byKeys = (list: HTMLElement): void => {
     // An element that is moved in the document loses the focus.
     handle.focus()
     isMoving = false
-    says(`Place ${placeOf(list, item) + 1} of ${count}.`)
+    announce(list, list.dataset.moved, item, placeOf(list, item))
   }
 
   list.addEventListener("keydown", (event) => {
@@ -73,7 +84,7 @@ const byKeys = (list: HTMLElement): void => {
       if (lifted === undefined) {
         lifted = { item, from: placeOf(list, item) }
         item.classList.add("lifted")
-        says(`${nameOf(item)} is picked up, at place ${lifted.from + 1} of ${itemsOf(list).length}.`)
+        announce(list, list.dataset.lifted, item, lifted.from)
       } else if (placeOf(list, item) === lifted.from) putBack()
       else {
         lifted = undefined

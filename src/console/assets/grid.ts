@@ -1,10 +1,12 @@
 /** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and opens the next cell, Escape closes. */
 
+const onward = document.documentElement.dir === "rtl" ? -1 : 1
+
 const steps: Readonly<Record<string, readonly [rows: number, columns: number]>> = {
   ArrowDown: [1, 0],
   ArrowUp: [-1, 0],
-  ArrowRight: [0, 1],
-  ArrowLeft: [0, -1]
+  ArrowRight: [0, onward],
+  ArrowLeft: [0, -onward]
 }
 
 /** The links that open cells, by rows. Columns that a narrow screen hides are left out. */

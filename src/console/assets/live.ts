@@ -72,7 +72,7 @@ const watch = (main: HTMLElement): void => {
     if (response.status >= 500) return false
     isOver = true
     close()
-    if (pathname === "/sign-in") say("Your session has ended. Sign in again to go on: what you typed stays here.", true)
+    if (pathname === "/sign-in") say(document.getElementById("live-says")?.dataset.ended ?? "", true)
     return true
   }
 

@@ -12,11 +12,18 @@ const commands = (): ReadonlyArray<Command> =>
     icon: link.querySelector("svg")?.cloneNode(true)
   }))
 
+/** The words of the palette, which its button has in the language of the page. */
+const wordsOf = (name: "palette" | "pages" | "searchFor" | "goTo"): string =>
+  document.querySelector<HTMLElement>("[data-palette]")?.dataset[name] ?? ""
+
 const matching = (words: string): ReadonlyArray<Command> => {
   const wanted = words.toLowerCase().split(/\s+/)
   const found = commands().filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)))
   const search = words.trim()
-  const toSearch = { name: `Search products for “${search}”`, path: `/products?${new URLSearchParams({ search })}` }
+  const toSearch = {
+    name: wordsOf("searchFor").replace("{search}", search),
+    path: `/products?${new URLSearchParams({ search })}`
+  }
   return search === "" ? found : [...found, toSearch]
 }
 
@@ -24,17 +31,17 @@ const matching = (words: string): ReadonlyArray<Command> => {
 const makePalette = (): HTMLDialogElement => {
   const dialog = document.createElement("dialog")
   dialog.className = "palette"
-  dialog.setAttribute("aria-label", "Go to")
+  dialog.setAttribute("aria-label", wordsOf("goTo"))
   const input = document.createElement("input")
   const list = document.createElement("ul")
   list.id = "palette-list"
   list.setAttribute("role", "listbox")
-  list.setAttribute("aria-label", "Pages")
+  list.setAttribute("aria-label", wordsOf("pages"))
   for (const [name, value] of Object.entries({
     type: "text",
     role: "combobox",
-    placeholder: "Go to a page, or search products",
-    "aria-label": "Go to a page, or search products",
+    placeholder: wordsOf("palette"),
+    "aria-label": wordsOf("palette"),
     "aria-expanded": "true",
     "aria-controls": list.id,
     autocomplete: "off",

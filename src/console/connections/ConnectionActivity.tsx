@@ -69,6 +69,7 @@ export const connectionActivity: Surface<Activity | Connections | Undo | Visits>
           // Reads one more than a page, to know whether more follow.
           const changes = yield* activity.changes(visitor.accountId, connection.id, before, changesPerPage + 1)
           return html(
+            visitor,
             <ConnectionPage
               visitor={visitor}
               connection={connection}
@@ -93,6 +94,7 @@ export const connectionActivity: Surface<Activity | Connections | Undo | Visits>
           const part = yield* undo.review(connection.id, window, place.after, entitiesPerReview)
           const isLocked = holderOf(yield* imports.list) !== undefined
           return html(
+            visitor,
             <UndoReviewPage
               visitor={visitor}
               connection={connection}
@@ -110,7 +112,10 @@ export const connectionActivity: Surface<Activity | Connections | Undo | Visits>
           const { after, ...window } = yield* decoded(ConfirmedPart, ["since", "until", "after"], form)
           const part = yield* undo.run(connection.id, window, after)
           const rest = part.next === null ? 0 : yield* undo.count(connection.id, window, part.next)
-          return html(<UndonePage visitor={visitor} connection={connection} window={window} part={part} rest={rest} />)
+          return html(
+            visitor,
+            <UndonePage visitor={visitor} connection={connection} window={window} part={part} rest={rest} />
+          )
         })
       )
     }

@@ -6,6 +6,7 @@ import { ConnectionId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -41,6 +42,7 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
       show: asVisitor((visitor, request) =>
         Effect.map(connections.list(visitor.accountId), (list) =>
           html(
+            visitor,
             <ConnectionsPage
               visitor={visitor}
               connections={list}
@@ -52,36 +54,44 @@ export const connectionList: Surface<Connections | Visits> = surfaceOf(
       ),
       askDisconnect: asVisitor((visitor, request) =>
         Effect.gen(function* () {
+          const t = wordsIn(visitor.pageLanguage)
           const id = yield* idOf(ConnectionId, queryOf(request))
           const connection = yield* connections.find(visitor.accountId, id)
           if (!mayDisconnect(visitor, connection)) return yield* notYours
           if (connection.endedAt !== null) return seeOther(paths.connections)
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.connections}
-              title={`Disconnect ${connection.clientName}?`}
-              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you again.`}
+              title={t("Disconnect {agent}?", { agent: connection.clientName })}
+              question={t("Its next call is refused. To connect it again, {agent} has to ask you again.", {
+                agent: connection.clientName
+              })}
               action={paths.disconnect}
               id={connection.id}
-              button="Disconnect"
+              button={t("Disconnect")}
             />
           )
         })
       ),
       askDisconnectAll: asVisitor((visitor) =>
-        Effect.succeed(
-          html(
+        Effect.sync(() => {
+          const t = wordsIn(visitor.pageLanguage)
+          return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.connections}
-              title="Disconnect every connection?"
-              question="The next call of each connection is refused. You stay signed in, and API keys keep working."
+              title={t("Disconnect every connection?")}
+              question={t(
+                "The next call of each connection is refused. You stay signed in, and API keys keep working."
+              )}
               action={paths.disconnectAll}
-              button="Disconnect all"
+              button={t("Disconnect all")}
             />
           )
-        )
+        })
       ),
       disconnect: withForm((visitor, form) =>
         Effect.gen(function* () {

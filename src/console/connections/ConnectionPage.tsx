@@ -5,10 +5,10 @@ import { fromMillis, type Timestamp, toMillis } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
 import { actionWords } from "../entities/EntityHistory.tsx"
 import { Frame, Time } from "../Frame.tsx"
-import { counted, Domain, State } from "../Naming.tsx"
+import { Domain, State } from "../Naming.tsx"
 import { connectionPath, olderChangesPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { EntityName, Key } from "../Wording.tsx"
 import { Details } from "./ConnectionsPage.tsx"
 import { UndoForm } from "./UndoPages.tsx"
@@ -19,6 +19,7 @@ const barsHeight = 50
 
 /** A bar chart of the calls per day, oldest day first. */
 const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => {
+  const t = useWords()
   const calls = new Map(days.map(({ calls, day }) => [day, calls]))
   const bars = Array.from({ length: shownDays }, (_, index) => {
     const day = fromMillis(toMillis(now) - (shownDays - 1 - index) * dayMillis).slice(0, 10)
@@ -31,7 +32,7 @@ const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; rea
       viewBox={`0 0 ${shownDays * barWidth} ${barsHeight}`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`Calls on each of the last ${shownDays} days`}
+      aria-label={t("Calls on each of the last {count, number} days", { count: shownDays })}
     >
       {bars.map(({ count, day }, index) => {
         const height = Math.round((barsHeight * count * 10) / max) / 10
@@ -44,7 +45,7 @@ const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; rea
             width={barWidth - 2}
             height={height}
           >
-            <title>{`${day}: ${counted(count, "call")}`}</title>
+            <title>{t("{day}: {count, plural, one {# call} other {# calls}}", { day, count })}</title>
           </rect>
         )
       })}
@@ -52,34 +53,39 @@ const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; rea
   )
 }
 
-const Days = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => (
-  <section aria-labelledby="days">
-    <h2 id="days">Last {shownDays} days</h2>
-    {days.length === 0 ? (
-      <p class="quiet">It did nothing in the last {shownDays} days.</p>
-    ) : (
-      <>
-        <DayBars days={days} now={now} />
-        <Table
-          labelledBy="days"
-          columns={["Day (UTC)", "Calls", "Writes", "Publishes"]}
-          isNumeric
-          rows={days.map(({ calls, day, publishes, writes }) => ({
-            key: day,
-            cells: [day, ...[calls, writes, publishes].map((count) => count.toLocaleString("en"))]
-          }))}
-        />
-        <p class="quiet">
-          A write is a new revision of a draft. Publishes count each entity on each store. Calls of the last seconds may
-          be missing.
-        </p>
-      </>
-    )}
-  </section>
-)
+const Days = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="days">
+      <h2 id="days">{t("Last {count, number} days", { count: shownDays })}</h2>
+      {days.length === 0 ? (
+        <p class="quiet">{t("It did nothing in the last {count, number} days.", { count: shownDays })}</p>
+      ) : (
+        <>
+          <DayBars days={days} now={now} />
+          <Table
+            labelledBy="days"
+            columns={[t("Day (UTC)"), t("Calls"), t("Writes"), t("Publishes")]}
+            isNumeric
+            rows={days.map(({ calls, day, publishes, writes }) => ({
+              key: day,
+              cells: [day, ...[calls, writes, publishes].map((count) => t.number(count))]
+            }))}
+          />
+          <p class="quiet">
+            {t(
+              "A write is a new revision of a draft. Publishes count each entity on each store. Calls of the last seconds may be missing."
+            )}
+          </p>
+        </>
+      )}
+    </section>
+  )
+}
 
-const What = ({ change: { action, keys } }: { readonly change: ConnectionChange }) =>
-  action === "attributes" || action === "publish_failed" ? (
+const What = ({ change: { action, keys } }: { readonly change: ConnectionChange }) => {
+  const t = useWords()
+  return action === "attributes" || action === "publish_failed" ? (
     <ul>
       {keys.map((key) => (
         <li key={key}>
@@ -88,8 +94,9 @@ const What = ({ change: { action, keys } }: { readonly change: ConnectionChange 
       ))}
     </ul>
   ) : (
-    actionWords[action]
+    t(actionWords[action])
   )
+}
 
 const Changes = ({
   changes,
@@ -102,22 +109,26 @@ const Changes = ({
   readonly hasOlder: boolean
   readonly isFirst: boolean
 }) => {
+  const t = useWords()
+
   const last = changes.at(-1)
   return (
     <section aria-labelledby="changes">
-      <h2 id="changes">What it changed</h2>
+      <h2 id="changes">{t("What it changed")}</h2>
       {changes.length === 0 ? (
-        <p class="quiet">{isFirst ? "This connection has not changed any draft." : "There are no older changes."}</p>
+        <p class="quiet">
+          {isFirst ? t("This connection has not changed any draft.") : t("There are no older changes.")}
+        </p>
       ) : (
         <Table
           labelledBy="changes"
-          columns={["Entity", "When", "Where", "Fields", "State"]}
+          columns={[t("Entity"), t("When"), t("Where"), t("Fields"), t("State")]}
           rows={changes.map((change) => ({
             key: `${change.entityId} ${change.sequence}`,
             cells: [
               <EntityName id={change.entityId} kind={change.kind} title={change.title} />,
               <Time at={change.at} />,
-              <Domain name={change.storeDomain ?? "Catalog"} />,
+              <Domain name={change.storeDomain ?? t("Catalog")} />,
               <What change={change} />,
               change.publishedOn.length === 0 ? (
                 <State name="Draft" tone="idle" />
@@ -135,9 +146,9 @@ const Changes = ({
           }))}
         />
       )}
-      <nav class="pages" aria-label="Pages">
-        {!isFirst && <a href={connectionPath(connection.id)}>Newest</a>}
-        {hasOlder && last !== undefined && <a href={olderChangesPath(connection.id, last)}>Older</a>}
+      <nav class="pages" aria-label={t("Pages")}>
+        {!isFirst && <a href={connectionPath(connection.id)}>{t("Newest")}</a>}
+        {hasOlder && last !== undefined && <a href={olderChangesPath(connection.id, last)}>{t("Older")}</a>}
       </nav>
     </section>
   )
@@ -158,18 +169,21 @@ export const ConnectionPage = ({
   readonly changes: ReadonlyArray<ConnectionChange>
   readonly hasOlder: boolean
   readonly isFirst: boolean
-}) => (
-  <Frame title={connection.clientName} visitor={visitor} current={paths.connections}>
-    <nav class="trail" aria-label="Trail">
-      <a href={paths.connections}>All connections</a>
-    </nav>
-    <div class="sheet">
-      <Details connection={connection} />
-    </div>
-    <Days days={days} now={now} />
-    <Changes connection={connection} {...changes} />
-    <Allowed to="edit">
-      <UndoForm connection={connection} />
-    </Allowed>
-  </Frame>
-)
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={connection.clientName} visitor={visitor} current={paths.connections}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={paths.connections}>{t("All connections")}</a>
+      </nav>
+      <div class="sheet">
+        <Details connection={connection} />
+      </div>
+      <Days days={days} now={now} />
+      <Changes connection={connection} {...changes} />
+      <Allowed to="edit">
+        <UndoForm connection={connection} />
+      </Allowed>
+    </Frame>
+  )
+}

@@ -3,9 +3,11 @@ import { tierWords } from "../../connections/Tier.ts"
 import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Note, Time } from "../Frame.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { connectionPath, paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 
-const endWords: Readonly<Record<EndReason, string>> = {
+const endWords: Readonly<Record<EndReason, Sentence>> = {
   disconnected: "It was disconnected here.",
   revoked: "The agent revoked it.",
   token_replayed:
@@ -21,44 +23,47 @@ export const mayDisconnect = ({ email, role }: Visitor, { userEmail }: Connectio
   userEmail === email || includesRole(role, "admin")
 
 /** The details of a connection. */
-export const Details = ({ connection }: { readonly connection: Connection }) => (
-  <dl>
-    <dt>Redirects to</dt>
-    <dd>{connection.redirectHost}</dd>
-    <dt>Permissions</dt>
-    <dd>{tierWords[connection.tier].name}</dd>
-    <dt>Stores</dt>
-    <dd>{connection.storeDomains === null ? "all" : connection.storeDomains.join(", ")}</dd>
-    {connection.confirmPublish && (
-      <>
-        <dt>Publishing</dt>
-        <dd>asks you before each publish</dd>
-      </>
-    )}
-    <dt>Allowed by</dt>
-    <dd>{connection.userEmail}</dd>
-    <dt>Created</dt>
-    <dd>
-      <Time at={connection.createdAt} />
-    </dd>
-    <dt>Last used</dt>
-    <dd>{connection.lastUsedAt === null ? "never" : <Time at={connection.lastUsedAt} />}</dd>
-    {connection.endedAt !== null && (
-      <>
-        <dt>Ended</dt>
-        <dd>
-          <Time at={connection.endedAt} />
-        </dd>
-      </>
-    )}
-    {connection.endReason !== null && (
-      <>
-        <dt>Why</dt>
-        <dd>{endWords[connection.endReason]}</dd>
-      </>
-    )}
-  </dl>
-)
+export const Details = ({ connection }: { readonly connection: Connection }) => {
+  const t = useWords()
+  return (
+    <dl>
+      <dt>{t("Redirects to")}</dt>
+      <dd>{connection.redirectHost}</dd>
+      <dt>{t("Permissions")}</dt>
+      <dd>{t.say(tierWords[connection.tier].name)}</dd>
+      <dt>{t("Stores")}</dt>
+      <dd>{connection.storeDomains === null ? t("all") : connection.storeDomains.join(", ")}</dd>
+      {connection.confirmPublish && (
+        <>
+          <dt>{t("Publishing")}</dt>
+          <dd>{t("asks you before each publish")}</dd>
+        </>
+      )}
+      <dt>{t("Allowed by")}</dt>
+      <dd>{connection.userEmail}</dd>
+      <dt>{t("Created")}</dt>
+      <dd>
+        <Time at={connection.createdAt} />
+      </dd>
+      <dt>{t("Last used")}</dt>
+      <dd>{connection.lastUsedAt === null ? t("never") : <Time at={connection.lastUsedAt} />}</dd>
+      {connection.endedAt !== null && (
+        <>
+          <dt>{t("Ended")}</dt>
+          <dd>
+            <Time at={connection.endedAt} />
+          </dd>
+        </>
+      )}
+      {connection.endReason !== null && (
+        <>
+          <dt>{t("Why")}</dt>
+          <dd>{t(endWords[connection.endReason])}</dd>
+        </>
+      )}
+    </dl>
+  )
+}
 
 /** `resource`: the URL of the MCP server. */
 export const ConnectionsPage = ({
@@ -72,19 +77,23 @@ export const ConnectionsPage = ({
   readonly resource: string
   readonly note?: string | undefined
 }) => {
+  const t = useWords()
+
   const living = connections.filter(({ endedAt }) => endedAt === null)
   const ended = connections.filter(({ endedAt }) => endedAt !== null)
   return (
-    <Frame title="Agents" visitor={visitor} current={paths.connections}>
-      {note !== undefined && <Note>{note}</Note>}
+    <Frame title={t("Agents")} visitor={visitor} current={paths.connections}>
+      {note !== undefined && <Note>{t.say(note)}</Note>}
       <p>
-        Agents that can use this account. To connect an agent, add <code>{resource}</code> to the agent as an MCP
-        server. The agent then sends you here to choose its permissions.
+        {t.rich(
+          "Agents that can use this account. To connect an agent, add <code>{address}</code> to the agent as an MCP server. The agent then sends you here to choose its permissions.",
+          { address: resource }
+        )}
       </p>
       <section aria-labelledby="living">
-        <h2 id="living">Connected</h2>
+        <h2 id="living">{t("Connected")}</h2>
         {living.length === 0 ? (
-          <p class="quiet">No agent is connected.</p>
+          <p class="quiet">{t("No agent is connected.")}</p>
         ) : (
           <ul class="records">
             {living.map((connection) => (
@@ -93,14 +102,20 @@ export const ConnectionsPage = ({
                   <h3>{connection.clientName}</h3>
                   <Details connection={connection} />
                   <p>
-                    <a href={connectionPath(connection.id)}>What {connection.clientName} changed</a>
+                    <a href={connectionPath(connection.id)}>
+                      {t("What {agent} changed", { agent: connection.clientName })}
+                    </a>
                   </p>
                 </div>
                 {mayDisconnect(visitor, connection) && (
                   <form method="get" action={paths.disconnect}>
                     <input type="hidden" name="id" value={connection.id} />
-                    <button type="submit" class="danger" aria-label={`Disconnect ${connection.clientName}`}>
-                      Disconnect
+                    <button
+                      type="submit"
+                      class="danger"
+                      aria-label={t("Disconnect {agent}", { agent: connection.clientName })}
+                    >
+                      {t("Disconnect")}
                     </button>
                   </form>
                 )}
@@ -111,18 +126,18 @@ export const ConnectionsPage = ({
       </section>
       {living.length > 0 && includesRole(visitor.role, "admin") && (
         <section aria-labelledby="all">
-          <h2 id="all">Revoke all</h2>
-          <p>Every connection above ends at once. You stay signed in, and API keys keep working.</p>
+          <h2 id="all">{t("Revoke all")}</h2>
+          <p>{t("Every connection above ends at once. You stay signed in, and API keys keep working.")}</p>
           <form method="get" action={paths.disconnectAll}>
             <button type="submit" class="danger">
-              Disconnect all
+              {t("Disconnect all")}
             </button>
           </form>
         </section>
       )}
       {ended.length > 0 && (
         <section aria-labelledby="ended">
-          <h2 id="ended">Ended</h2>
+          <h2 id="ended">{t("Ended")}</h2>
           <ul class="records">
             {ended.map((connection) => (
               <li class="sheet" key={connection.id}>
@@ -130,7 +145,9 @@ export const ConnectionsPage = ({
                   <h3>{connection.clientName}</h3>
                   <Details connection={connection} />
                   <p>
-                    <a href={connectionPath(connection.id)}>What {connection.clientName} changed</a>
+                    <a href={connectionPath(connection.id)}>
+                      {t("What {agent} changed", { agent: connection.clientName })}
+                    </a>
                   </p>
                 </div>
               </li>

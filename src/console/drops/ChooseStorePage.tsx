@@ -4,6 +4,7 @@ import type { Visitor } from "../Browser.ts"
 import { Frame } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
 import { allStores, newDropWith } from "./DropForm.ts"
 
@@ -22,41 +23,48 @@ export const ChooseStorePage = ({
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<StoreToChoose>
   readonly things: ReadonlyArray<EntityId>
-}) => (
-  <Frame title="Schedule a drop" visitor={visitor} current={paths.drops}>
-    <nav class="trail" aria-label="Trail">
-      <a href={paths.drops}>All drops</a>
-    </nav>
-    {stores.length === 0 ? (
-      <p>No linked store has a platform, so there is nothing that a drop can change.</p>
-    ) : (
-      <section aria-labelledby="store">
-        <h2 id="store">Choose a store</h2>
-        <ul class="sheet todo">
-          {stores.map(({ store, zone }) => (
-            <li key={store.id}>
-              <Icon name="store" />
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={paths.drops}>{t("All drops")}</a>
+      </nav>
+      {stores.length === 0 ? (
+        <p>{t("No linked store has a platform, so there is nothing that a drop can change.")}</p>
+      ) : (
+        <section aria-labelledby="store">
+          <h2 id="store">{t("Choose a store")}</h2>
+          <ul class="sheet todo">
+            {stores.map(({ store, zone }) => (
+              <li key={store.id}>
+                <Icon name="store" />
+                <div>
+                  <p>
+                    <a href={newDropWith(things, store.id)}>
+                      <Text>{store.name}</Text>
+                    </a>
+                  </p>
+                  <p class="quiet">
+                    {[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}
+                  </p>
+                </div>
+              </li>
+            ))}
+            <li>
+              <Icon name="layers" />
               <div>
                 <p>
-                  <a href={newDropWith(things, store.id)}>
-                    <Text>{store.name}</Text>
-                  </a>
+                  <a href={newDropWith(things, allStores)}>{t("All stores")}</a>
                 </p>
-                <p class="quiet">{[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}</p>
+                <p class="quiet">
+                  {t("The same values everywhere. A percentage off needs one store, because prices differ.")}
+                </p>
               </div>
             </li>
-          ))}
-          <li>
-            <Icon name="layers" />
-            <div>
-              <p>
-                <a href={newDropWith(things, allStores)}>All stores</a>
-              </p>
-              <p class="quiet">The same values everywhere. A percentage off needs one store, because prices differ.</p>
-            </div>
-          </li>
-        </ul>
-      </section>
-    )}
-  </Frame>
-)
+          </ul>
+        </section>
+      )}
+    </Frame>
+  )
+}

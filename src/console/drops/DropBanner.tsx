@@ -1,6 +1,8 @@
 import type { DropRow } from "../../drops/Drop.ts"
 import { Icon } from "../Icon.tsx"
+import { State } from "../Naming.tsx"
 import { dropPath } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
 import { changesIn, dayAndTime, statusOf } from "./DropWords.tsx"
 
@@ -9,44 +11,48 @@ export const maxInBanner = 3
 
 const zoneOf = (timezone: string) => <span class="zone-name">({timezone})</span>
 
-/** When a drop begins, or how long it lasts. */
-const Period = ({ drop: { ends_at, starts_at, status, timezone } }: { readonly drop: DropRow }) =>
-  status === "scheduled" || ends_at === null ? (
+/** What a drop changes, and when it begins or how long it lasts. */
+const Change = ({ drop }: { readonly drop: DropRow }) => {
+  const t = useWords()
+  const { ends_at, id, name, starts_at, status, timezone } = drop
+  const at = (time: string) => <time dateTime={time}>{dayAndTime(t, time, timezone)}</time>
+  const parts = {
+    drop: (
+      <a href={dropPath(id)}>
+        <Text>{name}</Text>
+      </a>
+    ),
+    changes: changesIn(t, drop),
+    start: at(starts_at),
+    zone: zoneOf(timezone)
+  }
+  if (ends_at === null) return <>{t.rich("{drop} changes {changes} from {start} {zone}", parts)}</>
+  return (
     <>
-      {" from "}
-      <time dateTime={starts_at}>{dayAndTime(starts_at, timezone)}</time>
-      {ends_at !== null && (
-        <>
-          {" to "}
-          <time dateTime={ends_at}>{dayAndTime(ends_at, timezone)}</time>
-        </>
-      )}{" "}
-      {zoneOf(timezone)}
-    </>
-  ) : (
-    <>
-      {" until "}
-      <time dateTime={ends_at}>{dayAndTime(ends_at, timezone)}</time> {zoneOf(timezone)}
+      {t.rich(
+        status === "scheduled"
+          ? "{drop} changes {changes} from {start} to {end} {zone}"
+          : "{drop} changes {changes} until {end} {zone}",
+        { ...parts, end: at(ends_at) }
+      )}
     </>
   )
+}
 
 /** The drops that are ahead of an entity or its variants, or live on them. `drops`: one more than are shown, if there are more. */
-export const DropBanner = ({ drops }: { readonly drops: ReadonlyArray<DropRow> }) =>
-  drops.length === 0 ? null : (
-    <div class="drop-banner" role="note" aria-label="Drops">
+export const DropBanner = ({ drops }: { readonly drops: ReadonlyArray<DropRow> }) => {
+  const t = useWords()
+  return drops.length === 0 ? null : (
+    <div class="drop-banner" role="note" aria-label={t("Drops")}>
       <Icon name="calendar-clock" />
       <ul>
         {drops.slice(0, maxInBanner).map((drop) => (
           <li key={drop.id}>
-            <span class={`state ${statusOf(drop.status).tone}`}>{statusOf(drop.status).name}</span>{" "}
-            <a href={dropPath(drop.id)}>
-              <Text>{drop.name}</Text>
-            </a>{" "}
-            changes {changesIn(drop)}
-            <Period drop={drop} />
+            <State {...statusOf(drop.status)} /> <Change drop={drop} />
           </li>
         ))}
-        {drops.length > maxInBanner && <li>More drops follow.</li>}
+        {drops.length > maxInBanner && <li>{t("More drops follow.")}</li>}
       </ul>
     </div>
   )
+}

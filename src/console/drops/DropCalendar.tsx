@@ -1,9 +1,11 @@
 import { boundsOf, daysOf, linesOf, type Slot, shiftMonth, weeksOf } from "../../drops/Calendar.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import { Icon } from "../Icon.tsx"
+import type { Words } from "../languages/Words.tsx"
 import { dropPath, paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
-import { dayWords, monthWords, Status, statusOf, timeOfDay } from "./DropWords.tsx"
+import { dayWords, monthWords, Status, statusOf, timeOfDay, weekdayWords } from "./DropWords.tsx"
 
 export const monthPath = (month: string): string => `${paths.drops}?${new URLSearchParams({ month })}`
 
@@ -14,31 +16,30 @@ interface Entry {
 }
 
 /** The days of a drop in words, such as `from Sat 5 December, 00:00 to Mon 7 December, 00:00`. */
-const timesOf = ({ drop: { ends_at, starts_at, timezone }, first, last }: Entry) => {
-  const start = timeOfDay(starts_at, timezone)
-  if (ends_at === null) return `from ${dayWords(first)}, ${start}; the values stay`
-  const end = timeOfDay(ends_at, timezone)
+const timesOf = (t: Words, { drop: { ends_at, starts_at, timezone }, first, last }: Entry) => {
+  const start = timeOfDay(t, starts_at, timezone)
+  if (ends_at === null) return t("from {day}, {start}; the values stay", { day: dayWords(t, first), start })
+  const end = timeOfDay(t, ends_at, timezone)
   // An end at midnight is the end of the last day.
   const until = end === "00:00" ? "24:00" : end
   return first === last
-    ? `${dayWords(first)}, ${start} to ${until}`
-    : `${dayWords(first)}, ${start} to ${dayWords(last)}, ${until}`
+    ? t("{day}, {start} to {end}", { day: dayWords(t, first), start, end: until })
+    : t("{first}, {start} to {last}, {end}", { first: dayWords(t, first), start, last: dayWords(t, last), end: until })
 }
 
 const Bar = ({ slot: { continues, isContinued, item } }: { readonly slot: Slot<Entry> }) => {
+  const t = useWords()
   if (item === undefined) return null
   const { name, tone } = statusOf(item.drop.status)
   const classes = ["bar", tone, ...(isContinued ? ["continued"] : []), ...(continues ? ["continues"] : [])]
   return (
     <a class={classes.join(" ")} href={dropPath(item.drop.id)}>
       <Text>{item.drop.name}</Text>
-      <span class={`state ${tone}`}>{name}</span>
-      <span class="spoken">{timesOf(item)}</span>
+      <span class={`state ${tone}`}>{t(name)}</span>
+      <span class="spoken">{timesOf(t, item)}</span>
     </a>
   )
 }
-
-const weekdays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const
 
 /** The month as a table: in each week a row of days, then a row for each line of drops. */
 const Grid = ({
@@ -51,45 +52,49 @@ const Grid = ({
   readonly today: string
   readonly weeks: ReadonlyArray<ReadonlyArray<string>>
   readonly entries: ReadonlyArray<Entry>
-}) => (
-  <table class="sheet month">
-    <caption class="spoken">{`Drops in ${monthWords(month)}`}</caption>
-    <thead>
-      <tr>
-        {weekdays.map((day) => (
-          <th key={day} scope="col">
-            <abbr title={day}>{day.slice(0, 3)}</abbr>
-          </th>
-        ))}
-      </tr>
-    </thead>
-    {weeks.map((week) => (
-      <tbody key={week[0]}>
-        <tr class="days">
-          {week.map((day) => (
-            <td
-              key={day}
-              class={day.startsWith(month) ? undefined : "outside"}
-              aria-current={day === today ? "date" : undefined}
-            >
-              <time dateTime={day}>{Number(day.slice(8))}</time>
-              {day === today && <span class="today">Today</span>}
-            </td>
+}) => {
+  const t = useWords()
+  const shortDays = weekdayWords(t, "short")
+  return (
+    <table class="sheet month">
+      <caption class="spoken">{t("Drops in {month}", { month: monthWords(t, month) })}</caption>
+      <thead>
+        <tr>
+          {weekdayWords(t, "long").map((day, index) => (
+            <th key={day} scope="col">
+              <abbr title={day}>{shortDays[index]}</abbr>
+            </th>
           ))}
         </tr>
-        {linesOf(week, entries).map((line, index) => (
-          <tr key={`${week[0]} ${index}`}>
-            {line.map((slot, place) => (
-              <td key={`${index} ${place}`} colSpan={slot.days}>
-                <Bar slot={slot} />
+      </thead>
+      {weeks.map((week) => (
+        <tbody key={week[0]}>
+          <tr class="days">
+            {week.map((day) => (
+              <td
+                key={day}
+                class={day.startsWith(month) ? undefined : "outside"}
+                aria-current={day === today ? "date" : undefined}
+              >
+                <time dateTime={day}>{Number(day.slice(8))}</time>
+                {day === today && <span class="today">{t("Today")}</span>}
               </td>
             ))}
           </tr>
-        ))}
-      </tbody>
-    ))}
-  </table>
-)
+          {linesOf(week, entries).map((line, index) => (
+            <tr key={`${week[0]} ${index}`}>
+              {line.map((slot, place) => (
+                <td key={`${index} ${place}`} colSpan={slot.days}>
+                  <Bar slot={slot} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
+  )
+}
 
 /** The drops of the month by the day on which they start, or by the first of the month. */
 const Agenda = ({
@@ -101,6 +106,7 @@ const Agenda = ({
   readonly today: string
   readonly entries: ReadonlyArray<Entry>
 }) => {
+  const t = useWords()
   const firstOf = ({ first }: Entry) => (first < `${month}-01` ? `${month}-01` : first)
   const own = entries.filter(({ first, last }) => first.slice(0, 7) <= month && last.slice(0, 7) >= month)
   const days = [...new Set([...own.map(firstOf), ...(today.startsWith(month) ? [today] : [])])].sort()
@@ -111,11 +117,11 @@ const Agenda = ({
         return (
           <section key={day} aria-labelledby={`day-${day}`}>
             <h3 id={`day-${day}`} aria-current={day === today ? "date" : undefined}>
-              <time dateTime={day}>{dayWords(day)}</time>
-              {day === today && <span class="today">Today</span>}
+              <time dateTime={day}>{dayWords(t, day)}</time>
+              {day === today && <span class="today">{t("Today")}</span>}
             </h3>
             {starting.length === 0 ? (
-              <p class="quiet">No drop starts.</p>
+              <p class="quiet">{t("No drop starts.")}</p>
             ) : (
               <ul class="sheet">
                 {starting.map((entry) => (
@@ -124,7 +130,7 @@ const Agenda = ({
                       <Text>{entry.drop.name}</Text>
                     </a>
                     <Status status={entry.drop.status} />
-                    <span class="quiet">{timesOf(entry)}</span>
+                    <span class="quiet">{timesOf(t, entry)}</span>
                   </li>
                 ))}
               </ul>
@@ -150,38 +156,47 @@ export const DropCalendar = ({
   /** The visitor's day. */
   readonly today: string
 }) => {
+  const t = useWords()
   const weeks = weeksOf(month)
   const entries = drops.map((drop): Entry => ({ drop, ...daysOf(drop) }))
   const [previous, next, current] = [shiftMonth(month, -1), shiftMonth(month, 1), today.slice(0, 7)]
   return (
     <>
-      <nav class="months" aria-label="Months">
-        <h2 id="month">{monthWords(month)}</h2>
+      <nav class="months" aria-label={t("Months")}>
+        <h2 id="month">{monthWords(t, month)}</h2>
         <a
           class="button plain icon-only"
           href={monthPath(previous)}
-          aria-label={`Previous month: ${monthWords(previous)}`}
+          aria-label={t("Previous month: {month}", { month: monthWords(t, previous) })}
         >
           <Icon name="chevron-left" />
         </a>
-        <a class="button plain icon-only" href={monthPath(next)} aria-label={`Next month: ${monthWords(next)}`}>
+        <a
+          class="button plain icon-only"
+          href={monthPath(next)}
+          aria-label={t("Next month: {month}", { month: monthWords(t, next) })}
+        >
           <Icon name="chevron-right" />
         </a>
         {month !== current && (
           <a class="button plain" href={paths.drops}>
-            This month
+            {t("This month")}
           </a>
         )}
       </nav>
       {isCut && (
-        <p class="note">{`Only the first ${drops.length} drops of these weeks are shown. The lists have all.`}</p>
+        <p class="note">
+          {t("Only the first {count, number} drops of these weeks are shown. The lists have all.", {
+            count: drops.length
+          })}
+        </p>
       )}
       <Grid month={month} today={today} weeks={weeks} entries={entries} />
       <Agenda month={month} today={today} entries={entries} />
       {!entries.some(({ first, last }) => first.slice(0, 7) <= month && last.slice(0, 7) >= month) && (
-        <p class="quiet">{`There are no drops in ${monthWords(month)}.`}</p>
+        <p class="quiet">{t("There are no drops in {month}.", { month: monthWords(t, month) })}</p>
       )}
-      <p class="quiet hint">Each drop is on the days of its own time zone.</p>
+      <p class="quiet hint">{t("Each drop is on the days of its own time zone.")}</p>
     </>
   )
 }

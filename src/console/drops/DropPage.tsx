@@ -4,17 +4,19 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { EntityName, Key, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
-import { DropTime, Outcome, Status, statusSentence } from "./DropWords.tsx"
+import { DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
 
 const Whole = ({ value }: { readonly value: string }) => {
+  const t = useWords()
   const { length } = [...value]
   return length <= maxShown ? (
     <span class="value">
@@ -24,7 +26,7 @@ const Whole = ({ value }: { readonly value: string }) => {
     <>
       <ShortValue>{value}</ShortValue>
       <details>
-        <summary>All {length.toLocaleString("en")} characters</summary>
+        <summary>{t("All {count, number} characters", { count: length })}</summary>
         <div class="value" dir="auto">
           {value}
         </div>
@@ -47,75 +49,72 @@ export const DropPage = ({
   readonly stores: ReadonlyArray<Store>
   readonly titles: ReadonlyMap<EntityId, string>
   readonly note?: string | undefined
-  readonly refusal?: string
-}) => (
-  <Frame title={drop.name} visitor={visitor} current={paths.drops}>
-    <nav class="trail" aria-label="Trail">
-      <a href={paths.drops}>All drops</a>
-    </nav>
-    <Refusal text={refusal} />
-    {note !== undefined && <Note>{note}</Note>}
-    <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(drop)}>
-      <div class="sheet">
-        <dl>
-          <dt>State</dt>
-          <dd>
-            <Status status={drop.status} />
-          </dd>
-          <dt>Starts</dt>
-          <dd>
-            <DropTime at={drop.starts_at} timezone={drop.timezone} />
-          </dd>
-          <dt>Ends</dt>
-          <dd>
-            {drop.ends_at === null ? (
-              "never: the new values stay"
-            ) : (
-              <DropTime at={drop.ends_at} timezone={drop.timezone} />
-            )}
-          </dd>
-        </dl>
-        {drop.status === "scheduled" && (
-          <Allowed to="publish">
-            <form method="post" action={paths.cancelDrop}>
-              <HiddenFields csrf={visitor.csrf} id={drop.id} />
-              <p>
-                <button type="submit" class="danger">
-                  Cancel the drop
-                </button>
-              </p>
-            </form>
-          </Allowed>
-        )}
-      </div>
-      <section aria-labelledby="changes">
-        <h2 id="changes">Changes</h2>
-        {drop.changes.length === 0 ? (
-          <p class="quiet">There are none: the store is no longer linked.</p>
-        ) : (
-          <Table
-            name="Changes of the drop"
-            columns={["Entity", "Store", "Field", "New value", "Outcome"]}
-            rows={drop.changes.map((change, index) => ({
-              key: String(index),
-              cells: [
-                <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
-                <Where change={change} stores={stores} />,
-                <Key>{change.field}</Key>,
-                <Whole value={change.value} />,
-                <div>
-                  <Outcome outcome={change.outcome} />
-                  {change.error !== null && (
-                    <p class="wrong">
-                      <bdi>{change.error.message}</bdi>
-                    </p>
-                  )}
-                </div>
-              ]
-            }))}
-          />
-        )}
-      </section>
-    </Live>
-  </Frame>
-)
+  readonly refusal?: Saying
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={drop.name} visitor={visitor} current={paths.drops}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={paths.drops}>{t("All drops")}</a>
+      </nav>
+      <Refusal text={refusal} />
+      {note !== undefined && <Note>{t.say(note)}</Note>}
+      <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(t, drop)}>
+        <div class="sheet">
+          <dl>
+            <dt>{t("State")}</dt>
+            <dd>
+              <Status status={drop.status} />
+            </dd>
+            <dt>{t("Starts")}</dt>
+            <dd>
+              <DropTime at={drop.starts_at} timezone={drop.timezone} />
+            </dd>
+            <dt>{t("Ends")}</dt>
+            <dd>{drop.ends_at === null ? <NoEnd /> : <DropTime at={drop.ends_at} timezone={drop.timezone} />}</dd>
+          </dl>
+          {drop.status === "scheduled" && (
+            <Allowed to="publish">
+              <form method="post" action={paths.cancelDrop}>
+                <HiddenFields csrf={visitor.csrf} id={drop.id} />
+                <p>
+                  <button type="submit" class="danger">
+                    {t("Cancel the drop")}
+                  </button>
+                </p>
+              </form>
+            </Allowed>
+          )}
+        </div>
+        <section aria-labelledby="changes">
+          <h2 id="changes">{t("Changes")}</h2>
+          {drop.changes.length === 0 ? (
+            <p class="quiet">{t("There are none: the store is no longer linked.")}</p>
+          ) : (
+            <Table
+              name={t("Changes of the drop")}
+              columns={[t("Entity"), t("Store"), t("Field"), t("New value"), t("Outcome")]}
+              rows={drop.changes.map((change, index) => ({
+                key: String(index),
+                cells: [
+                  <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
+                  <Where change={change} stores={stores} />,
+                  <Key>{change.field}</Key>,
+                  <Whole value={change.value} />,
+                  <div>
+                    <Outcome outcome={change.outcome} />
+                    {change.error !== null && (
+                      <p class="wrong">
+                        <bdi>{change.error.message}</bdi>
+                      </p>
+                    )}
+                  </div>
+                ]
+              }))}
+            />
+          )}
+        </section>
+      </Live>
+    </Frame>
+  )
+}

@@ -18,11 +18,11 @@ import type { Store } from "../../model/Store.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import { fromTyped } from "../entities/CellInput.ts"
 import type { Misfit } from "../Field.tsx"
-import { counted, titleOr } from "../Naming.tsx"
-import type { DropForm, Fold } from "./DropForm.ts"
-import { nameOf } from "./DropForm.ts"
-import { dayWords, timeOfDay } from "./DropWords.tsx"
-import { isKnownZone } from "./NewDropPage.tsx"
+import type { Words } from "../languages/Words.tsx"
+import { titleOr } from "../Naming.tsx"
+import { type DropForm, type Fold, nameOf } from "./DropForm.ts"
+import { dayOfYear, leftOutWords, timeOfDay } from "./DropWords.tsx"
+import { isKnownZone } from "./NewDropFields.tsx"
 import type { DropReview } from "./ReviewDropPage.tsx"
 
 /** Maximum number of things in a drop: each has at least one change. */
@@ -34,34 +34,40 @@ export class FormRefused extends Data.TaggedError("FormRefused")<{ readonly misf
 const capitalize = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 /** The instant of a local time, or the reason why it has none. */
-export const timeOf = (text: string, zone: string, fold: Fold): Either.Either<Timestamp, string> => {
+export const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either.Either<Timestamp, string> => {
   const found = instantsOf(text, zone)
-  const day = (local: string) => `${local.slice(11, 16)} on ${dayWords(local.slice(0, 10))} ${local.slice(0, 4)}`
+  const given = () => ({ time: text.slice(11, 16), day: dayOfYear(t, text.slice(0, 10)), zone })
   switch (found._tag) {
     case "Once":
       return Either.right(found.at)
     case "Unreadable":
-      return Either.left("Must be a date and a time, such as 2027-01-31T09:30.")
+      return Either.left(t("Must be a date and a time, such as 2027-01-31T09:30."))
     case "Never":
       return Either.left(
-        `${day(text)} does not exist in ${zone}: the clocks are turned forward from ${found.from.slice(11)} to ${found.to.slice(11)}. Choose another time.`
+        t(
+          "{time} on {day} does not exist in {zone}: the clocks are turned forward from {from} to {to}. Choose another time.",
+          { ...given(), from: found.from.slice(11), to: found.to.slice(11) }
+        )
       )
     case "Twice":
       return fold !== ""
         ? Either.right(found[fold])
         : Either.left(
-            `${day(text)} exists twice in ${zone}, because the clocks are turned back: at ${timeOfDay(found.first, "UTC")} UTC and at ${timeOfDay(found.second, "UTC")} UTC. Choose one of them.`
+            t(
+              "{time} on {day} exists twice in {zone}, because the clocks are turned back: at {first} UTC and at {second} UTC. Choose one of them.",
+              { ...given(), first: timeOfDay(t, found.first, "UTC"), second: timeOfDay(t, found.second, "UTC") }
+            )
           )
   }
 }
 
-const timesOf = ({ ends, endsFold, starts, startsFold, zone }: DropForm, misfits: Array<Misfit>) => {
+const timesOf = (t: Words, { ends, endsFold, starts, startsFold, zone }: DropForm, misfits: Array<Misfit>) => {
   if (!isKnownZone(zone)) {
     misfits.push({ field: "zone", message: "Choose a time zone." })
     return { starts: null, ends: null }
   }
   const read = (field: "starts" | "ends", text: string, fold: Fold) => {
-    const time = timeOf(text, zone, fold)
+    const time = timeOf(t, text, zone, fold)
     if (Either.isLeft(time)) misfits.push({ field, message: time.left })
     return Either.getOrNull(time)
   }
@@ -72,7 +78,10 @@ const timesOf = ({ ends, endsFold, starts, startsFold, zone }: DropForm, misfits
 const choiceOf = (form: DropForm, store: Store | null, rules: KeyRules, misfits: Array<Misfit>) => {
   const percent = form.percent.trim() === "" ? undefined : parsePercent(form.percent)
   if (percent !== undefined && Either.isLeft(percent))
-    misfits.push({ field: "percent", message: `${capitalize(percent.left)}.` })
+    misfits.push({
+      field: "percent",
+      message: "Must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5."
+    })
   const discount = percent === undefined ? null : Either.getOrNull(percent)
   if (discount !== null && store === null)
     misfits.push({ field: "percent", message: "Choose one store: prices differ between stores." })
@@ -93,7 +102,12 @@ const choiceOf = (form: DropForm, store: Store | null, rules: KeyRules, misfits:
 }
 
 /** The field of the form that an issue of a drop concerns. */
-const misfitOf = ({ message, path }: Issue, form: DropForm, changes: ReadonlyArray<ComposedChange>): Misfit => {
+const misfitOf = (
+  t: Words,
+  { message, path }: Issue,
+  form: DropForm,
+  changes: ReadonlyArray<ComposedChange>
+): Misfit => {
   const own: Readonly<Record<string, string>> = { name: "name", starts_at: "starts", ends_at: "ends", timezone: "zone" }
   const at = own[path]
   if (at !== undefined) return { field: at, message: `${capitalize(message)}.` }
@@ -103,11 +117,11 @@ const misfitOf = ({ message, path }: Issue, form: DropForm, changes: ReadonlyArr
   const typed = form.values.find(({ key, kind }) => key === field && kind === thing.kind)
   if (/\.(?:field|value)$/.test(path))
     return { field: typed === undefined ? "percent" : nameOf(typed), message: `${capitalize(message)}.` }
-  return { field: "search", message: `${titleOr(thing.kind, thing.title)}: ${message}.` }
+  return { field: "search", message: `${titleOr(t, thing.kind, thing.title)}: ${message}.` }
 }
 
 const unique = (misfits: ReadonlyArray<Misfit>) => [
-  ...new Map(misfits.map((misfit) => [`${misfit.field} ${misfit.message}`, misfit])).values()
+  ...new Map(misfits.map((misfit) => [JSON.stringify([misfit.field, misfit.message]), misfit])).values()
 ]
 
 const order = ["name", "starts", "ends", "zone", "search", "percent"]
@@ -119,23 +133,30 @@ const inOrder = (misfits: ReadonlyArray<Misfit>) => {
 }
 
 /** Why a choice of things changes nothing. */
-const nothingChanges = (count: number, leftOut: DropReview["leftOut"]) => {
-  const [first] = leftOut
-  if (first !== undefined)
-    return `Nothing would change: ${titleOr(first.thing.kind, first.thing.title)} ${first.reason}${leftOut.length > 1 ? `, and ${counted(leftOut.length - 1, "other thing")} likewise` : ""}.`
+const nothingChanges = (t: Words, count: number, [first, ...others]: DropReview["leftOut"]) => {
+  if (first !== undefined) {
+    const { price, reason, thing } = first
+    const why = t(leftOutWords[reason], { thing: titleOr(t, thing.kind, thing.title), price: t.amount(price) })
+    return others.length === 0
+      ? t("Nothing would change: {why}.", { why })
+      : t("Nothing would change: {why}, and {count, plural, one {# other thing} other {# other things}} likewise.", {
+          why,
+          count: others.length
+        })
+  }
   return count === 0
-    ? "Choose at least one product, variant, collection or media file."
-    : "Nothing would change: none of the chosen things has these fields."
+    ? t("Choose at least one product, variant, collection or media file.")
+    : t("Nothing would change: none of the chosen things has these fields.")
 }
 
 /** Works out a drop from the form and checks it, without storing it. `id`: the drop itself, which does not overlap itself. */
 export const makeReview = Effect.gen(function* () {
   const drops = yield* Drops
 
-  return (form: DropForm, store: Store | null, id?: DropId) =>
+  return (t: Words, form: DropForm, store: Store | null, id?: DropId) =>
     Effect.gen(function* () {
       const misfits: Array<Misfit> = []
-      const { ends, starts } = timesOf(form, misfits)
+      const { ends, starts } = timesOf(t, form, misfits)
       const choice = choiceOf(form, store, yield* drops.rules, misfits)
       const fields = ["price", "compare_at_price", ...choice.values.map(({ field }) => field)]
       const things = yield* drops.things({
@@ -147,15 +168,19 @@ export const makeReview = Effect.gen(function* () {
       })
       const composed = compose(things, choice)
       const count = composed.changes.length
-      const tooMany =
-        things.length > 2 * maxThings ? `more than ${maxThings}` : count > maxDropChanges ? `${count}` : undefined
-      if (tooMany !== undefined)
+      const isCut = things.length > 2 * maxThings
+      if (isCut || count > maxDropChanges)
         misfits.push({
           field: "search",
-          message: `These are ${tooMany} changes. A drop has at most ${maxDropChanges}: choose fewer things or fields.`
+          message: {
+            sentence: isCut
+              ? "These are more than {count, number} changes. A drop has at most {max, number}: choose fewer things or fields."
+              : "These are {count, number} changes. A drop has at most {max, number}: choose fewer things or fields.",
+            values: { count: isCut ? maxThings : count, max: maxDropChanges }
+          }
         })
       else if (things.length === 0 || (count === 0 && misfits.length === 0))
-        misfits.push({ field: "search", message: nothingChanges(things.length, composed.leftOut) })
+        misfits.push({ field: "search", message: nothingChanges(t, things.length, composed.leftOut) })
       const dropOf = (changes: ReadonlyArray<ComposedChange>): NewDrop => ({
         name: form.name,
         // An invalid start is a misfit already. This one passes the other checks.
@@ -168,7 +193,7 @@ export const makeReview = Effect.gen(function* () {
       if (Either.isLeft(checked)) {
         const isCounted = ({ path }: Issue) => path === "changes" && misfits.length > 0
         const issues = checked.left.issues.filter((issue) => !isCounted(issue))
-        misfits.push(...issues.map((issue) => misfitOf(issue, form, composed.changes)))
+        misfits.push(...issues.map((issue) => misfitOf(t, issue, form, composed.changes)))
       }
       if (misfits.length > 0 || Either.isLeft(checked) || starts === null)
         return yield* new FormRefused({ misfits: inOrder(misfits) })

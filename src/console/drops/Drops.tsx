@@ -12,6 +12,7 @@ import { fromMillis, Timestamp } from "../../model/Timestamp.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import type { Saying } from "../languages/Words.tsx"
 import { dropPath, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -53,7 +54,7 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
             view === "open" || view === "ended"
               ? yield* readList(view, query.get("after") ?? "")
               : yield* readMonth(visitor, query.get("month") ?? "")
-          return html(<DropsPage visitor={visitor} content={content} />)
+          return html(visitor, <DropsPage visitor={visitor} content={content} />)
         })
       ),
       show: asWatcher((visitor, request) =>
@@ -73,7 +74,8 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
           // If the form is sent twice, the second request succeeds too.
           if (Either.isRight(cancelled) || drop.status === "cancelled")
             return seeOther(`${dropPath(id)}?note=cancelled`)
-          const refusal = `Not cancelled: ${cancelled.left.issues.map(({ message }) => message).join("; ")}.`
+          const problem = cancelled.left.issues.map(({ message }) => message).join("; ")
+          const refusal = { sentence: "Not cancelled: {problem}.", values: { problem } } as const
           return yield* showDrop(visitor, drop, { refusal })
         })
       ),
@@ -128,14 +130,18 @@ const makeShowDrop = Effect.gen(function* () {
   const drops = yield* Drops
   const stores = yield* Stores
 
-  return (visitor: Visitor, drop: Drop, said: { readonly note?: string | undefined; readonly refusal?: string }) =>
+  return (visitor: Visitor, drop: Drop, said: { readonly note?: string | undefined; readonly refusal?: Saying }) =>
     Effect.gen(function* () {
       const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
       const things = yield* drops.things({ ids, withVariants: false, fields: [], limit: maxDropChanges })
       const linked = yield* stores.list
-      return html(<DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />, {
-        status: said.refusal === undefined ? 200 : 400
-      })
+      return html(
+        visitor,
+        <DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />,
+        {
+          status: said.refusal === undefined ? 200 : 400
+        }
+      )
     })
 })
 

@@ -11,6 +11,7 @@ import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
 import { dropPath } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { makeVisits, queryOf } from "../Visits.ts"
@@ -44,7 +45,7 @@ const makeFormPages = Effect.gen(function* () {
     Effect.gen(function* () {
       const zones = yield* stores.timeZones
       const choices = (yield* publishable).map((store) => ({ store, zone: zones.get(store.id) }))
-      return html(<ChooseStorePage visitor={visitor} stores={choices} things={things} />)
+      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} things={things} />)
     })
 
   /** The chosen store; null: all of them. Undefined: the form names none that can be published to. */
@@ -73,6 +74,7 @@ const makeFormPages = Effect.gen(function* () {
               limit: maxFound
             })
       return html(
+        visitor,
         <NewDropPage
           visitor={visitor}
           form={form}
@@ -92,9 +94,13 @@ const makeFormPages = Effect.gen(function* () {
     Effect.gen(function* () {
       const nextId = yield* mintId(DropId)
       const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
-      return html(<ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />, {
-        status
-      })
+      return html(
+        visitor,
+        <ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />,
+        {
+          status
+        }
+      )
     })
 
   return { publishable, showForm, showReview, showStores, storeOf }
@@ -117,7 +123,10 @@ const makeWithMembers = Effect.map(
         if (next_cursor !== null)
           misfits.push({
             field: "search",
-            message: `The collection has more than ${maxThings} products. Choose some of them.`
+            message: {
+              sentence: "The collection has more than {count, number} products. Choose some of them.",
+              values: { count: maxThings }
+            }
           })
         else added.push(...data.map(({ id }) => id))
       }
@@ -125,7 +134,10 @@ const makeWithMembers = Effect.map(
       if (things.length > maxThings)
         misfits.push({
           field: "search",
-          message: `These would be ${things.length} things. A drop has at most ${maxThings} changes.`
+          message: {
+            sentence: "These would be {count, number} things. A drop has at most {max, number} changes.",
+            values: { count: things.length, max: maxThings }
+          }
         })
       return { form: { ...form, members: [], things: misfits.length > 0 ? form.things : things }, misfits }
     })
@@ -158,10 +170,13 @@ const makeFormSteps = Effect.gen(function* () {
       return showForm(visitor, { ...form, values }, store, { focus: "add" })
     }
     if (does !== "review" && does !== "enter" && does !== "leave") return showForm(visitor, form, store)
-    return Effect.matchEffect(review({ ...form, leavesOverlaps: does === "leave" }, store), {
-      onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
-      onSuccess: (found) => showReview(visitor, found, false)
-    })
+    return Effect.matchEffect(
+      review(wordsIn(visitor.pageLanguage), { ...form, leavesOverlaps: does === "leave" }, store),
+      {
+        onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
+        onSuccess: (found) => showReview(visitor, found, false)
+      }
+    )
   }
 
   return carryOut
@@ -207,6 +222,7 @@ export const makeNewDropForm = Effect.gen(function* () {
     ),
     create: withForm((visitor, given) =>
       Effect.gen(function* () {
+        const t = wordsIn(visitor.pageLanguage)
         // The review has the id of the new drop, so a double click schedules only one drop.
         const id = Option.getOrElse(decodeDropId(given.get("id") ?? ""), () => undefined) ?? (yield* mintId(DropId))
         const scheduled = seeOther(`${dropPath(id)}?note=scheduled`)
@@ -214,7 +230,7 @@ export const makeNewDropForm = Effect.gen(function* () {
         const form = formOf(given)
         const store = yield* storeOf(form)
         if (store === undefined) return yield* showStores(visitor, form.things)
-        return yield* Effect.matchEffect(review(form, store, id), {
+        return yield* Effect.matchEffect(review(t, form, store, id), {
           onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
           onSuccess: (found) => {
             if (found.seen !== given.get("seen")) return showReview(visitor, found, true)
@@ -222,7 +238,7 @@ export const makeNewDropForm = Effect.gen(function* () {
             return Effect.matchEffect(drops.create(found.drop, id), {
               // Another drop was scheduled between the check and here: the review shows it.
               onFailure: () =>
-                Effect.matchEffect(review(form, store), {
+                Effect.matchEffect(review(t, form, store), {
                   onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
                   onSuccess: (now) => showReview(visitor, now, false)
                 }),

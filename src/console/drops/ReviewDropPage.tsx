@@ -7,12 +7,13 @@ import type { Visitor } from "../Browser.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
-import { counted, titleOr } from "../Naming.tsx"
+import { titleOr } from "../Naming.tsx"
 import { dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { useWords } from "../Viewer.tsx"
 import { ShortValue, Text } from "../Wording.tsx"
 import { type DropForm, hiddenFieldsOf } from "./DropForm.ts"
-import { DropTime, dayAndTime } from "./DropWords.tsx"
+import { DropTime, dayAndTime, leftOutWords, NoEnd } from "./DropWords.tsx"
 
 /** A drop that can be scheduled, before it is. `seen`: identifies the changes that the page shows. */
 export interface DropReview {
@@ -29,30 +30,64 @@ export interface DropReview {
   readonly seen: string
 }
 
-const Thing = ({ thing: { id, kind, parentTitle, title } }: { readonly thing: DropThing }) => (
-  <a href={pageOf(paths.entity, id)}>
-    <bdi>
-      {parentTitle === null ? titleOr(kind, title) : `${titleOr("product", parentTitle)}: ${titleOr(kind, title)}`}
-    </bdi>
-  </a>
-)
+const Thing = ({ thing: { id, kind, parentTitle, title } }: { readonly thing: DropThing }) => {
+  const t = useWords()
+  return (
+    <a href={pageOf(paths.entity, id)}>
+      <bdi>
+        {parentTitle === null
+          ? titleOr(t, kind, title)
+          : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`}
+      </bdi>
+    </a>
+  )
+}
 
-const BeforeAndAfter = ({ before, value }: ComposedChange) => (
-  <div class="turn">
-    <span class="spoken">Now: </span>
-    {before === null ? <span class="quiet">differs between stores</span> : <ShortValue>{before}</ShortValue>}
-    <Icon name="chevron-right" />
-    <span class="spoken">In the drop: </span>
-    <strong>
-      <ShortValue>{value}</ShortValue>
-    </strong>
-  </div>
-)
+const BeforeAndAfter = ({ before, value }: ComposedChange) => {
+  const t = useWords()
+  return (
+    <div class="turn">
+      <span class="spoken">{t("Now:")} </span>
+      {before === null ? <span class="quiet">{t("differs between stores")}</span> : <ShortValue>{before}</ShortValue>}
+      <Icon name="chevron-right" />
+      <span class="spoken">{t("In the drop:")} </span>
+      <strong>
+        <ShortValue>{value}</ShortValue>
+      </strong>
+    </div>
+  )
+}
 
-const periodOf = ({ ends_at, starts_at, timezone }: Overlap) =>
-  ends_at === null
-    ? `from ${dayAndTime(starts_at, timezone)} (${timezone})`
-    : `${dayAndTime(starts_at, timezone)} to ${dayAndTime(ends_at, timezone)} (${timezone})`
+/** Another drop that changes the same field. */
+const OverlapOf = ({
+  field,
+  overlap: { ends_at, id, name, starts_at, timezone }
+}: {
+  readonly field: string
+  readonly overlap: Overlap
+}) => {
+  const t = useWords()
+  const parts = {
+    drop: (
+      <a href={dropPath(id)}>
+        <Text>{name}</Text>
+      </a>
+    ),
+    changes: fieldName(t, field),
+    start: dayAndTime(t, starts_at, timezone),
+    zone: `(${timezone})`
+  }
+  return (
+    <p class="wrong">
+      {ends_at === null
+        ? t.rich("{drop} changes {changes} from {start} {zone}", parts)
+        : t.rich("{drop} changes {changes} from {start} to {end} {zone}", {
+            ...parts,
+            end: dayAndTime(t, ends_at, timezone)
+          })}
+    </p>
+  )
+}
 
 /** What is noteworthy about the changes of a thing. */
 const Warnings = ({
@@ -61,28 +96,25 @@ const Warnings = ({
 }: {
   readonly changes: ReadonlyArray<ComposedChange & { readonly ordinal: number }>
   readonly overlaps: ReadonlyArray<Overlap>
-}) => (
-  <>
-    {changes.some(({ isUnpublished }) => isUnpublished) && (
-      <p class="warning">Never published to the store. Publish it before the start, or this change fails.</p>
-    )}
-    {changes.flatMap(({ field, ordinal }) =>
-      overlaps
-        .filter((overlap) => overlap.ordinal === ordinal)
-        .map((overlap) => (
-          <p class="wrong" key={`${overlap.id} ${field}`}>
-            <a href={dropPath(overlap.id)}>
-              <Text>{overlap.name}</Text>
-            </a>{" "}
-            changes {fieldName(field)} {periodOf(overlap)}.
-          </p>
-        ))
-    )}
-  </>
-)
+}) => {
+  const t = useWords()
+  return (
+    <>
+      {changes.some(({ isUnpublished }) => isUnpublished) && (
+        <p class="warning">{t("Never published to the store. Publish it before the start, or this change fails.")}</p>
+      )}
+      {changes.flatMap(({ field, ordinal }) =>
+        overlaps
+          .filter((overlap) => overlap.ordinal === ordinal)
+          .map((overlap) => <OverlapOf key={`${overlap.id} ${field}`} field={field} overlap={overlap} />)
+      )}
+    </>
+  )
+}
 
 /** The changes as a table: a row for each thing, a column for each field. */
 const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
+  const t = useWords()
   const numbered = changes.map((change, ordinal) => ({ ...change, ordinal }))
   const fields = [...new Set(changes.map(({ field }) => field))]
   const things = [...new Map(changes.map(({ thing }) => [thing.id, thing])).values()]
@@ -90,8 +122,8 @@ const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
   return (
     <div class="wide review">
       <Table
-        name="Changes of the drop"
-        columns={["What", ...fields.map(fieldName)]}
+        name={t("Changes of the drop")}
+        columns={[t("What"), ...fields.map((each) => fieldName(t, each))]}
         notes={[undefined, ...fields.map((field) => (isMoney(field) ? store?.currency : undefined))]}
         rows={things.map((thing) => {
           const own = numbered.filter((change) => change.thing.id === thing.id)
@@ -104,7 +136,11 @@ const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
               </>,
               ...fields.map((field) => {
                 const change = own.find((each) => each.field === field)
-                return change === undefined ? <span class="quiet">no change</span> : <BeforeAndAfter {...change} />
+                return change === undefined ? (
+                  <span class="quiet">{t("no change")}</span>
+                ) : (
+                  <BeforeAndAfter {...change} />
+                )
               })
             ]
           }
@@ -116,6 +152,7 @@ const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
 
 /** What a person must know before the drop is scheduled. */
 const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
+  const t = useWords()
   const affected = new Set(overlaps.map(({ ordinal }) => ordinal)).size
   return (
     <>
@@ -123,23 +160,33 @@ const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
         <Alert>
           <p>
             {affected === changes.length
-              ? "Every change is made by another drop at an overlapping time"
-              : `${counted(affected, "change")} of ${changes.length} ${affected === 1 ? "is" : "are"} made by another drop at an overlapping time`}
-            , so the drop cannot be scheduled like this. Change the times
-            {affected === changes.length ? " or the things." : ", or leave these changes out."}
+              ? t(
+                  "Every change is made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times or the things."
+                )
+              : t(
+                  "{count, plural, one {# change of {all, number} is} other {# changes of {all, number} are}} made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times, or leave these changes out.",
+                  { count: affected, all: changes.length }
+                )}
           </p>
         </Alert>
       )}
       {withdrawn > 0 && (
-        <p class="note">{`${counted(withdrawn, "change")} that another drop makes at an overlapping time ${withdrawn === 1 ? "is" : "are"} left out.`}</p>
+        <p class="note">
+          {t(
+            "{count, plural, one {# change that another drop makes at an overlapping time is} other {# changes that another drop makes at an overlapping time are}} left out.",
+            { count: withdrawn }
+          )}
+        </p>
       )}
       {leftOut.length > 0 && (
         <details class="left-out" open={leftOut.length <= 5}>
-          <summary>{`Not changed: ${counted(leftOut.length, "thing")}`}</summary>
+          <summary>
+            {t("Not changed: {count, plural, one {# thing} other {# things}}", { count: leftOut.length })}
+          </summary>
           <ul>
-            {leftOut.map(({ reason, thing }) => (
+            {leftOut.map(({ price, reason, thing }) => (
               <li key={`${thing.id} ${reason}`}>
-                <Thing thing={thing} /> {reason}
+                {t.rich(leftOutWords[reason], { thing: <Thing thing={thing} />, price: t.amount(price) })}
               </li>
             ))}
           </ul>
@@ -162,6 +209,7 @@ export const ReviewDropPage = ({
   /** Whether the form was sent with changes that are not these any more. */
   readonly isOutdated: boolean
 }) => {
+  const t = useWords()
   const { changes, ends, form, overlaps, seen, starts, store } = review
   const things = new Set(changes.map(({ thing }) => thing.id)).size
   const affected = new Set(overlaps.map(({ ordinal }) => ordinal)).size
@@ -171,28 +219,36 @@ export const ReviewDropPage = ({
     ["seen", seen] as const
   ]
   return (
-    <Frame title={`Review: ${form.name.trim()}`} visitor={visitor} current={paths.drops}>
+    <Frame title={t("Review: {name}", { name: form.name.trim() })} visitor={visitor} current={paths.drops}>
       {isOutdated && (
         <Alert>
-          <p>Values have changed since you opened the review, so nothing was scheduled. These are the changes now.</p>
+          <p>
+            {t("Values have changed since you opened the review, so nothing was scheduled. These are the changes now.")}
+          </p>
         </Alert>
       )}
       <Notices {...review} />
       <dl class="sheet facts">
-        <dt>Store</dt>
-        <dd>{store === null ? "All stores" : <Text>{store.name}</Text>}</dd>
-        <dt>Starts</dt>
+        <dt>{t("Store")}</dt>
+        <dd>{store === null ? t("All stores") : <Text>{store.name}</Text>}</dd>
+        <dt>{t("Starts")}</dt>
         <dd>
           <DropTime at={starts} timezone={form.zone} />
         </dd>
-        <dt>Ends</dt>
-        <dd>{ends === null ? "Never: the new values stay" : <DropTime at={ends} timezone={form.zone} />}</dd>
-        <dt>Changes</dt>
+        <dt>{t("Ends")}</dt>
+        <dd>{ends === null ? <NoEnd /> : <DropTime at={ends} timezone={form.zone} />}</dd>
+        <dt>{t("Changes")}</dt>
         <dd>
-          {`${counted(changes.length, "change")} of ${counted(things, "thing")}`}
+          {t(
+            "{changes, plural, one {# change} other {# changes}} of {things, plural, one {# thing} other {# things}}",
+            {
+              changes: changes.length,
+              things
+            }
+          )}
           {form.percent.trim() !== "" && (
             <span class="zone">
-              Prices are worked out now. A price that changes before the start does not change them.
+              {t("Prices are worked out now. A price that changes before the start does not change them.")}
             </span>
           )}
         </dd>
@@ -203,14 +259,14 @@ export const ReviewDropPage = ({
         {hidden.map(([name, value]) => (
           <input key={name} type="hidden" name={name} value={value} />
         ))}
-        {affected === 0 && <button type="submit">Schedule the drop</button>}
+        {affected === 0 && <button type="submit">{t("Schedule the drop")}</button>}
         {affected > 0 && affected < changes.length && (
           <button type="submit" formAction={paths.newDrop} name="do" value="leave">
-            {`Leave out ${counted(affected, "change")}`}
+            {t("Leave out {count, plural, one {# change} other {# changes}}", { count: affected })}
           </button>
         )}
         <button type="submit" class="plain" formAction={paths.newDrop} name="do" value="edit">
-          Back to the form
+          {t("Back to the form")}
         </button>
       </form>
     </Frame>

@@ -2,9 +2,11 @@ import type { HistoryActor } from "../../drafts/History.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, HiddenFields } from "../Frame.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { readable, Value } from "../Values.tsx"
+import { useWords } from "../Viewer.tsx"
 import { controlOf, toTyped } from "./CellInput.ts"
 import { type Cell, digestOf, type FieldRow } from "./Cells.ts"
 import { type CellPlace, cellId, cellPath, type GridView, inputId, parametersOfView, viewPath } from "./GridAddress.ts"
@@ -19,7 +21,7 @@ export interface Editing extends CellPlace {
 
 /** Why a form was refused. `newer`: the value that somebody else saved meanwhile, and the author. */
 export type CellRefusal =
-  | { readonly _tag: "Refused"; readonly message: string }
+  | { readonly _tag: "Refused"; readonly message: Saying }
   | { readonly _tag: "Newer"; readonly value: string | null; readonly author: HistoryActor | undefined }
 
 /** The names of the fields of a cell's form. */
@@ -60,6 +62,8 @@ const idsOf = (place: CellPlace) => {
 }
 
 const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps) => {
+  const t = useWords()
+
   const control = controlOf(row, cell.value)
   const ids = idsOf({ of, key: row.key, storeId: cell.storeId })
   const typed = editing.typed ?? toTyped(row, cell.value)
@@ -82,7 +86,7 @@ const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps
         <select {...common}>
           {["", ...new Set([...control.choices, ...(typed === "" ? [] : [typed])])].map((choice) => (
             <option key={choice} value={choice} selected={choice === typed}>
-              {choice === "" ? "empty" : choice}
+              {choice === "" ? t("empty") : choice}
             </option>
           ))}
         </select>
@@ -94,7 +98,7 @@ const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps
       )}
       {hint !== undefined && (
         <p class="quiet" id={ids.hint}>
-          {hint}
+          {t.say(hint)}
         </p>
       )}
     </>
@@ -102,27 +106,30 @@ const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps
 }
 
 const RefusalAt = ({ cell, editing: { refusal }, of, row }: CellFormProps) => {
+  const t = useWords()
+
   if (refusal === undefined) return null
   const { refusal: id } = idsOf({ of, key: row.key, storeId: cell.storeId })
   return (
     <div id={id}>
       <Alert>
         {refusal._tag === "Refused" ? (
-          <p>{refusal.message}</p>
+          <p>{t.say(refusal.message)}</p>
         ) : (
           <>
             <p>
-              {refusal.author === undefined ? "Somebody else" : actorName(refusal.author)} changed this while you were
-              typing. Nothing was overwritten. It is now:
+              {t("{author} changed this while you were typing. Nothing was overwritten. It is now:", {
+                author: refusal.author === undefined ? t("Somebody else") : actorName(t, refusal.author)
+              })}
             </p>
             <p>
               {refusal.value === null ? (
-                <span class="quiet">{cell.storeId === null ? "empty" : "the catalog's value"}</span>
+                <span class="quiet">{cell.storeId === null ? t("empty") : t("the catalog's value")}</span>
               ) : (
                 <Value text={readable(refusal.value, row.type)} />
               )}
             </p>
-            <p>Your text is still below. Saving it replaces that value.</p>
+            <p>{t("Your text is still below. Saving it replaces that value.")}</p>
           </>
         )}
       </Alert>
@@ -131,10 +138,12 @@ const RefusalAt = ({ cell, editing: { refusal }, of, row }: CellFormProps) => {
 }
 
 const CopyChoice = ({ cell, editing: { copyTo = [] }, stores }: CellFormProps) => {
+  const t = useWords()
+
   const others = stores.filter(({ id }) => id !== cell.storeId)
   return others.length === 0 ? null : (
     <details open={copyTo.length > 0}>
-      <summary>Copy to stores</summary>
+      <summary>{t("Copy to stores")}</summary>
       <ul class="plain">
         {others.map(({ id, name }) => (
           <li key={id}>
@@ -146,7 +155,7 @@ const CopyChoice = ({ cell, editing: { copyTo = [] }, stores }: CellFormProps) =
         ))}
       </ul>
       <button type="submit" class="plain" name={cellFields.does} value="copy">
-        Save here and on these stores
+        {t("Save here and on these stores")}
       </button>
     </details>
   )
@@ -158,6 +167,8 @@ export const fieldHistoryPath = (id: EntityId, key: string): string =>
 
 /** Edits one cell in place. The first button is the one that Enter presses. */
 export const CellForm = (props: CellFormProps) => {
+  const t = useWords()
+
   const { cell, csrf, draftRevision, editing, hasNext, of, row, stored, view } = props
   const place = { of, key: row.key, storeId: cell.storeId }
   const hidden = {
@@ -178,34 +189,36 @@ export const CellForm = (props: CellFormProps) => {
       <Control {...props} />
       <div class="buttons">
         <button type="submit" name={cellFields.does} value="save">
-          Save draft
+          {t("Save draft")}
         </button>
         {hasNext && (
           <button type="submit" class="plain" name={cellFields.does} value="next">
-            Save and next
+            {t("Save and next")}
           </button>
         )}
         <a class="button bare cancel" href={cellPath(view, place)}>
-          Cancel
+          {t("Cancel")}
         </a>
       </div>
       {cell.storeId !== null && cell.isOwn && (
         <button type="submit" class="plain" name={cellFields.does} value="clear">
-          Use the catalog's value
+          {t("Use the catalog's value")}
         </button>
       )}
       {cell.live !== undefined && (
         <p>
-          <span class="quiet">Live now:</span> <Value text={readable(cell.live, row.type)} />
+          <span class="quiet">{t("Live now:")}</span> <Value text={readable(cell.live, row.type)} />
         </p>
       )}
       <CopyChoice {...props} />
       <p>
-        <a href={fieldHistoryPath(of ?? view.id, row.key)}>History of this field</a>
+        <a href={fieldHistoryPath(of ?? view.id, row.key)}>{t("History of this field")}</a>
       </p>
       {editing.refusal !== undefined && (
         <p class="quiet">
-          Not saved. <a href={viewPath(view)}>Discard what you typed</a>
+          {t.rich("Not saved. <link>Discard what you typed</link>", {
+            link: (words) => <a href={viewPath(view)}>{words}</a>
+          })}
         </p>
       )}
     </form>

@@ -1,4 +1,5 @@
 import { Either, Schema } from "effect"
+import type { Sentence } from "../languages/Words.tsx"
 import type { FieldRow } from "./Cells.ts"
 
 const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
@@ -6,7 +7,7 @@ const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schem
 /** The control that edits a field. */
 export type Control =
   | { readonly _tag: "Line"; readonly inputMode: "text" | "decimal" | "numeric" | "url" }
-  | { readonly _tag: "Area"; readonly hint: string | undefined }
+  | { readonly _tag: "Area"; readonly hint: Sentence | "HTML" | "JSON" | undefined }
   | { readonly _tag: "Choice"; readonly choices: ReadonlyArray<string> }
 
 const longTypes = ["html", "multi_line_text_field", "rich_text_field", "json"]

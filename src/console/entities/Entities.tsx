@@ -9,6 +9,7 @@ import { includesRole } from "../../model/Role.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import type { Stores } from "../../stores/Stores.ts"
 import { seeOther } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -100,7 +101,7 @@ export const entities: Surface<Catalog | Drafts | Drops | MerchantLists | Pictur
         ),
         undo: withForm((visitor, form) =>
           Effect.gen(function* () {
-            const outcome = yield* undoEdit(form)
+            const outcome = yield* undoEdit(wordsIn(visitor.pageLanguage), form)
             const { place, revision, view } = outcome.undo
             if (outcome._tag === "Undone")
               return seeOther(cellPath(view, place, noteOfCell("undone", outcome.revision, place)))

@@ -1,86 +1,116 @@
 import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
 import { Time } from "../Frame.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { actorName, Domain } from "../Naming.tsx"
 import { connectionPath, dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { useWords } from "../Viewer.tsx"
 import { shorten } from "../Wording.tsx"
 
 /** Words for actions that have no values. */
-export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
-  created: "Created",
-  added_to_store: "Added to the store",
-  removed_from_store: "Removed from the store",
-  gallery: "Gallery changed",
-  members: "Members changed",
-  variants: "Variants changed",
-  publish_asked: "Publish requested",
-  published: "Published"
-}
+export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, Sentence>> =
+  {
+    created: "Created",
+    added_to_store: "Added to the store",
+    removed_from_store: "Removed from the store",
+    gallery: "Gallery changed",
+    members: "Members changed",
+    variants: "Variants changed",
+    publish_asked: "Publish requested",
+    published: "Published"
+  }
 
 /** Maximum length of a value in a list of changes, in characters. */
 const maxCharacters = 200
 
 /** `none`: the words to show if there is no value. */
-export const HistoryValue = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
-  value === null || value === "" ? (
-    <span class="quiet">{value === null ? none : "empty"}</span>
+export const HistoryValue = ({ none, value }: { readonly value: string | null; readonly none: string }) => {
+  const t = useWords()
+  return value === null || value === "" ? (
+    <span class="quiet">{value === null ? none : t("empty")}</span>
   ) : (
     <bdi class="value">{shorten(value, maxCharacters)}</bdi>
   )
+}
 
-const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => (
-  <li>
-    <code>{change.key}</code>: <HistoryValue value={change.old} none={none} /> <span aria-hidden="true">→</span>
-    <span class="spoken"> became </span> <HistoryValue value={change.new} none={none} />
-  </li>
-)
+const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => {
+  const t = useWords()
+  return (
+    <li>
+      <code>{change.key}</code>: <HistoryValue value={change.old} none={none} />{" "}
+      <span aria-hidden="true" class="onward">
+        →
+      </span>
+      <span class="spoken"> {t("became")} </span> <HistoryValue value={change.new} none={none} />
+    </li>
+  )
+}
 
-const Who = ({ entry: { actor, drop, import_id, undo_of } }: { readonly entry: HistoryEntry }) => (
-  <>
-    {drop === null ? (
-      actorName(actor)
-    ) : (
-      <>
-        Drop{" "}
-        <a href={dropPath(drop.id)}>
-          <bdi>{drop.name}</bdi>
-        </a>
-        <div class="quiet">scheduled by {actorName(actor)}</div>
-      </>
-    )}
-    {undo_of !== null && (
-      <div>
-        undoing{" "}
-        <a href={connectionPath(undo_of.id)}>{actorName({ kind: "connection", id: undo_of.id, name: undo_of.name })}</a>
-      </div>
-    )}
-    {import_id !== null && (
-      <div>
-        by <a href={pageOf(paths.import, import_id)}>an import</a>
-      </div>
-    )}
-  </>
-)
+const Who = ({ entry: { actor, drop, import_id, undo_of } }: { readonly entry: HistoryEntry }) => {
+  const t = useWords()
+  return (
+    <>
+      {drop === null ? (
+        actorName(t, actor)
+      ) : (
+        <>
+          {t.rich("Drop {drop}", {
+            drop: (
+              <a href={dropPath(drop.id)}>
+                <bdi>{drop.name}</bdi>
+              </a>
+            )
+          })}
+          <div class="quiet">{t("scheduled by {author}", { author: actorName(t, actor) })}</div>
+        </>
+      )}
+      {undo_of !== null && (
+        <div>
+          {t.rich("undoing {agent}", {
+            agent: (
+              <a href={connectionPath(undo_of.id)}>
+                {actorName(t, { kind: "connection", id: undo_of.id, name: undo_of.name })}
+              </a>
+            )
+          })}
+        </div>
+      )}
+      {import_id !== null && (
+        <div>
+          {t.rich("by <link>an import</link>", {
+            link: (words) => <a href={pageOf(paths.import, import_id)}>{words}</a>
+          })}
+        </div>
+      )}
+    </>
+  )
+}
 
 const What = ({ entry }: { readonly entry: HistoryEntry }) => {
+  const t = useWords()
+
   if (entry.action === "attributes")
     return (
       <ul>
         {entry.changes.map((change) => (
-          <Change key={change.key} change={change} none={entry.store_id === null ? "empty" : "as in the catalog"} />
+          <Change
+            key={change.key}
+            change={change}
+            none={entry.store_id === null ? t("empty") : t("as in the catalog")}
+          />
         ))}
       </ul>
     )
   if (entry.action === "publish_failed")
     return (
       <>
-        Publish failed: {entry.error?.message}{" "}
+        {t("Publish failed: {cause}", { cause: entry.error?.message ?? "" })}{" "}
         <span class="quiet">
           (<code>{entry.error?.code}</code>)
         </span>
       </>
     )
-  return <>{actionWords[entry.action]}</>
+  return <>{t(actionWords[entry.action])}</>
 }
 
 /** `history`: newest first; `more`: the URL of the longer history; `field`: the one field shown, and the URL of all. */
@@ -92,42 +122,45 @@ export const EntityHistory = ({
   readonly field?: { readonly name: string; readonly all: string }
   readonly history: ReadonlyArray<HistoryEntry>
   readonly more: string | undefined
-}) => (
-  <section aria-labelledby="history">
-    <h2 id="history">{field === undefined ? "History" : `History of ${field.name}`}</h2>
-    {field !== undefined && (
-      <p>
-        <a href={field.all}>Show the history of all fields</a>
-      </p>
-    )}
-    {history.length === 0 ? (
-      <p class="quiet">
-        {field === undefined
-          ? "No changes are recorded: the entity is older than the history."
-          : "No changes of this field are recorded."}
-      </p>
-    ) : (
-      <Table
-        labelledBy="history"
-        columns={["When", "Who", "Where", "What"]}
-        rows={history.map((entry) => ({
-          key: `${entry.at} ${entry.draft_revision} ${entry.action} ${entry.store_id}`,
-          cells: [
-            <>
-              <Time at={entry.at} />
-              <div class="quiet">Revision {entry.draft_revision}</div>
-            </>,
-            <Who entry={entry} />,
-            <Domain name={entry.store_domain ?? "Catalog"} />,
-            <What entry={entry} />
-          ]
-        }))}
-      />
-    )}
-    {more !== undefined && (
-      <p>
-        <a href={more}>Show more of the history</a>
-      </p>
-    )}
-  </section>
-)
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="history">
+      <h2 id="history">{field === undefined ? t("History") : t("History of {field}", { field: field.name })}</h2>
+      {field !== undefined && (
+        <p>
+          <a href={field.all}>{t("Show the history of all fields")}</a>
+        </p>
+      )}
+      {history.length === 0 ? (
+        <p class="quiet">
+          {field === undefined
+            ? t("No changes are recorded: the entity is older than the history.")
+            : t("No changes of this field are recorded.")}
+        </p>
+      ) : (
+        <Table
+          labelledBy="history"
+          columns={[t("When"), t("Who"), t("Where"), t("What")]}
+          rows={history.map((entry) => ({
+            key: `${entry.at} ${entry.draft_revision} ${entry.action} ${entry.store_id}`,
+            cells: [
+              <>
+                <Time at={entry.at} />
+                <div class="quiet">{t("Revision {number, number}", { number: entry.draft_revision })}</div>
+              </>,
+              <Who entry={entry} />,
+              <Domain name={entry.store_domain ?? t("Catalog")} />,
+              <What entry={entry} />
+            ]
+          }))}
+        />
+      )}
+      {more !== undefined && (
+        <p>
+          <a href={more}>{t("Show more of the history")}</a>
+        </p>
+      )}
+    </section>
+  )
+}

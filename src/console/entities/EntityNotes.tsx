@@ -6,8 +6,9 @@ import type { Sheet } from "../../drafts/Drafts.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, Note } from "../Frame.tsx"
-import { counted } from "../Naming.tsx"
+import type { Saying, Sentence } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
 import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
 import { columnsOf, type SavedCell } from "./GridCell.tsx"
@@ -19,20 +20,20 @@ const readStoreId = Schema.decodeOption(StoreId)
 export type FormResult =
   | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
   | { readonly _tag: "Chosen"; readonly count: number }
-  | { readonly _tag: "Saved"; readonly does: string; readonly saved: SavedCell }
+  | { readonly _tag: "Saved"; readonly does: Sentence; readonly saved: SavedCell }
   | { readonly _tag: "NotUndone"; readonly saved: SavedCell }
   | { readonly _tag: "Picture"; readonly saved: SavedPicture }
-  | { readonly _tag: "Refused"; readonly message: string }
+  | { readonly _tag: "Refused"; readonly message: Saying }
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
 
 /** Results of a cell's form, by the first word of `note` (`noteOfCell`). */
-const cellNotes: Readonly<Record<string, string>> = {
-  saved: "saved as a draft.",
-  cleared: "has the catalog's value again.",
-  copied: "saved as a draft, and copied to the chosen stores.",
-  undone: "has the value of before again, as a draft."
+const cellNotes: Readonly<Record<string, Sentence>> = {
+  saved: "{cell}: saved as a draft.",
+  cleared: "{cell}: has the catalog's value again.",
+  copied: "{cell}: saved as a draft, and copied to the chosen stores.",
+  undone: "{cell}: has the value of before again, as a draft."
 }
 
 /** The change that takes a change of a picture back, from its note. */
@@ -50,11 +51,12 @@ export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): For
   const name = query.get("note") ?? ""
   const [, does = "", revision = "", variant, at = "", key = ""] =
     /^(\w+) (\d{1,9}) (?:([^/\s]+)\/)?(\S+) (.+)$/s.exec(name) ?? []
-  if (Object.hasOwn(cellNotes, does)) {
+  const words = Object.hasOwn(cellNotes, does) ? cellNotes[does] : undefined
+  if (words !== undefined) {
     const storeId = stores.find(({ store_id }) => store_id === at)?.store_id ?? null
     return {
       _tag: "Saved",
-      does: cellNotes[does] ?? "",
+      does: words,
       saved: { place: { of: Option.getOrUndefined(readId(variant ?? "")), key, storeId }, revision: Number(revision) }
     }
   }
@@ -81,23 +83,36 @@ export const ResultNote = ({
   readonly linked: ReadonlyArray<Store>
   readonly pictures: ReadonlyArray<ListedEntity>
 }) => {
+  const t = useWords()
+
   switch (result._tag) {
     case "Chosen":
       return (
         <Note>
           <p>
-            {`The publish to ${counted(result.count, "store")} is requested and runs in the background. `}
-            <a href={pageOf(paths.entity, id)}>Reload</a>
+            {t(
+              "The publish to {count, plural, one {# store} other {# stores}} is requested and runs in the background.",
+              {
+                count: result.count
+              }
+            )}{" "}
+            <a href={pageOf(paths.entity, id)}>{t("Reload")}</a>
           </p>
         </Note>
       )
     case "Saved": {
       const { key, storeId } = result.saved.place
-      const where = columnsOf(sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
+      const where = columnsOf(t, sheet, linked).find((column) => column.storeId === storeId)?.name ?? ""
       return (
         <Note>
           <p>
-            {fieldName(key)}, <bdi>{where}</bdi>: {result.does}
+            {t.rich(result.does, {
+              cell: (
+                <>
+                  {fieldName(t, key)}, <bdi>{where}</bdi>
+                </>
+              )
+            })}
           </p>
         </Note>
       )
@@ -111,10 +126,23 @@ export const ResultNote = ({
       return (
         <Note>
           <p>
-            <bdi>{pictureName(pictures.find((picture) => picture.id === mediaId))}</bdi>
-            {undo._tag === "Move"
-              ? ` is picture ${place + 1} of ${sheet.gallery.length} now: saved as a draft.`
-              : ": its stores are saved as a draft."}
+            {t.rich(
+              undo._tag === "Move"
+                ? "{picture} is picture {place, number} of {all, number} now: saved as a draft."
+                : "{picture}: its stores are saved as a draft.",
+              {
+                picture: (
+                  <bdi>
+                    {pictureName(
+                      t,
+                      pictures.find((picture) => picture.id === mediaId)
+                    )}
+                  </bdi>
+                ),
+                place: place + 1,
+                all: sheet.gallery.length
+              }
+            )}
           </p>
         </Note>
       )
@@ -123,21 +151,23 @@ export const ResultNote = ({
       return (
         <Note>
           <p>
-            The publish to {result.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
-            <a href={pageOf(paths.entity, id)}>Reload</a>
+            {t("The publish to {store} is requested and runs in the background. Its state is shown under Stores.", {
+              store: result.domain
+            })}{" "}
+            <a href={pageOf(paths.entity, id)}>{t("Reload")}</a>
           </p>
         </Note>
       )
     case "Nothing":
       return (
         <Note>
-          <p>There was nothing to publish: {result.domain} has this draft already.</p>
+          <p>{t("There was nothing to publish: {store} has this draft already.", { store: result.domain })}</p>
         </Note>
       )
     case "Refused":
       return (
         <Alert>
-          <p>{result.message}</p>
+          <p>{t.say(result.message)}</p>
         </Alert>
       )
   }

@@ -11,20 +11,12 @@ import { DropBanner } from "../drops/DropBanner.tsx"
 import { statusSentence } from "../drops/DropWords.tsx"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
-import {
-  counted,
-  Domain,
-  EntityLink,
-  kindWords,
-  PublishStateOf,
-  publishStateOf,
-  publishStates,
-  titleOr
-} from "../Naming.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
+import { Domain, EntityLink, kindWords, PublishStateOf, publishStateOf, publishStates, titleOr } from "../Naming.tsx"
 import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
 import { type FormResult, ResultNote } from "./EntityNotes.tsx"
@@ -39,38 +31,50 @@ type Related = Readonly<Record<"variants" | "media" | "collections" | "products"
   readonly next_cursor: string | null
 }
 
-const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => (
-  <section class="sheet" aria-labelledby="facts">
-    <h2 id="facts">Details</h2>
-    <dl>
-      <dt>Kind</dt>
-      <dd>{kindWords[kind]}</dd>
-      <dt>Id</dt>
-      <dd>
-        <code>{record.id}</code>
-      </dd>
-      <dt>Draft</dt>
-      <dd>Revision {record.draftRevision}</dd>
-      <dt>Last publish</dt>
-      <dd>
-        <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
-      </dd>
-      <dt>Created</dt>
-      <dd>
-        <Time at={record.createdAt} />
-      </dd>
-      <dt>Changed</dt>
-      <dd>
-        <Time at={record.updatedAt} /> <span class="quiet">in the catalog, without store overrides</span>
-      </dd>
-    </dl>
-  </section>
-)
+const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => {
+  const t = useWords()
+  return (
+    <section class="sheet" aria-labelledby="facts">
+      <h2 id="facts">{t("Details")}</h2>
+      <dl>
+        <dt>{t("Kind")}</dt>
+        <dd>{t(kindWords[kind])}</dd>
+        <dt>{t("Id")}</dt>
+        <dd>
+          <code>{record.id}</code>
+        </dd>
+        <dt>{t("Draft")}</dt>
+        <dd>{t("Revision {number, number}", { number: record.draftRevision })}</dd>
+        <dt>{t("Last publish")}</dt>
+        <dd>
+          <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
+        </dd>
+        <dt>{t("Created")}</dt>
+        <dd>
+          <Time at={record.createdAt} />
+        </dd>
+        <dt>{t("Changed")}</dt>
+        <dd>
+          <Time at={record.updatedAt} /> <span class="quiet">{t("in the catalog, without store overrides")}</span>
+        </dd>
+      </dl>
+    </section>
+  )
+}
 
 type OnStore = EntityRecord["stores"][number]
 
 /** A form with this field publishes even if the store has accepted the same values already. */
 export const againField = "again"
+
+interface PublishWords {
+  readonly button: Sentence
+  readonly label: Sentence
+}
+
+const retryWords: PublishWords = { button: "Retry", label: "Retry to {store}" }
+const publishWords: PublishWords = { button: "Publish", label: "Publish to {store}" }
+const againWords: PublishWords = { button: "Publish again", label: "Publish again to {store}" }
 
 /** Publishes the draft that the page shows. */
 const Publish = ({
@@ -86,25 +90,29 @@ const Publish = ({
   readonly on: OnStore
   readonly store: Store | undefined
 }) => {
-  const word = last_publish_status === "failed" ? "Retry" : pending_publish ? "Publish" : "Publish again"
+  const t = useWords()
+
+  const words = last_publish_status === "failed" ? retryWords : pending_publish ? publishWords : againWords
   if (store === undefined || store.platform === "none")
     return (
-      <span class="quiet">{pending_publish ? "Unpublished: the store has no platform" : "Nothing to publish"}</span>
+      <span class="quiet">
+        {pending_publish ? t("Unpublished: the store has no platform") : t("Nothing to publish")}
+      </span>
     )
   return (
     <Allowed to="publish">
       <form method="post" action={paths.publishEntity}>
         {!pending_publish && (
           <>
-            <span class="quiet">Nothing to publish</span>
+            <span class="quiet">{t("Nothing to publish")}</span>
             <input type="hidden" name={againField} value="yes" />
           </>
         )}
         <HiddenFields csrf={csrf} id={id} />
         <input type="hidden" name="store_id" value={store_id} />
         <input type="hidden" name="draft_revision" value={String(draftRevision)} />
-        <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
-          {word}
+        <button type="submit" class="plain" aria-label={t(words.label, { store: store_domain })}>
+          {t(words.button)}
         </button>
       </form>
     </Allowed>
@@ -119,41 +127,44 @@ const OnStores = ({
   readonly record: EntityRecord
   readonly linked: ReadonlyArray<Store>
   readonly csrf: string
-}) => (
-  <section aria-labelledby="stores">
-    <h2 id="stores">Stores</h2>
-    {stores.length === 0 ? (
-      <p class="quiet">It is on no store.</p>
-    ) : (
-      <Table
-        labelledBy="stores"
-        columns={["Store", "Last publish", "Published", "Draft"]}
-        rows={stores.map((on) => ({
-          key: on.store_id,
-          cells: [
-            <Domain name={on.store_domain} />,
-            <>
-              <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
-              {on.last_publish_error !== null && (
-                <div class="wrong">
-                  {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
-                </div>
-              )}
-            </>,
-            on.published_at === null ? "never" : <Time at={on.published_at} />,
-            <Publish
-              csrf={csrf}
-              id={id}
-              draftRevision={draftRevision}
-              on={on}
-              store={linked.find((each) => each.id === on.store_id)}
-            />
-          ]
-        }))}
-      />
-    )}
-  </section>
-)
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="stores">
+      <h2 id="stores">{t("Stores")}</h2>
+      {stores.length === 0 ? (
+        <p class="quiet">{t("It is on no store.")}</p>
+      ) : (
+        <Table
+          labelledBy="stores"
+          columns={[t("Store"), t("Last publish"), t("Published"), t("Draft")]}
+          rows={stores.map((on) => ({
+            key: on.store_id,
+            cells: [
+              <Domain name={on.store_domain} />,
+              <>
+                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+                {on.last_publish_error !== null && (
+                  <div class="wrong">
+                    {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
+                  </div>
+                )}
+              </>,
+              on.published_at === null ? t("never") : <Time at={on.published_at} />,
+              <Publish
+                csrf={csrf}
+                id={id}
+                draftRevision={draftRevision}
+                on={on}
+                store={linked.find((each) => each.id === on.store_id)}
+              />
+            ]
+          }))}
+        />
+      )}
+    </section>
+  )
+}
 
 const relations = [
   { list: "products", name: "Products" },
@@ -163,14 +174,16 @@ const relations = [
 
 /** The variants of a product have a table of their own. */
 const RelatedTo = ({ kind, related }: { readonly kind: EntityKind; readonly related: Related }) => {
+  const t = useWords()
+
   const filled = relations.filter(({ list }) => related[list].length > 0 && (list !== "variants" || kind !== "product"))
   return filled.length === 0 ? null : (
     <section aria-labelledby="related">
-      <h2 id="related">Related</h2>
+      <h2 id="related">{t("Related")}</h2>
       <div class="sheet">
         <dl>
           {filled.flatMap(({ list, name }) => [
-            <dt key={list}>{name}</dt>,
+            <dt key={list}>{t(name)}</dt>,
             ...related[list].map(({ id, title, type }) => (
               <dd key={id}>
                 <EntityLink id={id} kind={type} title={title} />
@@ -178,7 +191,7 @@ const RelatedTo = ({ kind, related }: { readonly kind: EntityKind; readonly rela
             ))
           ])}
         </dl>
-        {related.next_cursor !== null && <p class="quiet">Only the first are listed.</p>}
+        {related.next_cursor !== null && <p class="quiet">{t("Only the first are listed.")}</p>}
       </div>
     </section>
   )
@@ -202,18 +215,20 @@ const StoreStates = ({
   readonly record: EntityRecord
   readonly csrf: string
 }) => {
+  const t = useWords()
+
   const nameOf = (on: OnStore) => <bdi>{linked.find((store) => store.id === on.store_id)?.name ?? on.store_domain}</bdi>
   const states = sheet.stores.map(({ projection }) => projection)
   return (
     <>
-      <ul class="storechips" aria-label="States">
+      <ul class="storechips" aria-label={t("States")}>
         {states.map((on) => {
           const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
           return (
             <li key={on.store_id} class="chip">
               <span class={`dot ${tone}`} />
               <span>
-                {nameOf(on)}: {name}
+                {nameOf(on)}: {t(name)}
               </span>
             </li>
           )
@@ -224,7 +239,8 @@ const StoreStates = ({
         .map((on) => (
           <div key={on.store_id} class="failure">
             <p>
-              <strong>{nameOf(on)} did not accept the last publish.</strong> {on.last_publish_error?.message}
+              <strong>{t.rich("{store} did not accept the last publish.", { store: nameOf(on) })}</strong>{" "}
+              {on.last_publish_error?.message}
             </p>
             <Publish
               csrf={csrf}
@@ -240,12 +256,12 @@ const StoreStates = ({
 }
 
 /** The states of the stores in a sentence, for screen readers, with the causes of failed publishes. */
-const statesIn = (sheet: Sheet, linked: ReadonlyArray<Store>): string =>
+const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string =>
   sheet.stores
     .map(({ projection: { last_publish_error, last_publish_status, pending_publish, store_domain, store_id } }) => {
       const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
       const store = linked.find(({ id }) => id === store_id)?.name ?? store_domain
-      return `${store}: ${name}. ${last_publish_status === "failed" ? (last_publish_error?.message ?? "") : ""}`.trim()
+      return `${store}: ${t(name)}. ${last_publish_status === "failed" ? (last_publish_error?.message ?? "") : ""}`.trim()
     })
     .join(" ")
 
@@ -265,15 +281,17 @@ const Actions = ({
   readonly sheet: Sheet
   readonly linked: ReadonlyArray<Store>
 }) => {
+  const t = useWords()
+
   const pending = countPending(sheet, linked)
   return (
     <Allowed to="publish">
       <a class="button plain" href={newDropOf(id)}>
-        Schedule a drop
+        {t("Schedule a drop")}
       </a>
       {pending > 0 && (
         <a class="button" href={reviewPath(id)}>
-          {`Review and publish to ${counted(pending, "store")}`}
+          {t("Review and publish to {count, plural, one {# store} other {# stores}}", { count: pending })}
         </a>
       )}
     </Allowed>
@@ -322,71 +340,74 @@ export const EntityPage = ({
   readonly variants: ReadonlyArray<IdentifiedSheet>
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
-}) => (
-  <Frame
-    title={titleOr(kind, record.title)}
-    visitor={visitor}
-    current={sectionOf(kind)}
-    {...(canSchedule(sheet, linked) && {
-      actions: (
-        <Live id="actions" on={[`publish:${record.id}`]}>
-          <Actions id={record.id} sheet={sheet} linked={linked} />
-        </Live>
-      )
-    })}
-  >
-    {result !== undefined && (
-      <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} pictures={pictures} />
-    )}
-    <Live id="drops" on={["drop"]} says={drops.map(statusSentence).join(" ")}>
-      <DropBanner drops={drops} />
-    </Live>
-    <Live id="published" on={[`publish:${record.id}`]} says={statesIn(sheet, linked)}>
-      <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
-      <ValueGrid
+}) => {
+  const t = useWords()
+  return (
+    <Frame
+      title={titleOr(t, kind, record.title)}
+      visitor={visitor}
+      current={sectionOf(kind)}
+      {...(canSchedule(sheet, linked) && {
+        actions: (
+          <Live id="actions" on={[`publish:${record.id}`]}>
+            <Actions id={record.id} sheet={sheet} linked={linked} />
+          </Live>
+        )
+      })}
+    >
+      {result !== undefined && (
+        <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} pictures={pictures} />
+      )}
+      <Live id="drops" on={["drop"]} says={drops.map((drop) => statusSentence(t, drop)).join(" ")}>
+        <DropBanner drops={drops} />
+      </Live>
+      <Live id="published" on={[`publish:${record.id}`]} says={statesIn(t, sheet, linked)}>
+        <StoreStates sheet={sheet} linked={linked} record={record} csrf={visitor.csrf} />
+        <ValueGrid
+          csrf={visitor.csrf}
+          draftRevision={record.draftRevision}
+          sheet={sheet}
+          linked={linked}
+          view={view}
+          editing={editing}
+          saved={savedIn(result)}
+        />
+      </Live>
+      <Gallery
         csrf={visitor.csrf}
         draftRevision={record.draftRevision}
         sheet={sheet}
         linked={linked}
         view={view}
-        editing={editing}
-        saved={savedIn(result)}
+        pictures={pictures}
+        address={address}
+        editing={galleryEditing}
+        saved={result?._tag === "Picture" ? result.saved : undefined}
       />
-    </Live>
-    <Gallery
-      csrf={visitor.csrf}
-      draftRevision={record.draftRevision}
-      sheet={sheet}
-      linked={linked}
-      view={view}
-      pictures={pictures}
-      address={address}
-      editing={galleryEditing}
-      saved={result?._tag === "Picture" ? result.saved : undefined}
-    />
-    <Live id="onstores" on={[`publish:${record.id}`]}>
-      <VariantTable
-        csrf={visitor.csrf}
-        product={sheet}
-        linked={linked}
-        view={view}
-        variants={variants}
-        total={record.variantIds.length}
-        editing={editing}
-        saved={savedIn(result)}
+      <Live id="onstores" on={[`publish:${record.id}`]}>
+        <VariantTable
+          csrf={visitor.csrf}
+          product={sheet}
+          linked={linked}
+          view={view}
+          variants={variants}
+          total={record.variantIds.length}
+          editing={editing}
+          saved={savedIn(result)}
+        />
+        <OnStores record={record} linked={linked} csrf={visitor.csrf} />
+      </Live>
+      <RelatedTo kind={kind} related={related} />
+      <EntityHistory
+        history={history}
+        {...(field === undefined
+          ? {}
+          : { field: { name: fieldName(t, field), all: `${pageOf(paths.entity, record.id)}#history` } })}
+        more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
       />
-      <OnStores record={record} linked={linked} csrf={visitor.csrf} />
-    </Live>
-    <RelatedTo kind={kind} related={related} />
-    <EntityHistory
-      history={history}
-      {...(field === undefined
-        ? {}
-        : { field: { name: fieldName(field), all: `${pageOf(paths.entity, record.id)}#history` } })}
-      more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
-    />
-    <Live id="details" on={[`publish:${record.id}`]}>
-      <Facts kind={kind} record={record} />
-    </Live>
-  </Frame>
-)
+      <Live id="details" on={[`publish:${record.id}`]}>
+        <Facts kind={kind} record={record} />
+      </Live>
+    </Frame>
+  )
+}

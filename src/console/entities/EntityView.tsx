@@ -13,6 +13,7 @@ import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { maxInBanner } from "../drops/DropBanner.tsx"
 import { html } from "../Html.ts"
+import { type Saying, wordsIn } from "../languages/Words.tsx"
 import { Pictures } from "../pictures/Pictures.ts"
 import type { Editing } from "./CellForm.tsx"
 import type { FormResult } from "./EntityNotes.tsx"
@@ -99,6 +100,7 @@ export const makeShowEntity = Effect.gen(function* () {
       const variants = yield* drafts.sheets("variant", shown)
       const pictures = yield* lists.rows(content.sheet.gallery.map(({ mediaId }) => mediaId))
       return html(
+        visitor,
         <EntityPage
           visitor={visitor}
           kind={kind}
@@ -123,11 +125,19 @@ export const makeShowEntity = Effect.gen(function* () {
     showEntity(visitor, id, {
       status: errorCodes[error._tag].status,
       resultOn: (on) => {
-        const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
-        const message =
+        const domain =
+          on.find(({ store_id }) => store_id === storeId)?.store_domain ?? wordsIn(visitor.pageLanguage)("the store")
+        const message: Saying =
           error._tag === "RevisionConflict"
-            ? `Nothing was published to ${domain}: the draft has changed since you opened this page. Check the current draft, then publish again.`
-            : `Nothing was published to ${domain}: ${error.issues.map(({ message }) => message).join("; ")}.`
+            ? {
+                sentence:
+                  "Nothing was published to {store}: the draft has changed since you opened this page. Check the current draft, then publish again.",
+                values: { store: domain }
+              }
+            : {
+                sentence: "Nothing was published to {store}: {problem}.",
+                values: { store: domain, problem: error.issues.map(({ message }) => message).join("; ") }
+              }
         return { _tag: "Refused", message }
       }
     })

@@ -1,5 +1,7 @@
+import type { Sentence, Words } from "../languages/Words.tsx"
+
 /** Names of built-in fields in merchants' words. */
-const names: Readonly<Record<string, string>> = {
+const names: Readonly<Record<string, Sentence>> = {
   title: "Title",
   handle: "Handle",
   description_html: "Description",
@@ -35,8 +37,9 @@ const names: Readonly<Record<string, string>> = {
 }
 
 /** The name of a field. A metafield is named by the last part of its key. */
-export const fieldName = (key: string): string => {
-  if (Object.hasOwn(names, key)) return names[key] ?? key
+export const fieldName = (t: Words, key: string): string => {
+  const known = Object.hasOwn(names, key) ? names[key] : undefined
+  if (known !== undefined) return t(known)
   const words = (key.split(".").at(-1) ?? key).replaceAll(/[_-]+/g, " ").trim()
   return words === "" ? key : `${words[0]?.toUpperCase()}${words.slice(1)}`
 }

@@ -6,11 +6,13 @@ import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
+import type { Saying, Words } from "../languages/Words.tsx"
 import { actorName, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
+import { spoken } from "../Wording.tsx"
 import { digestOf } from "./Cells.ts"
 import { type GridView, parametersOfView, viewPath } from "./GridAddress.ts"
 
@@ -39,7 +41,7 @@ export interface GalleryEditing {
   readonly change?: GalleryChange
   /** `Newer`: somebody else has changed the gallery; `author`: who, if it is known. */
   readonly refusal?:
-    | { readonly _tag: "Refused"; readonly message: string }
+    | { readonly _tag: "Refused"; readonly message: Saying }
     | { readonly _tag: "Newer"; readonly author: HistoryActor | undefined }
 }
 
@@ -93,8 +95,8 @@ export const savedPicturePath = (view: GridView, undo: GalleryChange, by: string
 const moveForm = "gallery-move"
 
 /** The name of a picture: its alternative text, or the name of its file. */
-export const pictureName = (picture: ListedEntity | undefined): string =>
-  picture?.picture?.alt || titleOr("media", picture?.title ?? "")
+export const pictureName = (t: Words, picture: ListedEntity | undefined): string =>
+  picture?.picture?.alt || titleOr(t, "media", picture?.title ?? "")
 
 const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) => {
   const hidden = {
@@ -133,30 +135,23 @@ const storesOf = ({ linked, sheet }: GalleryProps) =>
   }))
 
 /** The stores that show a picture, in words. */
-const shownOn = (props: GalleryProps, { storeIds }: GalleryEntry) => {
+const shownOn = (t: Words, props: GalleryProps, { storeIds }: GalleryEntry) => {
   const stores = storesOf(props)
   const names = stores.filter(({ id }) => storeIds.includes(id)).map(({ name }) => name)
-  return names.length === 0 ? (
-    "On no store"
-  ) : names.length === stores.length ? (
-    stores.length === 1 ? (
-      <>
-        On <bdi>{names[0]}</bdi>
-      </>
-    ) : (
-      "On all stores"
-    )
-  ) : (
-    <>
-      Only on{" "}
-      {names.map((name, index) => (
-        <span key={name}>
-          {index > 0 && ", "}
-          <bdi>{name}</bdi>
-        </span>
-      ))}
-    </>
-  )
+  return names.length === 0
+    ? t("On no store")
+    : names.length === stores.length
+      ? stores.length === 1
+        ? t.rich("On {stores}", { stores: <bdi>{names[0]}</bdi> })
+        : t("On all stores")
+      : t.rich("Only on {stores}", {
+          stores: names.map((name, index) => (
+            <span key={name}>
+              {index > 0 && t(", ")}
+              <bdi>{name}</bdi>
+            </span>
+          ))
+        })
 }
 
 interface CardProps extends GalleryProps {
@@ -166,6 +161,8 @@ interface CardProps extends GalleryProps {
 }
 
 const Moves = ({ entry: { mediaId }, name, place, sheet }: CardProps) => {
+  const t = useWords()
+
   const last = sheet.gallery.length - 1
   const Button = ({ by, to }: { readonly by: "up" | "down"; readonly to: number }) => (
     <button
@@ -176,8 +173,8 @@ const Moves = ({ entry: { mediaId }, name, place, sheet }: CardProps) => {
       name={galleryFields.move}
       value={`${mediaId} ${to} ${by}`}
       disabled={to < 0 || to > last}
-      aria-label={`Move ${name} ${by}`}
-      title={`Move ${by}`}
+      aria-label={t(by === "up" ? "Move {picture} up" : "Move {picture} down", { picture: name })}
+      title={by === "up" ? t("Move up") : t("Move down")}
     >
       <Icon name={by === "up" ? "arrow-left" : "arrow-right"} />
     </button>
@@ -189,9 +186,13 @@ const Moves = ({ entry: { mediaId }, name, place, sheet }: CardProps) => {
         class="bare icon-only handle"
         id={pictureControlId(mediaId, "handle")}
         data-handle
-        aria-label={`Drag ${name}, picture ${place + 1} of ${last + 1}`}
+        aria-label={t("Drag {picture}, picture {place, number} of {all, number}", {
+          picture: name,
+          place: place + 1,
+          all: last + 1
+        })}
         aria-describedby="gallery-keys"
-        title="Drag to another place"
+        title={t("Drag to another place")}
       >
         <Icon name="grip-vertical" />
       </button>
@@ -203,6 +204,8 @@ const Moves = ({ entry: { mediaId }, name, place, sheet }: CardProps) => {
 
 /** Chooses the stores that show one picture. */
 const ShowForm = (props: CardProps) => {
+  const t = useWords()
+
   const { editing, entry, name, view } = props
   const { mediaId } = entry
   const change = editing?.change
@@ -213,9 +216,7 @@ const ShowForm = (props: CardProps) => {
       <input type="hidden" name={galleryFields.picture} value={mediaId} />
       <RefusalIn {...props} />
       <fieldset>
-        <legend>
-          Stores that show it<span class="spoken">: {name}</span>
-        </legend>
+        <legend>{t.rich("Stores that show it<spoken>: {picture}</spoken>", { picture: name, spoken })}</legend>
         {storesOf(props).map((store, index) => (
           <label key={store.id} class="pick">
             <input
@@ -230,9 +231,9 @@ const ShowForm = (props: CardProps) => {
         ))}
       </fieldset>
       <div class="buttons">
-        <button type="submit">Save draft</button>
+        <button type="submit">{t("Save draft")}</button>
         <a class="button bare cancel" href={`${viewPath(view)}#${pictureControlId(mediaId, "stores")}`}>
-          Cancel
+          {t("Cancel")}
         </a>
       </div>
     </form>
@@ -240,20 +241,25 @@ const ShowForm = (props: CardProps) => {
 }
 
 /** Takes the last change back, as another write. */
-const UndoForm = ({ saved, ...props }: CardProps & { readonly saved: SavedPicture }) => (
-  <Allowed to="edit">
-    <form method="post" action={paths.editGallery} class="undo">
-      <StateFields {...props} saved={saved} />
-      <ChangeFields change={saved.undo} by="undo" />
-      <button type="submit" class="plain" id={pictureControlId(saved.mediaId, "undo")}>
-        <Icon name="undo-2" />
-        Undo
-      </button>
-    </form>
-  </Allowed>
-)
+const UndoForm = ({ saved, ...props }: CardProps & { readonly saved: SavedPicture }) => {
+  const t = useWords()
+  return (
+    <Allowed to="edit">
+      <form method="post" action={paths.editGallery} class="undo">
+        <StateFields {...props} saved={saved} />
+        <ChangeFields change={saved.undo} by="undo" />
+        <button type="submit" class="plain" id={pictureControlId(saved.mediaId, "undo")}>
+          <Icon name="undo-2" />
+          {t("Undo")}
+        </button>
+      </form>
+    </Allowed>
+  )
+}
 
 const Card = (props: CardProps) => {
+  const t = useWords()
+
   const { address, editing, entry, name, pictures, place, saved, sheet, view } = props
   const { mediaId } = entry
   const picture = pictures.find(({ id }) => id === mediaId)?.picture ?? null
@@ -272,17 +278,17 @@ const Card = (props: CardProps) => {
         <>
           {sheet.stores.length > 0 && (
             <p class={entry.storeIds.length === 0 ? undefined : "quiet"}>
-              {shownOn(props, entry)}{" "}
+              {shownOn(t, props, entry)}{" "}
               <Allowed to="edit">
                 <a id={pictureControlId(mediaId, "stores")} href={storesPath(view, mediaId)}>
-                  Change<span class="spoken"> the stores of {name}</span>
+                  {t.rich("Change<spoken> the stores of {picture}</spoken>", { picture: name, spoken })}
                 </a>
               </Allowed>
             </p>
           )}
           {saved?.mediaId === mediaId && (
             <div class="marks">
-              <span class="state good">Saved</span>
+              <span class="state good">{t("Saved")}</span>
               <UndoForm {...props} saved={saved} />
             </div>
           )}
@@ -293,34 +299,41 @@ const Card = (props: CardProps) => {
           )}
         </>
       )}
-      {place === 0 && <span class="chip first">Main picture</span>}
+      {place === 0 && <span class="chip first">{t("Main picture")}</span>}
     </li>
   )
 }
 
 /** Why the last change was refused. A change that is still possible can be made again, based on the gallery that is shown now. */
 const RefusalIn = (props: GalleryProps) => {
+  const t = useWords()
+
   const { editing, pictures, sheet } = props
   const { change, refusal } = editing ?? {}
   if (refusal === undefined || change === undefined) return null
-  const name = pictureName(pictures.find(({ id }) => id === change.mediaId))
+  const name = pictureName(
+    t,
+    pictures.find(({ id }) => id === change.mediaId)
+  )
   const isThere = sheet.gallery.some(({ mediaId }) => mediaId === change.mediaId)
   return (
     <Alert>
       {refusal._tag === "Refused" ? (
-        <p>{refusal.message}</p>
+        <p>{t.say(refusal.message)}</p>
       ) : (
         <>
           <p>
-            {refusal.author === undefined ? "Somebody else" : actorName(refusal.author)} changed the gallery after you
-            opened it. Nothing was overwritten. Below is the gallery as it is now.
+            {t(
+              "{author} changed the gallery after you opened it. Nothing was overwritten. Below is the gallery as it is now.",
+              { author: refusal.author === undefined ? t("Somebody else") : actorName(t, refusal.author) }
+            )}
           </p>
           <p>
             {!isThere
-              ? "The picture that you changed is not in it any more."
+              ? t("The picture that you changed is not in it any more.")
               : change._tag === "Show"
-                ? "Your choice of stores is still below. Saving it replaces the choice of before."
-                : `You wanted ${name} as picture ${change.place + 1}.`}
+                ? t("Your choice of stores is still below. Saving it replaces the choice of before.")
+                : t("You wanted {picture} as picture {place, number}.", { picture: name, place: change.place + 1 })}
           </p>
         </>
       )}
@@ -329,7 +342,7 @@ const RefusalIn = (props: GalleryProps) => {
           <StateFields {...props} />
           <ChangeFields change={change} by="undo" />
           <button type="submit" autofocus>
-            {`Move it to place ${change.place + 1} now`}
+            {t("Move it to place {place, number} now", { place: change.place + 1 })}
           </button>
         </form>
       )}
@@ -337,18 +350,23 @@ const RefusalIn = (props: GalleryProps) => {
   )
 }
 
+/** The browser fills these placeholders. */
+const kept = { picture: "{picture}", place: "{place}", all: "{all}" }
+
 /** The pictures of an entity in their order, with forms that move them and choose their stores. */
 export const Gallery = (props: GalleryProps) => {
+  const t = useWords()
+
   const { editing, pictures, sheet } = props
   const { gallery, kind } = sheet
   const isInCard = gallery.some(({ mediaId }) => mediaId === editing?.open)
   if (gallery.length === 0 && kind !== "product" && editing === undefined) return null
   return (
     <section aria-labelledby="gallery">
-      <h2 id="gallery">Gallery</h2>
+      <h2 id="gallery">{t("Gallery")}</h2>
       {!isInCard && <RefusalIn {...props} />}
       {gallery.length === 0 ? (
-        <p class="quiet">There are no pictures.</p>
+        <p class="quiet">{t("There are no pictures.")}</p>
       ) : (
         <>
           <Allowed to="edit">
@@ -356,18 +374,29 @@ export const Gallery = (props: GalleryProps) => {
               <StateFields {...props} />
             </form>
             <p class="spoken" id="gallery-keys">
-              Press Space to pick the picture up, arrow keys to move it, Space again to save its place, Escape to put it
-              back.
+              {t(
+                "Press Space to pick the picture up, arrow keys to move it, Space again to save its place, Escape to put it back."
+              )}
             </p>
           </Allowed>
-          <ol class="gallery" data-gallery={moveForm} aria-labelledby="gallery">
+          <ol
+            class="gallery"
+            data-gallery={moveForm}
+            data-lifted={t("{picture} is picked up, at place {place} of {all}.", kept)}
+            data-moved={t("Place {place} of {all}.", kept)}
+            data-back={t("{picture} is back at place {place}.", kept)}
+            aria-labelledby="gallery"
+          >
             {gallery.map((entry, place) => (
               <Card
                 key={entry.mediaId}
                 {...props}
                 entry={entry}
                 place={place}
-                name={pictureName(pictures.find(({ id }) => id === entry.mediaId))}
+                name={pictureName(
+                  t,
+                  pictures.find(({ id }) => id === entry.mediaId)
+                )}
               />
             ))}
           </ol>

@@ -6,10 +6,11 @@ import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
+import type { Saying, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { readable } from "../Values.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { shorten } from "../Wording.tsx"
 import { CellForm, cellFields, type Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, storedIn } from "./Cells.ts"
@@ -57,7 +58,7 @@ export interface GridProps {
 export interface SavedCell {
   readonly place: CellPlace
   readonly revision: number
-  readonly refusal?: string
+  readonly refusal?: Saying
 }
 
 export interface Column {
@@ -68,8 +69,8 @@ export interface Column {
   readonly store: Store | undefined
 }
 
-export const columnsOf = (sheet: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<Column> => [
-  { storeId: null, name: "Catalog", store: undefined },
+export const columnsOf = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<Column> => [
+  { storeId: null, name: t("Catalog"), store: undefined },
   ...sheet.stores.map(({ projection: { store_domain, store_id } }) => {
     const store = linked.find(({ id }) => id === store_id)
     return { storeId: store_id, name: store?.name ?? store_domain, store }
@@ -77,7 +78,9 @@ export const columnsOf = (sheet: Sheet, linked: ReadonlyArray<Store>): ReadonlyA
 ]
 
 const Content = ({ cell: { value }, column: { store }, row: { key, type } }: CellProps): ComponentChildren => {
-  if (value === "") return <span class="quiet">empty</span>
+  const t = useWords()
+
+  if (value === "") return <span class="quiet">{t("empty")}</span>
   if (type.startsWith("list.")) {
     const items = readable(value, type).split(", ")
     return key !== "tags" ? (
@@ -89,13 +92,17 @@ const Content = ({ cell: { value }, column: { store }, row: { key, type } }: Cel
             <bdi>{shorten(item, 40)}</bdi>
           </span>
         ))}
-        {items.length > maxTags && <span class="quiet">{`and ${items.length - maxTags} more`}</span>}
+        {items.length > maxTags && (
+          <span class="quiet">{t("and {count, number} more", { count: items.length - maxTags })}</span>
+        )}
       </span>
     )
   }
   const words = type === "html" ? textOfHtml(value) : key === "options" ? wordsOfOptions(value) : value
   const shown = shorten(words, maxCharacters)
-  return <>{moneyKeys.includes(key) && store !== undefined ? `${store.currency} ${shown}` : shown}</>
+  return (
+    <>{!moneyKeys.includes(key) ? shown : store === undefined ? t.amount(shown) : t.money(shown, store.currency)}</>
+  )
 }
 
 const readOptions = Schema.decodeUnknownOption(
@@ -123,14 +130,16 @@ interface CellProps {
 
 /** The states of a cell in words. Screen readers also hear that a value is inherited. */
 const Marks = ({ cell: { isChanged, isFailed, isOwn, misfit, storeId } }: CellProps) => {
+  const t = useWords()
+
   const words = [
-    storeId !== null && isOwn && <span class="own">Own value</span>,
+    storeId !== null && isOwn && <span class="own">{t("Own value")}</span>,
     isFailed ? <State name="Failed" tone="bad" /> : isChanged && <State name="Changed" tone="wait" />,
-    misfit !== undefined && <span class="wrong">{`Does not fit: ${misfit}`}</span>
+    misfit !== undefined && <span class="wrong">{t("Does not fit: {problem}", { problem: misfit })}</span>
   ].filter((word) => word !== false)
   return words.length === 0 ? (
     storeId === null ? null : (
-      <span class="spoken">From the catalog</span>
+      <span class="spoken">{t("From the catalog")}</span>
     )
   ) : (
     <div class="marks">
@@ -165,10 +174,12 @@ const SavedMark = ({
   saved: { place, refusal, revision },
   view
 }: Pick<GridProps, "csrf" | "view"> & { readonly saved: SavedCell; readonly label: string }) => {
+  const t = useWords()
+
   if (refusal !== undefined)
     return (
       <Alert>
-        <p>{refusal}</p>
+        <p>{t.say(refusal)}</p>
       </Alert>
     )
   const hidden = {
@@ -180,7 +191,7 @@ const SavedMark = ({
   }
   return (
     <div class="marks">
-      <span class="state good">Saved</span>
+      <span class="state good">{t("Saved")}</span>
       {revision > 0 && (
         <Allowed to="edit">
           <form method="post" action={paths.undoEdit} class="undo">
@@ -188,9 +199,9 @@ const SavedMark = ({
             {Object.entries(hidden).map(([name, value]) => (
               <input key={name} type="hidden" name={name} value={value} />
             ))}
-            <button type="submit" class="plain" aria-label={`Undo: ${label}`}>
+            <button type="submit" class="plain" aria-label={t("Undo: {cell}", { cell: label })}>
               <Icon name="undo-2" />
-              Undo
+              {t("Undo")}
             </button>
           </form>
         </Allowed>
@@ -213,12 +224,14 @@ export const GridCell = ({
   /** The variant, in the table of variants, and the name of the field there. */
   readonly of?: { readonly id: EntityId; readonly title: string; readonly label: string }
 }) => {
+  const t = useWords()
+
   const { cell, column, row } = props
   const { editing, linked, saved, sheet, view } = grid
   const place = { of: of?.id, key: row.key, storeId: cell.storeId }
   const is = (other: CellPlace | undefined) => samePlace(place, other)
   const where = of === undefined ? column.name : `${of.title}, ${column.name}`
-  const field = of?.label ?? fieldName(row.key)
+  const field = of?.label ?? fieldName(t, row.key)
   const label = `${field}, ${where}`
   if (is(editing) && editing !== undefined)
     return (
@@ -254,11 +267,11 @@ export const GridCell = ({
             href={editPath(view, place)}
             autofocus={is(saved?.place) && saved?.refusal !== undefined}
           >
-            <span class="spoken">{`Edit ${label}`}</span>
+            <span class="spoken">{t("Edit {cell}", { cell: label })}</span>
           </a>
         </Allowed>
       ) : (
-        <span class="spoken">Read-only</span>
+        <span class="spoken">{t("Read-only")}</span>
       )}
     </td>
   )

@@ -8,6 +8,7 @@ import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
@@ -29,9 +30,9 @@ const chosenIn = (form: Parameters) =>
     (name) => Effect.mapError(readId(name.slice(chosenPrefix.length)), () => new NotFound())
   )
 
-const wordsOf = (error: RevisionConflict | ValidationFailed) =>
+const wordsOf = (t: Words, error: RevisionConflict | ValidationFailed) =>
   error._tag === "RevisionConflict"
-    ? "the draft has changed since you opened this page. Check the changes below, then publish again"
+    ? t("the draft has changed since you opened this page. Check the changes below, then publish again")
     : error.issues.map(({ message }) => message).join("; ")
 
 /** The page that shows what publishing one entity changes, and the form that publishes it. */
@@ -49,6 +50,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = su
       refused?: { readonly status: 400 | 409; readonly message: string; readonly chosen: ReadonlyArray<StoreId> }
     ) =>
       Effect.gen(function* () {
+        const t = wordsIn(visitor.pageLanguage)
         const kind = yield* catalog.kindOf(id)
         const record = yield* catalog.get(kind, id)
         const linked = yield* stores.list
@@ -60,13 +62,14 @@ export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = su
             Effect.map((preview): StorePreview => ({ _tag: "Preview", store, preview })),
             Effect.catchTags({
               ValidationFailed: (error) =>
-                Effect.succeed<StorePreview>({ _tag: "Refused", store, message: wordsOf(error) }),
+                Effect.succeed<StorePreview>({ _tag: "Refused", store, message: wordsOf(t, error) }),
               // A preview that is based on no revision has no conflict.
               RevisionConflict: Effect.die
             })
           )
         )
         return html(
+          visitor,
           <ReviewPage
             visitor={visitor}
             id={id}
@@ -94,6 +97,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = su
             const message = "Nothing was published: choose at least one store."
             return yield* showReview(visitor, id, { status: 400, message, chosen })
           }
+          const t = wordsIn(visitor.pageLanguage)
           const linked = yield* stores.list
           const refusals: Array<{ readonly at: StoreId; readonly error: RevisionConflict | ValidationFailed }> = []
           for (const at of chosen) {
@@ -111,8 +115,8 @@ export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = su
             chosen: refusals.map(({ at }) => at),
             message: refusals
               .map(({ at, error }) => {
-                const name = linked.find((store) => store.id === at)?.name ?? "the store"
-                return `Nothing was published to ${name}: ${wordsOf(error)}.`
+                const name = linked.find((store) => store.id === at)?.name ?? t("the store")
+                return t("Nothing was published to {store}: {problem}.", { store: name, problem: wordsOf(t, error) })
               })
               .join(" ")
           })

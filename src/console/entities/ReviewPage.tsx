@@ -6,10 +6,12 @@ import type { Store } from "../../model/Store.ts"
 import type { PublishPreview } from "../../publishing/Publishing.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
-import { counted, titleOr } from "../Naming.tsx"
+import type { Saying, Words } from "../languages/Words.tsx"
+import { titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { ComparedValue } from "../Values.tsx"
+import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
 import { sectionOf } from "./ListPages.ts"
 
@@ -25,40 +27,53 @@ export const chosenPrefix = "to-"
 const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 
 /** The number of entities in a list of ids. */
-const sizeOf = (ids: string) =>
-  Either.match(readIds(ids), { onLeft: () => ids, onRight: (each) => counted(each.length, "entry", "entries") })
+const sizeOf = (t: Words, ids: string) =>
+  Either.match(readIds(ids), {
+    onLeft: () => ids,
+    onRight: (each) => t("{count, plural, one {# entry} other {# entries}}", { count: each.length })
+  })
 
-const Side = ({ field, other, value }: { readonly field: string; readonly value: string; readonly other: string }) =>
-  relationships.includes(field) ? (
-    <span>{sizeOf(value)}</span>
+const Side = ({ field, other, value }: { readonly field: string; readonly value: string; readonly other: string }) => {
+  const t = useWords()
+  return relationships.includes(field) ? (
+    <span>{sizeOf(t, value)}</span>
   ) : (
     <bdi class="value">
       <ComparedValue text={value} other={other} />
     </bdi>
   )
+}
 
-const Changes = ({ id, preview }: { readonly id: string; readonly preview: PublishPreview }) => (
-  <>
-    {!preview.isLive && <p class="quiet">It was never published to this store.</p>}
-    {preview.differences.length > 0 && (
-      <Table
-        labelledBy={id}
-        columns={["Field", "Live", "New"]}
-        rows={preview.differences.map(({ draft, key, live }) => ({
-          key,
-          cells: [
-            fieldName(key),
-            <Side field={key} value={live} other={draft} />,
-            <Side field={key} value={draft} other={live} />
-          ]
-        }))}
-      />
-    )}
-    {preview.included.length > 0 && (
-      <p class="quiet">{`${counted(preview.included.length, "variant or media file", "variants and media files")} will be published with it.`}</p>
-    )}
-  </>
-)
+const Changes = ({ id, preview }: { readonly id: string; readonly preview: PublishPreview }) => {
+  const t = useWords()
+  return (
+    <>
+      {!preview.isLive && <p class="quiet">{t("It was never published to this store.")}</p>}
+      {preview.differences.length > 0 && (
+        <Table
+          labelledBy={id}
+          columns={[t("Field"), t("Live"), t("New")]}
+          rows={preview.differences.map(({ draft, key, live }) => ({
+            key,
+            cells: [
+              fieldName(t, key),
+              <Side field={key} value={live} other={draft} />,
+              <Side field={key} value={draft} other={live} />
+            ]
+          }))}
+        />
+      )}
+      {preview.included.length > 0 && (
+        <p class="quiet">
+          {t(
+            "{count, plural, one {# variant or media file} other {# variants and media files}} will be published with it.",
+            { count: preview.included.length }
+          )}
+        </p>
+      )}
+    </>
+  )
+}
 
 const StoreSection = ({
   chosen,
@@ -67,6 +82,8 @@ const StoreSection = ({
   readonly row: StorePreview
   readonly chosen: ReadonlyArray<StoreId> | undefined
 }) => {
+  const t = useWords()
+
   const { id, name } = row.store
   const heading = `on-${id}`
   if (row._tag === "Refused")
@@ -75,7 +92,7 @@ const StoreSection = ({
         <h2 id={heading}>
           <bdi>{name}</bdi>
         </h2>
-        <p class="wrong">{`Cannot be published: ${row.message}.`}</p>
+        <p class="wrong">{t("Cannot be published: {problem}.", { problem: row.message })}</p>
       </section>
     )
   const { outcome } = row.preview
@@ -91,7 +108,7 @@ const StoreSection = ({
               checked={chosen === undefined || chosen.includes(id)}
             />
             <span>
-              <span class="spoken">Publish to </span>
+              <span class="spoken">{t("Publish to")} </span>
               <bdi>{name}</bdi>
             </span>
           </label>
@@ -99,9 +116,9 @@ const StoreSection = ({
           <bdi>{name}</bdi>
         )}
       </h2>
-      {outcome === "joined" && <p class="quiet">This draft is being published already.</p>}
+      {outcome === "joined" && <p class="quiet">{t("This draft is being published already.")}</p>}
       {outcome === "nothing_to_publish" ? (
-        <p class="quiet">Nothing to publish.</p>
+        <p class="quiet">{t("Nothing to publish.")}</p>
       ) : (
         <Changes id={heading} preview={row.preview} />
       )}
@@ -129,19 +146,25 @@ export const ReviewPage = ({
   readonly title: string
   readonly draftRevision: number
   readonly rows: ReadonlyArray<StorePreview>
-  readonly refusal?: string | undefined
+  readonly refusal?: Saying | undefined
   readonly chosen?: ReadonlyArray<StoreId> | undefined
 }) => {
+  const t = useWords()
+
   const isOpen = rows.some((row) => row._tag === "Preview" && row.preview.outcome === "would_publish")
   return (
-    <Frame title={`Publish ${titleOr(kind, title)}`} visitor={visitor} current={sectionOf(kind)}>
-      <nav class="trail" aria-label="Trail">
+    <Frame
+      title={t("Publish {entity}", { entity: titleOr(t, kind, title) })}
+      visitor={visitor}
+      current={sectionOf(kind)}
+    >
+      <nav class="trail" aria-label={t("Trail")}>
         <a href={pageOf(paths.entity, id)}>
-          <bdi>{titleOr(kind, title)}</bdi>
+          <bdi>{titleOr(t, kind, title)}</bdi>
         </a>
       </nav>
       <Refusal text={refusal} />
-      {rows.length === 0 && <p class="quiet">It is on no store that has a platform.</p>}
+      {rows.length === 0 && <p class="quiet">{t("It is on no store that has a platform.")}</p>}
       <form method="post" action={paths.reviewEntity} class="review">
         <HiddenFields csrf={visitor.csrf} id={id} />
         <input type="hidden" name="draft_revision" value={String(draftRevision)} />
@@ -149,9 +172,9 @@ export const ReviewPage = ({
           <StoreSection key={row.store.id} row={row} chosen={chosen} />
         ))}
         <div class="buttons">
-          {isOpen && <button type="submit">Publish to the chosen stores</button>}
+          {isOpen && <button type="submit">{t("Publish to the chosen stores")}</button>}
           <a class="button plain" href={pageOf(paths.entity, id)}>
-            {isOpen ? "Cancel" : "Back"}
+            {isOpen ? t("Cancel") : t("Back")}
           </a>
         </div>
       </form>

@@ -3,6 +3,7 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts, type LayerUpdate } from "../../drafts/Drafts.ts"
 import { NotFound } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
+import type { Saying, Words } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { decoded, idOf } from "../Visits.ts"
 import { maxAttempts, sentencesOf } from "./CellEdits.ts"
@@ -22,7 +23,7 @@ interface Undo {
 /** `revision`: of the undo itself, which can be undone too. */
 export type UndoOutcome =
   | { readonly _tag: "Undone"; readonly undo: Undo; readonly revision: number }
-  | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: string; readonly status: 400 | 409 | 423 }
+  | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: Saying; readonly status: 400 | 409 | 423 }
 
 const lockedMessage =
   "Not undone: an import of this account is under review or being applied. Accept or discard it, then undo again."
@@ -48,7 +49,7 @@ const readUndo = (form: Parameters) =>
 
 /** Puts back the values from before one revision of a draft, as a write of its own. */
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
-  const attemptOnce = (undo: Undo) =>
+  const attemptOnce = (t: Words, undo: Undo) =>
     Effect.gen(function* () {
       const { id, revision } = undo
       // The revision is read before the values. If a change comes between, the write is refused.
@@ -64,7 +65,10 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
         const author = history.find(
           ({ changes, store_id }) => store_id === newer.storeId && changes.some(({ key }) => key === newer.key)
         )?.actor
-        const message = `Not undone: ${author === undefined ? "somebody" : actorName(author)} has changed this since. Nothing was overwritten.`
+        const message: Saying = {
+          sentence: "Not undone: {author} has changed this since. Nothing was overwritten.",
+          values: { author: author === undefined ? t("somebody") : actorName(t, author) }
+        }
         return { _tag: "Refused", undo, status: 409, message } as UndoOutcome
       }
       const layers = [...new Set(changes.map(({ storeId }) => storeId))].map(
@@ -84,7 +88,12 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
           return { _tag: "Refused", undo, status: 423, message: lockedMessage } as UndoOutcome
         case "ValidationFailed": {
           const why = sentencesOf("the value of before", error)
-          return { _tag: "Refused", undo, status: 400, message: `Not undone. ${why}` } as UndoOutcome
+          return {
+            _tag: "Refused",
+            undo,
+            status: 400,
+            message: { sentence: "Not undone. {problem}", values: { problem: why } }
+          } as UndoOutcome
         }
         case "NotFound":
         case "RevisionConflict":
@@ -93,12 +102,13 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
     })
 
   const write = (
+    t: Words,
     undo: Undo,
     attempt = 1
   ): Effect.Effect<UndoOutcome, NotFound, Effect.Effect.Context<ReturnType<typeof attemptOnce>>> =>
-    Effect.catchTag(attemptOnce(undo), "RevisionConflict", () =>
+    Effect.catchTag(attemptOnce(t, undo), "RevisionConflict", () =>
       attempt < maxAttempts
-        ? write(undo, attempt + 1)
+        ? write(t, undo, attempt + 1)
         : Effect.succeed({
             _tag: "Refused",
             undo,
@@ -107,5 +117,5 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
           } as const)
     )
 
-  return (form: Parameters) => Effect.flatMap(readUndo(form), (undo) => write(undo))
+  return (t: Words, form: Parameters) => Effect.flatMap(readUndo(form), (undo) => write(t, undo))
 })

@@ -2,7 +2,9 @@ import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import { rollUp } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
-import { counted, EntityLink, PublishStateOf } from "../Naming.tsx"
+import type { Words } from "../languages/Words.tsx"
+import { EntityLink, PublishStateOf } from "../Naming.tsx"
+import { useWords } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, rowOf } from "./Cells.ts"
 import { type CellPlace, type GridView, viewPath } from "./GridAddress.ts"
@@ -29,8 +31,8 @@ interface VariantColumn {
 }
 
 /** The columns: options, SKU and price in the catalog, then the price of each store that has the product. */
-const variantColumns = (product: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<VariantColumn> => {
-  const [catalog, ...stores] = columnsOf(product, linked)
+const variantColumns = (t: Words, product: Sheet, linked: ReadonlyArray<Store>): ReadonlyArray<VariantColumn> => {
+  const [catalog, ...stores] = columnsOf(t, product, linked)
   if (catalog === undefined) return []
   return [
     ...optionsIn(valueOf(product.attributes, "options")).map(({ name }, index) => ({
@@ -39,11 +41,11 @@ const variantColumns = (product: Sheet, linked: ReadonlyArray<Store>): ReadonlyA
       column: { ...catalog, label: name }
     })),
     { key: "sku", label: "SKU", column: { ...catalog, label: "SKU" } },
-    { key: "price", label: "Price", column: { ...catalog, label: "Price" } },
+    { key: "price", label: t("Price"), column: { ...catalog, label: t("Price") } },
     ...stores.map((column) => ({
       key: "price",
-      label: "Price",
-      column: { ...column, label: `Price on ${column.name}` }
+      label: t("Price"),
+      column: { ...column, label: t("Price on {store}", { store: column.name }) }
     }))
   ]
 }
@@ -89,48 +91,61 @@ const stateOf = ({ stores }: Sheet) => {
 }
 
 const Pages = ({ total, view }: Pick<VariantTableProps, "total" | "view">) => {
+  const t = useWords()
+
   const { page, pages } = variantPageOf(view, Array.from({ length: total }))
   if (pages === 1) return null
   const to = (variants: number) => `${viewPath({ ...view, variants })}#variants`
   return (
-    <nav class="pages" aria-label="Pages of variants">
-      {page > 1 && <a href={to(page - 1)}>Previous {variantsOnPage}</a>}
+    <nav class="pages" aria-label={t("Pages of variants")}>
+      {page > 1 && <a href={to(page - 1)}>{t("Previous {count, number}", { count: variantsOnPage })}</a>}
       <span class="quiet">
-        {`${(page - 1) * variantsOnPage + 1} to ${Math.min(page * variantsOnPage, total)} of ${total.toLocaleString("en")}`}
+        {t("{first, number} to {last, number} of {all, number}", {
+          first: (page - 1) * variantsOnPage + 1,
+          last: Math.min(page * variantsOnPage, total),
+          all: total
+        })}
       </span>
-      {page < pages && <a href={to(page + 1)}>Next {Math.min(variantsOnPage, total - page * variantsOnPage)}</a>}
+      {page < pages && (
+        <a href={to(page + 1)}>
+          {t("Next {count, number}", { count: Math.min(variantsOnPage, total - page * variantsOnPage) })}
+        </a>
+      )}
     </nav>
   )
 }
 
 /** The variants of a product with their options, SKU and prices, edited in place as the values of the product. */
 export const VariantTable = (props: VariantTableProps) => {
+  const t = useWords()
+
   const { csrf, editing, linked, product, saved, total, variants, view } = props
   if (total === 0) return null
-  const columns = variantColumns(product, linked)
+  const columns = variantColumns(t, product, linked)
   const shown = view.on ?? null
   return (
     <section aria-labelledby="variants">
       <h2 id="variants">
-        Variants <span class="quiet">{counted(total, "variant")}</span>
+        {t("Variants")}{" "}
+        <span class="quiet">{t("{count, plural, one {# variant} other {# variants}}", { count: total })}</span>
       </h2>
       <div class="gridframe">
         <table class="grid variants" aria-labelledby="variants" data-grid>
           <thead>
             <tr>
-              <th scope="col">Variant</th>
+              <th scope="col">{t("Variant")}</th>
               {columns.map(({ column, key, label }) => (
                 <th key={`${key} ${column.storeId}`} scope="col">
                   <bdi>{label}</bdi>
                   {key === "price" && (
                     <div class="quiet">
-                      {column.storeId === null ? "All stores" : <bdi>{column.name}</bdi>}
+                      {column.storeId === null ? t("All stores") : <bdi>{column.name}</bdi>}
                       {column.store !== undefined && `, ${column.store.currency}`}
                     </div>
                   )}
                 </th>
               ))}
-              <th scope="col">State</th>
+              <th scope="col">{t("State")}</th>
             </tr>
           </thead>
           <tbody>
@@ -148,7 +163,7 @@ export const VariantTable = (props: VariantTableProps) => {
                       data-label={column.label}
                       class={isShown ? "shown inherited" : "inherited"}
                     >
-                      Not on this store
+                      {t("Not on this store")}
                     </td>
                   ) : (
                     <GridCell
@@ -173,7 +188,7 @@ export const VariantTable = (props: VariantTableProps) => {
                     />
                   )
                 })}
-                <td class="shown" data-label="State">
+                <td class="shown" data-label={t("State")}>
                   {stateOf(variant)}
                 </td>
               </tr>

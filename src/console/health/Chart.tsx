@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact"
+import { useWords } from "../Viewer.tsx"
 
 export type Tone = "good" | "wait" | "bad"
 
@@ -15,8 +16,6 @@ const Drawn = ({ share }: { readonly share: number }) => (
     <rect class="part" width={Math.round(1_000 * share) / 10} height="10" />
   </>
 )
-
-export const grouped = (value: number): string => value.toLocaleString("en")
 
 /** A bar of a chart. */
 export interface Line {
@@ -40,6 +39,7 @@ export const Chart = ({
   readonly valued: string
   readonly lines: ReadonlyArray<Line>
 }) => {
+  const t = useWords()
   const most = Math.max(1, ...lines.map(({ value }) => value))
   return (
     <table class="chart">
@@ -54,7 +54,9 @@ export const Chart = ({
         {lines.map(({ key, label, of, value }) => (
           <tr key={key}>
             <th scope="row">{label}</th>
-            <td class="number">{of === undefined ? grouped(value) : `${grouped(value)} of ${grouped(of)}`}</td>
+            <td class="number">
+              {of === undefined ? t.number(value) : t("{done, number} of {all, number}", { done: value, all: of })}
+            </td>
             <td class="drawn" aria-hidden="true">
               <svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <Drawn share={value / (of === undefined ? most : Math.max(1, of))} />
@@ -79,10 +81,11 @@ export const Trend = ({
   readonly name: string
   readonly points: ReadonlyArray<{ readonly day: string; readonly score: number }>
 }) => {
+  const t = useWords()
   const [first, ...others] = points.slice(-trendDays)
   const last = others.at(-1)
   if (first === undefined || last === undefined)
-    return <p class="quiet">The trend is drawn from the second day with a scan on.</p>
+    return <p class="quiet">{t("The trend is drawn from the second day with a scan on.")}</p>
   const begin = Date.parse(first.day)
   const length = Math.max(1, (Date.parse(last.day) - begin) / dayMillis)
   const place = ({ day, score }: { readonly day: string; readonly score: number }) =>
@@ -95,7 +98,13 @@ export const Trend = ({
         viewBox="0 -4 100 108"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${name}: ${first.score} on ${first.day}, ${last.score} on ${last.day}`}
+        aria-label={t("{name}: {first, number} on {from}, {last, number} on {to}", {
+          name,
+          first: first.score,
+          from: first.day,
+          last: last.score,
+          to: last.day
+        })}
       >
         <path class="rail" d="M0 0H100M0 50H100M0 100H100" />
         <polyline class="line" points={[first, ...others].map(place).join(" ")} />
@@ -104,19 +113,21 @@ export const Trend = ({
         <time dateTime={first.day}>{first.day}</time>
         <span>
           {difference === 0
-            ? "No change"
-            : `${Math.abs(difference)} ${Math.abs(difference) === 1 ? "point" : "points"} ${difference > 0 ? "up" : "down"}`}
+            ? t("No change")
+            : difference > 0
+              ? t("{count, plural, one {# point} other {# points}} up", { count: difference })
+              : t("{count, plural, one {# point} other {# points}} down", { count: -difference })}
         </span>
         <time dateTime={last.day}>{last.day}</time>
       </figcaption>
       <details>
-        <summary>By day</summary>
+        <summary>{t("By day")}</summary>
         <table class="chart">
-          <caption class="spoken">{name} by day</caption>
+          <caption class="spoken">{t("{name} by day", { name })}</caption>
           <thead class="spoken">
             <tr>
-              <th scope="col">Day</th>
-              <th scope="col">Score</th>
+              <th scope="col">{t("Day")}</th>
+              <th scope="col">{t("Score")}</th>
             </tr>
           </thead>
           <tbody>

@@ -53,6 +53,7 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
           const snapshots = yield* snapshotsOf(storeId)
           const linked = yield* stores.list
           return html(
+            visitor,
             <HealthPage
               visitor={visitor}
               stores={linked}

@@ -13,13 +13,12 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import { counted } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
-import { Allowed } from "../Viewer.tsx"
-import { Key, StoreName } from "../Wording.tsx"
-import { Bar, Chart, grouped, type Line, type Tone, Trend } from "./Chart.tsx"
-import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
+import { Allowed, useWords } from "../Viewer.tsx"
+import { Key, StoreName, spoken } from "../Wording.tsx"
+import { Bar, Chart, type Line, type Tone, Trend } from "./Chart.tsx"
+import { dimensionWords, nounOf, sectionWords } from "./HealthWords.ts"
 import { ScanTimes } from "./ScanTimes.tsx"
 
 /** The form value that selects all dimensions. */
@@ -28,8 +27,6 @@ export const everyDimension = "all"
 export type Scanned = HealthDimension | typeof everyDimension
 
 const toneOf = (score: number): Tone => (score >= 90 ? "good" : score >= 60 ? "wait" : "bad")
-
-const entities = (count: number) => counted(count, "entity", "entities")
 
 /** A chart of the entities with an issue, by store or by field. */
 const Share = ({
@@ -40,20 +37,30 @@ const Share = ({
   readonly by: "store" | "field"
   readonly dimension: string
   readonly lines: ReadonlyArray<Line>
-}) => (
-  <details>
-    <summary>
-      By {by}
-      <span class="spoken">: {dimension}</span>
-    </summary>
-    <Chart
-      name={`${dimension}: entities with an issue, by ${by}`}
-      labelled={by === "store" ? "Store" : "Field"}
-      valued="Entities with an issue"
-      lines={lines}
-    />
-  </details>
-)
+}) => {
+  const t = useWords()
+  return (
+    <details>
+      <summary>
+        {t.rich(by === "store" ? "By store<spoken>: {dimension}</spoken>" : "By field<spoken>: {dimension}</spoken>", {
+          dimension,
+          spoken
+        })}
+      </summary>
+      <Chart
+        name={t(
+          by === "store"
+            ? "{dimension}: entities with an issue, by store"
+            : "{dimension}: entities with an issue, by field",
+          { dimension }
+        )}
+        labelled={by === "store" ? t("Store") : t("Field")}
+        valued={t("Entities with an issue")}
+        lines={lines}
+      />
+    </details>
+  )
+}
 
 const Numbers = ({
   dimension,
@@ -66,8 +73,9 @@ const Numbers = ({
   readonly stores: ReadonlyArray<Store>
   readonly storeId: StoreId | undefined
 }) => {
+  const t = useWords()
   const { affected, by_field, by_section, by_store, checked, on_no_store, score } = result
-  const { name } = dimensionWords[dimension]
+  const name = t(dimensionWords[dimension].name)
   const recommended =
     "by_level" in result
       ? result.by_level?.find(({ checked, level }) => level === "recommended" && checked > 0)
@@ -76,31 +84,36 @@ const Numbers = ({
   const shownStore = isPerStore(dimension) ? storeId : undefined
   return (
     <>
-      <p class="score">
-        <strong>{score}</strong> of 100
-      </p>
-      <Bar share={score / 100} tone={toneOf(score)} says={`Score: ${score} of 100`} />
+      <p class="score">{t.rich("<strong>{score, number}</strong> of 100", { score })}</p>
+      <Bar share={score / 100} tone={toneOf(score)} says={t("Score: {score, number} of 100", { score })} />
       <p>
         {affected === 0
-          ? `None of ${entities(checked)} has an issue.`
-          : `${grouped(affected)} of ${entities(checked)} ${affected === 1 ? "has" : "have"} an issue.`}
-        {on_no_store > 0 && ` ${counted(on_no_store, "entity is", "entities are")} on no store and not checked.`}
+          ? t("None of {count, plural, one {# entity} other {# entities}} has an issue.", { count: checked })
+          : t(
+              "{affected, number} of {count, plural, one {# entity} other {# entities}} {affected, plural, one {has} other {have}} an issue.",
+              { affected, count: checked }
+            )}
+        {on_no_store > 0 &&
+          ` ${t("{count, plural, one {# entity is} other {# entities are}} on no store and not checked.", { count: on_no_store })}`}
       </p>
       {recommended !== undefined && (
         <p>
-          Recommended fields: <strong>{recommended.score}</strong> of 100.{" "}
+          {t.rich("Recommended fields: <strong>{score, number}</strong> of 100.", { score: recommended.score })}{" "}
           {recommended.affected === 0
-            ? `None of ${entities(recommended.checked)} lacks one.`
-            : `${grouped(recommended.affected)} of ${entities(recommended.checked)} ${recommended.affected === 1 ? "lacks" : "lack"} one.`}
+            ? t("None of {count, plural, one {# entity} other {# entities}} lacks one.", { count: recommended.checked })
+            : t(
+                "{affected, number} of {count, plural, one {# entity} other {# entities}} {affected, plural, one {lacks} other {lack}} one.",
+                { affected: recommended.affected, count: recommended.checked }
+              )}
         </p>
       )}
       <Chart
-        name={`${name}: issues`}
-        labelled="List of issues"
-        valued="Issues"
+        name={t("{dimension}: issues", { dimension: name })}
+        labelled={t("List of issues")}
+        valued={t("Issues")}
         lines={by_section.map(({ rows, section }) => ({
           key: section,
-          label: <a href={issuesPath(section, { storeId: shownStore })}>{sectionWords[section].name}</a>,
+          label: <a href={issuesPath(section, { storeId: shownStore })}>{t(sectionWords[section].name)}</a>,
           value: rows
         }))}
       />
@@ -157,8 +170,9 @@ const FieldLink = ({
 }
 
 export const Field = ({ field }: { readonly field: string }) => {
-  const { isKey, name } = fieldWords(field)
-  return isKey ? <Key>{name}</Key> : <span>{name}</span>
+  const t = useWords()
+  const noun = nounOf(field)
+  return noun === undefined ? <Key>{field}</Key> : <span>{t(noun)}</span>
 }
 
 const Card = ({
@@ -174,35 +188,41 @@ const Card = ({
   readonly snapshot: HealthSnapshot
   readonly isNew: boolean
 }) => {
+  const t = useWords()
   const { dimension } = snapshot
-  const { meaning, name } = dimensionWords[dimension]
+  const { meaning } = dimensionWords[dimension]
+  const name = t(dimensionWords[dimension].name)
   return (
     <section class="sheet" id={dimension} aria-labelledby={`${dimension}-name`}>
       <h2 id={`${dimension}-name`}>{name}</h2>
-      <p class="quiet">{meaning}</p>
-      {isNew && <Note>Scanned just now.</Note>}
+      <p class="quiet">{t(meaning)}</p>
+      {isNew && <Note>{t("Scanned just now.")}</Note>}
       {snapshot.scanned ? (
         <>
           <Numbers dimension={dimension} result={snapshot.result} stores={stores} storeId={storeId} />
           <p class="quiet">
-            Scanned <Time at={snapshot.scanned_at} />
-            {storeId !== undefined && !isPerStore(dimension) && ", of all stores together"}.
+            {t.rich(
+              storeId !== undefined && !isPerStore(dimension)
+                ? "Scanned {time}, of all stores together."
+                : "Scanned {time}.",
+              { time: <Time at={snapshot.scanned_at} /> }
+            )}
           </p>
         </>
       ) : (
-        <p>Not scanned yet.</p>
+        <p>{t("Not scanned yet.")}</p>
       )}
       <Allowed to="edit">
         <form method="post" action={paths.scanHealth} class="line">
           <HiddenFields csrf={visitor.csrf} />
           <input type="hidden" name="dimension" value={dimension} />
           {isPerStore(dimension) ? (
-            <StoreChoice stores={stores} chosen={storeId} label="Stores to scan" />
+            <StoreChoice stores={stores} chosen={storeId} label={t("Stores to scan")} />
           ) : (
-            <span class="quiet">All stores are scanned together.</span>
+            <span class="quiet">{t("All stores are scanned together.")}</span>
           )}
-          <button type="submit" class="plain" aria-label={`Scan ${name}`}>
-            Scan
+          <button type="submit" class="plain" aria-label={t("Scan {dimension}", { dimension: name })}>
+            {t("Scan")}
           </button>
         </form>
       </Allowed>
@@ -218,23 +238,23 @@ const Overall = ({
   readonly snapshots: ReadonlyArray<HealthSnapshot>
   readonly trend: ReadonlyArray<DayScore>
 }) => {
+  const t = useWords()
   const score = overallScore(
     new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : [])))
   )
   return score === undefined ? null : (
     <section class="sheet overall" aria-labelledby="overall">
       <div>
-        <h2 id="overall">Overall</h2>
-        <p class="score">
-          <strong>{score}</strong> of 100
-        </p>
-        <Bar share={score / 100} tone={toneOf(score)} says={`Overall score: ${score} of 100`} />
+        <h2 id="overall">{t("Overall")}</h2>
+        <p class="score">{t.rich("<strong>{score, number}</strong> of 100", { score })}</p>
+        <Bar share={score / 100} tone={toneOf(score)} says={t("Overall score: {score, number} of 100", { score })} />
         <p class="quiet">
-          The average of the scores below, without Sync: a repair is a draft, and would lower Sync until it is
-          published.
+          {t(
+            "The average of the scores below, without Sync: a repair is a draft, and would lower Sync until it is published."
+          )}
         </p>
       </div>
-      <Trend name="Overall score" points={trend} />
+      <Trend name={t("Overall score")} points={trend} />
     </section>
   )
 }
@@ -258,38 +278,41 @@ export const HealthPage = ({
   readonly trend: ReadonlyArray<DayScore>
   readonly lastScan: Option.Option<LastScan>
   readonly schedule: ScanSchedule
-}) => (
-  <Frame title="Data health" visitor={visitor} current={paths.health}>
-    {scanned === everyDimension && <Note>Everything was scanned just now.</Note>}
-    <p>Results of the last scan of each dimension.</p>
-    <ScanTimes lastScan={lastScan} schedule={schedule} />
-    <div class="above">
-      <form method="get" action={paths.health} class="line">
-        <StoreChoice stores={stores} chosen={storeId} label="Stores to show" />
-        <button type="submit" class="plain">
-          Show
-        </button>
-      </form>
-      <Allowed to="edit">
-        <form method="post" action={paths.scanHealth} class="line">
-          <HiddenFields csrf={visitor.csrf} />
-          <input type="hidden" name="dimension" value={everyDimension} />
-          <button type="submit">Scan everything</button>
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Data health")} visitor={visitor} current={paths.health}>
+      {scanned === everyDimension && <Note>{t("Everything was scanned just now.")}</Note>}
+      <p>{t("Results of the last scan of each dimension.")}</p>
+      <ScanTimes lastScan={lastScan} schedule={schedule} />
+      <div class="above">
+        <form method="get" action={paths.health} class="line">
+          <StoreChoice stores={stores} chosen={storeId} label={t("Stores to show")} />
+          <button type="submit" class="plain">
+            {t("Show")}
+          </button>
         </form>
-      </Allowed>
-    </div>
-    {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
-    <div class="cards">
-      {snapshots.map((snapshot) => (
-        <Card
-          key={snapshot.dimension}
-          visitor={visitor}
-          stores={stores}
-          storeId={storeId}
-          snapshot={snapshot}
-          isNew={snapshot.dimension === scanned}
-        />
-      ))}
-    </div>
-  </Frame>
-)
+        <Allowed to="edit">
+          <form method="post" action={paths.scanHealth} class="line">
+            <HiddenFields csrf={visitor.csrf} />
+            <input type="hidden" name="dimension" value={everyDimension} />
+            <button type="submit">{t("Scan everything")}</button>
+          </form>
+        </Allowed>
+      </div>
+      {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
+      <div class="cards">
+        {snapshots.map((snapshot) => (
+          <Card
+            key={snapshot.dimension}
+            visitor={visitor}
+            stores={stores}
+            storeId={storeId}
+            snapshot={snapshot}
+            isNew={snapshot.dimension === scanned}
+          />
+        ))}
+      </div>
+    </Frame>
+  )
+}

@@ -12,7 +12,7 @@ import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
-import { counted } from "../Naming.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { issuesPath, jobPath, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -40,8 +40,16 @@ const isFillable = (section: HealthSection) =>
   section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
 
 /** The message if some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
-const notRetried = (refusals: ReadonlyArray<string>, begun: number) =>
-  `Not published again: ${refusals.join("; ")}.${begun === 0 ? "" : ` ${counted(begun, "job")} for other stores began: see the page Jobs.`}`
+const notRetried = (refusals: ReadonlyArray<string>, begun: number): Saying => {
+  const problem = refusals.join("; ")
+  return begun === 0
+    ? { sentence: "Not published again: {problem}.", values: { problem } }
+    : {
+        sentence:
+          "Not published again: {problem}. {count, plural, one {# job} other {# jobs}} for other stores began: see the page Jobs.",
+        values: { problem, count: begun }
+      }
+}
 
 type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
@@ -55,7 +63,7 @@ const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ store
  */
 interface Sent {
   readonly outcome?: Outcome
-  readonly refusal?: string
+  readonly refusal?: Saying
   readonly kept?: ReadonlyArray<Kept>
   readonly typed?: string | undefined
   /** Show only the kept rows. */
@@ -138,6 +146,7 @@ const makeShowIssues = Effect.gen(function* () {
       // The selected language stays in the list even if it has no issues.
       const locales = new Set([...(yield* localesOf(store_id)), ...(locale === undefined ? [] : [locale])])
       return html(
+        visitor,
         <IssuesPage
           visitor={visitor}
           stores={yield* stores.list}

@@ -10,13 +10,13 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { Frame, Refusal, Time } from "../Frame.tsx"
-import { counted, EntityLink } from "../Naming.tsx"
+import type { Saying, Sentence, Words } from "../languages/Words.tsx"
+import { EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { type Row, Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { EntityName, Key, ShortValue, StoreName, Text } from "../Wording.tsx"
-import { grouped } from "./Chart.tsx"
 import { Field } from "./HealthPage.tsx"
 import { dimensionWords, reasonWords, sectionWords } from "./HealthWords.ts"
 import type { RepairContent } from "./RepairContent.ts"
@@ -59,52 +59,55 @@ const Filters = ({
   readonly filters: IssueFilters
   readonly stores: ReadonlyArray<Store>
   readonly locales: ReadonlyArray<string>
-}) => (
-  <form method="get" action={paths.healthIssues} class="line">
-    <label>
-      Issues
-      <select name="section">
-        {HealthDimension.literals.map((dimension) => (
-          <optgroup key={dimension} label={dimensionWords[dimension].name}>
-            {sectionsOf(dimension).map((section) => (
-              <option key={section} value={section} selected={section === page.section}>
-                {sectionWords[section].name}
-              </option>
-            ))}
-          </optgroup>
-        ))}
-      </select>
-    </label>
-    <StoreChoice stores={stores} chosen={filters.storeId} />
-    {filters.field !== undefined && (
+}) => {
+  const t = useWords()
+  return (
+    <form method="get" action={paths.healthIssues} class="line">
       <label>
-        Field
-        <select name="field">
-          <option value="">All fields</option>
-          <option value={filters.field} selected>
-            {fieldName(filters.field)}
-          </option>
-        </select>
-      </label>
-    )}
-    {dimensionOf(page.section) === "translations" && (
-      <label>
-        Language
-        <select name="locale">
-          <option value="">All languages</option>
-          {locales.map((locale) => (
-            <option key={locale} value={locale} selected={locale === filters.locale}>
-              {locale}
-            </option>
+        {t("Issues")}
+        <select name="section">
+          {HealthDimension.literals.map((dimension) => (
+            <optgroup key={dimension} label={t(dimensionWords[dimension].name)}>
+              {sectionsOf(dimension).map((section) => (
+                <option key={section} value={section} selected={section === page.section}>
+                  {t(sectionWords[section].name)}
+                </option>
+              ))}
+            </optgroup>
           ))}
         </select>
       </label>
-    )}
-    <button type="submit" class="plain">
-      Show
-    </button>
-  </form>
-)
+      <StoreChoice stores={stores} chosen={filters.storeId} />
+      {filters.field !== undefined && (
+        <label>
+          {t("Field")}
+          <select name="field">
+            <option value="">{t("All fields")}</option>
+            <option value={filters.field} selected>
+              {fieldName(t, filters.field)}
+            </option>
+          </select>
+        </label>
+      )}
+      {dimensionOf(page.section) === "translations" && (
+        <label>
+          {t("Language")}
+          <select name="locale">
+            <option value="">{t("All languages")}</option>
+            {locales.map((locale) => (
+              <option key={locale} value={locale} selected={locale === filters.locale}>
+                {locale}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <button type="submit" class="plain">
+        {t("Show")}
+      </button>
+    </form>
+  )
+}
 
 const Pages = ({
   filters,
@@ -115,28 +118,30 @@ const Pages = ({
   readonly filters: IssueFilters
   readonly last: number
 }) => {
+  const t = useWords()
   const to = (number: number) => issuesPath(page.section, { ...filters, page: number })
   const number = page.page
   return (
-    <nav class="pages" aria-label="Pages">
+    <nav class="pages" aria-label={t("Pages")}>
       {number > 1 && (
         <>
-          <a href={to(1)}>First page</a>
+          <a href={to(1)}>{t("First page")}</a>
           <a href={to(Math.min(number - 1, last))} rel="prev">
-            Previous page
+            {t("Previous page")}
           </a>
         </>
       )}
       <span>
-        Page {grouped(number)}
-        {filters.field === undefined && ` of ${grouped(last)}`}
+        {filters.field === undefined
+          ? t("Page {page, number} of {last, number}", { page: number, last })
+          : t("Page {page, number}", { page: number })}
       </span>
       {number < last && (
         <>
           <a href={to(number + 1)} rel="next">
-            Next page
+            {t("Next page")}
           </a>
-          {filters.field === undefined && <a href={to(last)}>Last page</a>}
+          {filters.field === undefined && <a href={to(last)}>{t("Last page")}</a>}
         </>
       )}
     </nav>
@@ -144,31 +149,38 @@ const Pages = ({
 }
 
 /** The entity of an issue. A variant is shown with its product's title and its SKU. */
-const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
-  <>
-    <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
-    {issue.product_id !== undefined && (
-      <span class="quiet">
-        {" of "}
-        <EntityLink id={issue.product_id} kind="product" title={issue.product_title ?? ""} />
-        {issue.sku !== undefined && issue.sku !== "" && (
-          <>
-            , SKU <Text>{issue.sku}</Text>
-          </>
-        )}
-      </span>
-    )}
-  </>
-)
+const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => {
+  const t = useWords()
+  const product = issue.product_id !== undefined && (
+    <EntityLink id={issue.product_id} kind="product" title={issue.product_title ?? ""} />
+  )
+  return (
+    <>
+      <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
+      {issue.product_id !== undefined && (
+        <span class="quiet">
+          {" "}
+          {issue.sku === undefined || issue.sku === ""
+            ? t.rich("of {product}", { product })
+            : t.rich("of {product}, SKU {sku}", { product, sku: <Text>{issue.sku}</Text> })}
+        </span>
+      )}
+    </>
+  )
+}
 
 /** The text of an issue: its problem, and the reasons that concern single fields. */
-const wordsOf = ({ fields, reasons = [] }: HealthIssue, wrong: string): string => {
-  const own = reasons.map(({ reason }) => `${reasonWords[reason]}.`)
-  return [...(fields.length > reasons.length || fields.length === 0 ? [`${wrong}.`] : []), ...own].join(" ")
+const wordsOf = (t: Words, { fields, reasons = [] }: HealthIssue, wrong: Sentence): string => {
+  const own = reasons.map(({ reason }) => t(reasonWords[reason]))
+  return [...(fields.length > reasons.length || fields.length === 0 ? [t(wrong)] : []), ...own].join(" ")
 }
 
 /** One table row for each SKU on the page, with the variants that share the SKU. */
-const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray<Store>): ReadonlyArray<Row> =>
+const duplicateRows = (
+  t: Words,
+  issues: ReadonlyArray<HealthIssue>,
+  stores: ReadonlyArray<Store>
+): ReadonlyArray<Row> =>
   Object.entries(Arr.groupBy(issues, ({ sku = "" }) => `SKU ${sku}`)).map(([key, [first, ...others]]) => {
     const shown = [...new Map([first, ...others].map((issue) => [issue.entity_id, issue])).values()]
     const elsewhere = (first.duplicates ?? []).filter(
@@ -185,13 +197,15 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
               <EntityLink id={entity_id} kind="variant" title={title} />
               {product_id !== undefined && (
                 <span class="quiet">
-                  {" of "}
-                  <EntityLink id={product_id} kind="product" title={product_title ?? ""} />
+                  {" "}
+                  {t.rich("of {product}", {
+                    product: <EntityLink id={product_id} kind="product" title={product_title ?? ""} />
+                  })}
                 </span>
               )}
             </li>
           ))}
-          {rest > 0 && <li>{grouped(rest)} more</li>}
+          {rest > 0 && <li>{t("{count, number} more", { count: rest })}</li>}
         </ul>,
         <ul>
           {[...new Set([first, ...others].map(({ store_id }) => store_id))].map((id) => (
@@ -206,16 +220,17 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
 
 /** The issues of a page, without a form. */
 const Listed = ({ content, last }: { readonly content: IssuesContent; readonly last: number }) => {
+  const t = useWords()
   const { page, stores } = content
   const { name, wrong } = sectionWords[page.section]
   const hasLocales = dimensionOf(page.section) === "translations"
   return (
     <Table
-      name={`${name}, page ${page.page} of ${last}`}
+      name={t("{name}, page {page, number} of {last, number}", { name: t(name), page: page.page, last })}
       {...(page.section === "structure-duplicate-sku"
-        ? { columns: ["SKU", "Variants", "Stores"], rows: duplicateRows(page.data, stores) }
+        ? { columns: [t("SKU"), t("Variants"), t("Stores")], rows: duplicateRows(t, page.data, stores) }
         : {
-            columns: ["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"],
+            columns: [t("Entity"), t("Store"), ...(hasLocales ? [t("Language")] : []), t("Fields"), t("What is wrong")],
             rows: page.data.map((issue) => ({
               key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
               cells: [
@@ -223,7 +238,7 @@ const Listed = ({ content, last }: { readonly content: IssuesContent; readonly l
                 <StoreName id={issue.store_id} stores={stores} />,
                 ...(hasLocales ? [issue.locale ?? ""] : []),
                 <Fields issue={issue} />,
-                wordsOf(issue, wrong)
+                wordsOf(t, issue, wrong)
               ]
             }))
           })}
@@ -233,6 +248,7 @@ const Listed = ({ content, last }: { readonly content: IssuesContent; readonly l
 
 /** The issues of a page, as a form where they can be repaired. */
 const Issues = ({ content, last }: { readonly content: IssuesContent; readonly last: number }) => {
+  const t = useWords()
   const { repair } = content
   const listed = <Listed content={content} last={last} />
   switch (repair._tag) {
@@ -258,8 +274,10 @@ const Issues = ({ content, last }: { readonly content: IssuesContent; readonly l
       return (
         <>
           <p>
-            Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was
-            removed, or its field cannot be edited. <a href={paths.health}>Scan again</a>
+            {t.rich(
+              "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was removed, or its field cannot be edited. <link>Scan again</link>",
+              { link: (words) => <a href={paths.health}>{words}</a> }
+            )}
           </p>
           {listed}
         </>
@@ -279,39 +297,66 @@ export type Repair =
 export interface IssuesContent extends RepairContent {
   readonly repair: Repair
   readonly outcome: Outcome | undefined
-  readonly refusal: string | undefined
+  readonly refusal: Saying | undefined
   readonly locales: ReadonlyArray<string>
   /** Number of the last page. */
   readonly last: number
 }
 
-export const IssuesPage = (content: IssuesContent) => {
-  const { filters, last, locales, outcome, page, refusal, rows, stores, visitor } = content
-  const { name } = sectionWords[page.section]
-  const dimension = dimensionOf(page.section)
-  const ofEach = `one for each entity and store${dimension === "translations" ? " and language" : ""}`
+/** The number of issues, and the time of their scan. */
+const Found = ({
+  at,
+  hasLocales,
+  rows
+}: {
+  readonly at: string
+  readonly rows: number
+  readonly hasLocales: boolean
+}) => {
+  const t = useWords()
+  const time = <Time at={at} />
+  if (rows === 0) return <>{t.rich("There are no issues, as of the scan at {time}.", { time })}</>
   return (
-    <Frame title={name} visitor={visitor} current={paths.health}>
-      <nav class="trail" aria-label="Trail">
-        <a href={`${paths.health}#${dimension}`}>Data health: {dimensionWords[dimension].name}</a>
+    <>
+      {t.rich(
+        hasLocales
+          ? "{count, plural, one {# issue} other {# issues}}, one for each entity, store and language, as of the scan at {time}."
+          : "{count, plural, one {# issue} other {# issues}}, one for each entity and store, as of the scan at {time}.",
+        { count: rows, time }
+      )}
+    </>
+  )
+}
+
+export const IssuesPage = (content: IssuesContent) => {
+  const t = useWords()
+  const { filters, last, locales, outcome, page, refusal, rows, stores, visitor } = content
+  const dimension = dimensionOf(page.section)
+  return (
+    <Frame title={t(sectionWords[page.section].name)} visitor={visitor} current={paths.health}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={`${paths.health}#${dimension}`}>
+          {t("Data health: {dimension}", { dimension: t(dimensionWords[dimension].name) })}
+        </a>
       </nav>
       <Refusal text={refusal} />
       {outcome !== undefined && <OutcomeOf outcome={outcome} />}
       <Filters page={page} filters={filters} stores={stores} locales={locales} />
       {page.scanned_at === undefined ? (
         <p>
-          Not scanned yet. <a href={`${paths.health}#${dimension}`}>Scan it first.</a>
+          {t.rich("Not scanned yet. <link>Scan it first.</link>", {
+            link: (words) => <a href={`${paths.health}#${dimension}`}>{words}</a>
+          })}
         </p>
       ) : (
         <>
           <p>
-            {rows === 0 ? "There are no issues" : `${counted(rows, "issue")}, ${ofEach}`}
-            {filters.field !== undefined && `, of all fields; here those of ${fieldName(filters.field)}`}
-            {", as of the scan at "}
-            <Time at={page.scanned_at} />.
+            <Found at={page.scanned_at} rows={rows} hasLocales={dimension === "translations"} />
+            {filters.field !== undefined &&
+              ` ${t("That is of all fields. Below are the issues of {field}.", { field: fieldName(t, filters.field) })}`}
           </p>
           {page.data.length > 0 && <Issues content={content} last={last} />}
-          {rows > 0 && page.data.length === 0 && <p>There are no more issues.</p>}
+          {rows > 0 && page.data.length === 0 && <p>{t("There are no more issues.")}</p>}
           {rows > 0 && <Pages page={page} filters={filters} last={last} />}
         </>
       )}

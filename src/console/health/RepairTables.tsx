@@ -4,12 +4,14 @@ import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { directionOf, marketOf } from "../entities/StoreLanguage.ts"
 import { Alert, HiddenFields, Note } from "../Frame.tsx"
+import type { Words } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { Table } from "../Table.tsx"
 import { readable, Value } from "../Values.tsx"
+import { useWords } from "../Viewer.tsx"
 import { ShortValue, shorten } from "../Wording.tsx"
 import type { RepairContent } from "./RepairContent.ts"
 import { repairFields, rowText } from "./RepairForms.ts"
@@ -18,22 +20,22 @@ import { maxRepaired, type Outcome } from "./Repairs.ts"
 
 /** How many rows were repaired, and why the others were not. */
 export const OutcomeOf = ({ outcome: { refused, repaired } }: { readonly outcome: Outcome }) => {
+  const t = useWords()
   const total = repaired + refused.length
-  const words = `Repaired ${repaired.toLocaleString("en")} of ${total.toLocaleString("en")}.`
-  if (refused.length === 0) return <Note>{words} These are drafts: nothing is published yet.</Note>
+  const words = t("Repaired {repaired, number} of {all, number}.", { repaired, all: total })
+  const drafts = t("These are drafts: nothing is published yet.")
+  if (refused.length === 0) return <Note>{`${words} ${drafts}`}</Note>
   const reasons = new Map<string, number>()
   for (const { refusal = "" } of refused) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1)
   return (
     <Alert>
       <p>
         <strong>{words}</strong>
-        {repaired > 0 && " These are drafts: nothing is published yet."}
+        {repaired > 0 && ` ${drafts}`}
       </p>
       <ul>
         {[...reasons].map(([reason, count]) => (
-          <li key={reason}>
-            {count.toLocaleString("en")} not repaired: {reason}
-          </li>
+          <li key={reason}>{t("{count, number} not repaired: {reason}", { count, reason: t.say(reason) })}</li>
         ))}
       </ul>
     </Alert>
@@ -69,6 +71,7 @@ const Thing = ({
   readonly content: RepairContent
   readonly row: FillRow | EqualRow
 }) => {
+  const t = useWords()
   const listed = pictures.get(row.entityId)
   return (
     <div class="item">
@@ -78,23 +81,26 @@ const Thing = ({
         <div class="quiet">
           {row.kind === "variant" && listed !== undefined
             ? [listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")
-            : fieldName(row.field)}
+            : fieldName(t, row.field)}
         </div>
       </div>
     </div>
   )
 }
 
-const nameOf = (stores: ReadonlyArray<Store>, id: string) => stores.find((store) => store.id === id)?.name ?? "a store"
+const nameOf = (t: Words, stores: ReadonlyArray<Store>, id: string) =>
+  stores.find((store) => store.id === id)?.name ?? t("a store")
 
 const refusalId = (number: number) => `refusal-${number}`
 
-const RefusalAt = ({ number, text }: { readonly number: number; readonly text: string | undefined }) =>
-  text === undefined ? null : (
+const RefusalAt = ({ number, text }: { readonly number: number; readonly text: string | undefined }) => {
+  const t = useWords()
+  return text === undefined ? null : (
     <p class="refusal" id={refusalId(number)}>
-      {text}
+      {t.say(text)}
     </p>
   )
+}
 
 const Input = ({
   content,
@@ -105,11 +111,12 @@ const Input = ({
   readonly number: number
   readonly row: FillRow
 }) => {
+  const t = useWords()
   const control = controlOf(row.row, row.typed)
   const store = content.stores.find(({ id }) => id === row.where)
   const common = {
     name: `${repairFields.value}${number}`,
-    "aria-label": `${fieldName(row.field)} of ${row.title}`,
+    "aria-label": t("{field} of {things}", { field: fieldName(t, row.field), things: row.title }),
     ...(row.refusal !== undefined && {
       "aria-invalid": "true" as const,
       "aria-describedby": refusalId(number),
@@ -121,13 +128,17 @@ const Input = ({
     <select {...common}>
       {["", ...control.choices].map((choice) => (
         <option key={choice} value={choice} selected={choice === row.typed}>
-          {choice === "" ? "Leave empty" : choice}
+          {choice === "" ? t("Leave empty") : choice}
         </option>
       ))}
     </select>
   ) : control._tag === "Area" ? (
     // Browsers drop the first line break of a text area.
-    <textarea {...common} rows={2} placeholder={control.hint}>{`\n${row.typed}`}</textarea>
+    <textarea
+      {...common}
+      rows={2}
+      placeholder={control.hint === undefined ? undefined : t.say(control.hint)}
+    >{`\n${row.typed}`}</textarea>
   ) : (
     <input {...common} type="text" inputMode={control.inputMode} value={row.typed} autocomplete="off" />
   )
@@ -143,20 +154,24 @@ const Where = ({
   readonly number: number
   readonly row: FillRow
 }) => {
+  const t = useWords()
   const name = `${repairFields.where}${number}`
   if (!row.fitsCatalog)
     return (
       <>
         <input type="hidden" name={name} value={row.where} />
-        <bdi>{nameOf(content.stores, row.where)}</bdi>
+        <bdi>{nameOf(t, content.stores, row.where)}</bdi>
       </>
     )
   return (
-    <select name={name} aria-label={`Where to fill ${fieldName(row.field)} of ${row.title}`}>
-      <option value={inCatalog}>All stores (catalog)</option>
+    <select
+      name={name}
+      aria-label={t("Where to fill {field} of {title}", { field: fieldName(t, row.field), title: row.title })}
+    >
+      <option value={inCatalog}>{t("All stores (catalog)")}</option>
       {row.storeIds.map((id) => (
         <option key={id} value={id} selected={row.where === id}>
-          Only {nameOf(content.stores, id)}
+          {t("Only {store}", { store: nameOf(t, content.stores, id) })}
         </option>
       ))}
     </select>
@@ -165,22 +180,22 @@ const Where = ({
 
 /** Buttons that use one value for many rows. */
 const CommonValue = ({ content }: { readonly content: RepairContent }) => {
+  const t = useWords()
   const { filters, rows, typed = "" } = content
-  const whole = Math.min(rows, maxRepaired)
   return (
     <div class="line common">
       <label>
-        The same value for several rows
+        {t("The same value for several rows")}
         <input type="text" name={repairFields.common} value={typed} autocomplete="off" />
       </label>
       <button type="submit" class="plain" name={repairFields.does} value="spread">
-        Put it into the empty rows
+        {t("Put it into the empty rows")}
       </button>
       {filters.field !== undefined && (
         <button type="submit" class="plain" name={repairFields.does} value="all">
           {rows > maxRepaired
-            ? `Fill the first ${maxRepaired} of this list with it`
-            : `Fill all ${whole.toLocaleString("en")} of this list with it`}
+            ? t("Fill the first {count, number} of this list with it", { count: maxRepaired })
+            : t("Fill all {count, number} of this list with it", { count: rows })}
         </button>
       )}
     </div>
@@ -194,42 +209,46 @@ export const FillTable = ({
 }: {
   readonly content: RepairContent
   readonly rows: ReadonlyArray<FillRow>
-}) => (
-  <RepairForm content={content} action={paths.fillIssues} name="Fill empty fields">
-    <Table
-      name="Empty fields"
-      columns={["Name", "Field", "Where", "Value"]}
-      rows={rows.map((row, number) => ({
-        key: `${row.entityId} ${row.field} ${row.where}`,
-        cells: [
-          <Thing content={content} row={row} />,
-          <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-            {fieldName(row.field)}
-          </a>,
-          <Where content={content} number={number} row={row} />,
-          <>
-            <input
-              type="hidden"
-              name={`${repairFields.row}${number}`}
-              value={rowText({ ...row, type: row.row.type })}
-            />
-            <Input content={content} number={number} row={row} />
-            <RefusalAt number={number} text={row.refusal} />
-          </>
-        ]
-      }))}
-    />
-    <div class="actionbar">
-      <span>Leave empty what you do not know. Values are saved as drafts.</span>
-      <button type="submit">Fill</button>
-    </div>
-    <CommonValue content={content} />
-  </RepairForm>
-)
+}) => {
+  const t = useWords()
+  return (
+    <RepairForm content={content} action={paths.fillIssues} name={t("Fill empty fields")}>
+      <Table
+        name={t("Empty fields")}
+        columns={[t("Name"), t("Field"), t("Where"), t("Value")]}
+        rows={rows.map((row, number) => ({
+          key: `${row.entityId} ${row.field} ${row.where}`,
+          cells: [
+            <Thing content={content} row={row} />,
+            <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
+              {fieldName(t, row.field)}
+            </a>,
+            <Where content={content} number={number} row={row} />,
+            <>
+              <input
+                type="hidden"
+                name={`${repairFields.row}${number}`}
+                value={rowText({ ...row, type: row.row.type })}
+              />
+              <Input content={content} number={number} row={row} />
+              <RefusalAt number={number} text={row.refusal} />
+            </>
+          ]
+        }))}
+      />
+      <div class="actionbar">
+        <span>{t("Leave empty what you do not know. Values are saved as drafts.")}</span>
+        <button type="submit">{t("Fill")}</button>
+      </div>
+      <CommonValue content={content} />
+    </RepairForm>
+  )
+}
 
 const Choice = ({ number, row, store }: { readonly number: number; readonly row: EqualRow; readonly store: Store }) => {
+  const t = useWords()
   const cell = row.row.cells.find(({ storeId }) => storeId === store.id)
-  if (cell === undefined) return <span class="quiet">Not on this store</span>
+  if (cell === undefined) return <span class="quiet">{t("Not on this store")}</span>
   const shown = (
     <span lang={store.primary_locale} dir={directionOf(store.primary_locale)}>
       {cell.value === "" ? (
@@ -246,7 +265,7 @@ const Choice = ({ number, row, store }: { readonly number: number; readonly row:
         name={`${repairFields.where}${number}`}
         value={store.id}
         checked={row.winner === store.id}
-        aria-label={`${store.name}: ${shorten(readable(cell.value, row.row.type), 80) || "empty"}`}
+        aria-label={`${store.name}: ${shorten(readable(cell.value, row.row.type), 80) || t("empty")}`}
         {...(row.refusal !== undefined && { "aria-describedby": refusalId(number) })}
       />{" "}
       {shown}
@@ -263,96 +282,111 @@ export const EqualTable = ({
 }: {
   readonly content: RepairContent
   readonly rows: ReadonlyArray<EqualRow>
-}) => (
-  <RepairForm content={content} action={paths.equalIssues} name="Make equal">
-    <p class="quiet">
-      The chosen value goes to the stores of the same language or currency. Grey values are not compared. It is saved as
-      drafts.
-    </p>
-    <div class="wide">
+}) => {
+  const t = useWords()
+  return (
+    <RepairForm content={content} action={paths.equalIssues} name={t("Make equal")}>
+      <p class="quiet">
+        {t(
+          "The chosen value goes to the stores of the same language or currency. Grey values are not compared. It is saved as drafts."
+        )}
+      </p>
+      <div class="wide">
+        <Table
+          name={t("Values that differ")}
+          columns={[t("Name"), t("Field"), t("Catalog"), ...content.stores.map(({ name }) => name)]}
+          notes={[undefined, undefined, t("All stores"), ...content.stores.map((each) => marketOf(t, each))]}
+          rows={rows.map((row, number) => ({
+            key: `${row.entityId} ${row.field}`,
+            cells: [
+              <Thing content={content} row={row} />,
+              <>
+                <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
+                  {fieldName(t, row.field)}
+                </a>
+                <input
+                  type="hidden"
+                  name={`${repairFields.row}${number}`}
+                  value={rowText({ ...row, type: row.row.type })}
+                />
+                <RefusalAt number={number} text={row.refusal} />
+              </>,
+              <span class="quiet">
+                <ShortValue>{readable(row.row.cells[0].value, row.row.type)}</ShortValue>
+              </span>,
+              ...content.stores.map((store) => <Choice key={store.id} number={number} row={row} store={store} />)
+            ]
+          }))}
+        />
+      </div>
+      <div class="actionbar">
+        <label>
+          {t.rich("Where nothing is chosen, use {choice}", {
+            choice: (
+              <select name={repairFields.common}>
+                <option value="">{t("nothing")}</option>
+                <StoreOptions stores={content.stores} chosen={content.typed} />
+              </select>
+            )
+          })}
+        </label>
+        <button type="submit">{t("Make equal")}</button>
+        {content.rows > 0 && (
+          <button type="submit" class="plain" name={repairFields.does} value="all">
+            {content.rows > maxRepaired
+              ? t("Use it for the first {count, number} of this list", { count: maxRepaired })
+              : t("Use it for the whole list")}
+          </button>
+        )}
+      </div>
+    </RepairForm>
+  )
+}
+
+/** The failed publishes of a page, each with a checkbox. */
+export const RetryTable = ({ content }: { readonly content: RepairContent }) => {
+  const t = useWords()
+  return (
+    <RepairForm content={content} action={paths.retryIssues} name={t("Retry failed publishes")}>
       <Table
-        name="Values that differ"
-        columns={["Name", "Field", "Catalog", ...content.stores.map(({ name }) => name)]}
-        notes={[undefined, undefined, "all stores", ...content.stores.map(marketOf)]}
-        rows={rows.map((row, number) => ({
-          key: `${row.entityId} ${row.field}`,
+        name={t("Failed publishes")}
+        columns={[t("Name"), t("Store"), t("Why it failed")]}
+        rows={content.page.data.map((issue) => ({
+          key: `${issue.entity_id} ${issue.store_id}`,
           cells: [
-            <Thing content={content} row={row} />,
-            <>
-              <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-                {fieldName(row.field)}
-              </a>
+            <div class="item">
               <input
-                type="hidden"
-                name={`${repairFields.row}${number}`}
-                value={rowText({ ...row, type: row.row.type })}
+                type="checkbox"
+                name={`${repairFields.retry}${issue.store_id}-${issue.entity_id}`}
+                value="yes"
+                aria-label={t("Select {title} on {store}", {
+                  title: issue.title,
+                  store: nameOf(t, content.stores, issue.store_id)
+                })}
               />
-              <RefusalAt number={number} text={row.refusal} />
-            </>,
-            <span class="quiet">
-              <ShortValue>{readable(row.row.cells[0].value, row.row.type)}</ShortValue>
-            </span>,
-            ...content.stores.map((store) => <Choice key={store.id} number={number} row={row} store={store} />)
+              <Thumbnail
+                picture={content.pictures.get(issue.entity_id)?.picture ?? null}
+                width={40}
+                address={content.address}
+              />
+              <div>
+                <EntityLink id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
+                {issue.sku !== undefined && issue.sku !== "" && <div class="quiet">{issue.sku}</div>}
+              </div>
+            </div>,
+            <bdi>{nameOf(t, content.stores, issue.store_id)}</bdi>,
+            issue.last_publish_error?.message ?? t("The last publish to the store failed.")
           ]
         }))}
       />
-    </div>
-    <div class="actionbar">
-      <label>
-        Where nothing is chosen, use{" "}
-        <select name={repairFields.common}>
-          <option value="">nothing</option>
-          <StoreOptions stores={content.stores} chosen={content.typed} />
-        </select>
-      </label>
-      <button type="submit">Make equal</button>
-      {content.rows > 0 && (
+      <div class="actionbar">
+        <button type="submit">{t("Retry the selected")}</button>
         <button type="submit" class="plain" name={repairFields.does} value="all">
           {content.rows > maxRepaired
-            ? `Use it for the first ${maxRepaired} of this list`
-            : "Use it for the whole list"}
+            ? t("Retry the first {count, number} of this list", { count: maxRepaired })
+            : t("Retry the whole list")}
         </button>
-      )}
-    </div>
-  </RepairForm>
-)
-
-/** The failed publishes of a page, each with a checkbox. */
-export const RetryTable = ({ content }: { readonly content: RepairContent }) => (
-  <RepairForm content={content} action={paths.retryIssues} name="Retry failed publishes">
-    <Table
-      name="Failed publishes"
-      columns={["Name", "Store", "Why it failed"]}
-      rows={content.page.data.map((issue) => ({
-        key: `${issue.entity_id} ${issue.store_id}`,
-        cells: [
-          <div class="item">
-            <input
-              type="checkbox"
-              name={`${repairFields.retry}${issue.store_id}-${issue.entity_id}`}
-              value="yes"
-              aria-label={`Select ${issue.title} on ${nameOf(content.stores, issue.store_id)}`}
-            />
-            <Thumbnail
-              picture={content.pictures.get(issue.entity_id)?.picture ?? null}
-              width={40}
-              address={content.address}
-            />
-            <div>
-              <EntityLink id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
-              {issue.sku !== undefined && issue.sku !== "" && <div class="quiet">{issue.sku}</div>}
-            </div>
-          </div>,
-          <bdi>{nameOf(content.stores, issue.store_id)}</bdi>,
-          issue.last_publish_error?.message ?? "The last publish to the store failed."
-        ]
-      }))}
-    />
-    <div class="actionbar">
-      <button type="submit">Retry the selected</button>
-      <button type="submit" class="plain" name={repairFields.does} value="all">
-        {content.rows > maxRepaired ? `Retry the first ${maxRepaired} of this list` : "Retry the whole list"}
-      </button>
-    </div>
-  </RepairForm>
-)
+      </div>
+    </RepairForm>
+  )
+}

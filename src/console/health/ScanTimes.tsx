@@ -1,9 +1,29 @@
 import { Option } from "effect"
 import type { LastScan } from "../../health/Health.ts"
 import type { ScanSchedule } from "../../health/ScanSchedule.ts"
+import type { Job } from "../../jobs/Job.ts"
 import { Note, Time } from "../Frame.tsx"
 import { jobPath } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { causeWords } from "./HealthWords.ts"
+
+const Running = ({ job: { done, id, title, total } }: { readonly job: Job }) => {
+  const t = useWords()
+  const job = <a href={jobPath(id)}>{title}</a>
+  return (
+    <Note>
+      {total === null
+        ? t.rich(
+            "The service is scanning now: {job}. A scan that you start shares its work: nothing is scanned twice.",
+            { job }
+          )
+        : t.rich(
+            "The service is scanning now: {job}, {done, number} of {all, number} scans are done. A scan that you start shares its work: nothing is scanned twice.",
+            { job, done, all: total }
+          )}
+    </Note>
+  )
+}
 
 /** When the last scan ended and why it was run, when the service scans next, and the scan that it runs now. */
 export const ScanTimes = ({
@@ -12,33 +32,30 @@ export const ScanTimes = ({
 }: {
   readonly lastScan: Option.Option<LastScan>
   readonly schedule: ScanSchedule
-}) => (
-  <>
-    {Option.isSome(running) && (
-      <Note>
-        The service is scanning now: <a href={jobPath(running.value.id)}>{running.value.title}</a>
-        {running.value.total !== null && `, ${running.value.done} of ${running.value.total} scans are done`}. A scan
-        that you start shares its work: nothing is scanned twice.
-      </Note>
-    )}
-    <p class="quiet">
-      {Option.isSome(lastScan) && (
-        <>
-          Last scan: <Time at={lastScan.value.at} />
-          {lastScan.value.cause !== null && `, ${causeWords[lastScan.value.cause]}`}.{" "}
-        </>
-      )}
-      {Option.isSome(next) ? (
-        <>
-          Next nightly scan: <Time at={next.value} />, if anything has changed by then.
-        </>
-      ) : Option.isSome(paused) ? (
-        <>
-          The nightly scans are <a href={jobPath(paused.value.id)}>paused</a>.
-        </>
-      ) : (
-        "There are no nightly scans."
-      )}
-    </p>
-  </>
-)
+}) => {
+  const t = useWords()
+  return (
+    <>
+      {Option.isSome(running) && <Running job={running.value} />}
+      <p class="quiet">
+        {Option.isSome(lastScan) && (
+          <>
+            {lastScan.value.cause === null
+              ? t.rich("Last scan: {time}.", { time: <Time at={lastScan.value.at} /> })
+              : t.rich("Last scan: {time}, {cause}.", {
+                  time: <Time at={lastScan.value.at} />,
+                  cause: t(causeWords[lastScan.value.cause])
+                })}{" "}
+          </>
+        )}
+        {Option.isSome(next)
+          ? t.rich("Next nightly scan: {time}, if anything has changed by then.", { time: <Time at={next.value} /> })
+          : Option.isSome(paused)
+            ? t.rich("The nightly scans are <link>paused</link>.", {
+                link: (words) => <a href={jobPath(paused.value.id)}>{words}</a>
+              })
+            : t("There are no nightly scans.")}
+      </p>
+    </>
+  )
+}

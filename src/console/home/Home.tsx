@@ -42,6 +42,7 @@ export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Sto
           const isOfToday = (at: string | null) => at !== null && Math.abs(Date.parse(at) - now) < dayMillis
           const products = yield* lists.page("product", { order: "newest", limit: 1 })
           return html(
+            visitor,
             <HomePage
               visitor={visitor}
               stores={yield* stores.list}

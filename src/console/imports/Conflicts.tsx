@@ -3,10 +3,12 @@ import type { ConflictDecision, DecisionTally, ImportConflict, ImportRun } from 
 import { typeOf } from "../../model/Attribute.ts"
 import { FieldMisfit, fieldState, type Misfit, misfitId } from "../Field.tsx"
 import { Time } from "../Frame.tsx"
-import { actorName, counted, EntityLink } from "../Naming.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
+import { actorName, EntityLink } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
+import { useWords } from "../Viewer.tsx"
 
 /** The name of the form field with the decision on a conflict. */
 export const conflictField = (conflict: number | ""): string => `conflict-${conflict}`
@@ -14,15 +16,21 @@ export const conflictField = (conflict: number | ""): string => `conflict-${conf
 /** The form field with the decision that the page showed; empty: undecided. */
 export const seenField = (conflict: number | ""): string => `seen-${conflict}`
 
-export const decisionWords: Readonly<Record<ConflictDecision, string>> = {
+export const decisionWords: Readonly<Record<ConflictDecision, Sentence>> = {
   keep_draft: "Keep our draft",
   take_store: "Take the store's value"
 }
 
-const orders: Readonly<Record<string, string>> = {
+const orders: Readonly<Record<string, Sentence>> = {
   media_ids: "order of media",
   variant_ids: "order of variants",
   members: "members and their order"
+}
+
+/** The name of a field in a conflict. */
+const nameOf = (t: Words, field: string) => {
+  const order = orders[field]
+  return order === undefined ? <code>{field}</code> : t(order)
 }
 
 /** A conflict in a form. `chosen`: the choice of a refused form; `misfit`: the problem of that choice. */
@@ -40,6 +48,8 @@ const Side = ({
   hasFocus,
   value
 }: Omit<ConflictShown, "misfit"> & { readonly value: ConflictDecision; readonly children: ComponentChildren }) => {
+  const t = useWords()
+
   const id = `${value}-${conflict}`
   return (
     <div>
@@ -52,7 +62,7 @@ const Side = ({
           aria-describedby={id}
           autofocus={hasFocus}
         />
-        {decisionWords[value]}
+        {t(decisionWords[value])}
       </label>
       <div class="value" id={id}>
         {children}
@@ -78,21 +88,23 @@ const Sides = ({ chosen, conflict, hasFocus }: ConflictShown) => {
 }
 
 const Conflict = (shown: ConflictShown) => {
+  const t = useWords()
+
   const { conflict, misfit } = shown
   const { accepted, decided_at, decided_by, entity_id, entity_type, field, title } = conflict
   const name = conflictField(conflict.conflict)
   return (
     <fieldset class="conflict" aria-describedby={misfit && misfitId(name)}>
       <legend>
-        <EntityLink id={entity_id} kind={entity_type} title={title} />: {orders[field] ?? <code>{field}</code>}
+        <EntityLink id={entity_id} kind={entity_type} title={title} />: {nameOf(t, field)}
       </legend>
       <input type="hidden" name={seenField(conflict.conflict)} value={conflict.decision ?? ""} />
       <Sides {...shown} />
       <FieldMisfit field={name} misfit={misfit} />
       <details>
-        <summary>Last accepted value of the store</summary>
+        <summary>{t("Last accepted value of the store")}</summary>
         {accepted === null ? (
-          <p class="quiet">None: it was never published there.</p>
+          <p class="quiet">{t("None: it was never published there.")}</p>
         ) : orders[field] === undefined ? (
           <p>
             <Value text={readable(accepted, typeOf(entity_type, field, []))} />
@@ -103,14 +115,17 @@ const Conflict = (shown: ConflictShown) => {
       </details>
       {decided_by !== null && decided_at !== null && (
         <p class="quiet">
-          Decided by {actorName(decided_by)}, <Time at={decided_at} />
+          {t.rich("Decided by {author}, {time}", {
+            author: actorName(t, decided_by),
+            time: <Time at={decided_at} />
+          })}
         </p>
       )}
     </fieldset>
   )
 }
 
-const decidedRow = (conflict: ImportConflict): Row => {
+const decidedRow = (t: Words, conflict: ImportConflict): Row => {
   const { decided_by, decision, draft_value, entity_id, entity_type, field, store_value, title } = conflict
   const type = typeOf(entity_type, field, [])
   const cell = (text: string) =>
@@ -120,19 +135,19 @@ const decidedRow = (conflict: ImportConflict): Row => {
     cells: [
       <>
         <EntityLink id={entity_id} kind={entity_type} title={title} />
-        <div>{orders[field] ?? <code>{field}</code>}</div>
+        <div>{nameOf(t, field)}</div>
       </>,
       cell(draft_value),
       cell(store_value),
       <>
         {decision === null ? (
-          <span class="quiet">none</span>
+          <span class="quiet">{t("none")}</span>
         ) : decision === "keep_draft" ? (
-          "Our draft was kept"
+          t("Our draft was kept")
         ) : (
-          "The store's value was taken"
+          t("The store's value was taken")
         )}
-        {decided_by !== null && <div class="quiet">{actorName(decided_by)}</div>}
+        {decided_by !== null && <div class="quiet">{actorName(t, decided_by)}</div>}
       </>
     ]
   }
@@ -144,50 +159,68 @@ export const replaceField = "replace"
 const everyConflict: ReadonlyArray<{
   readonly decision: ConflictDecision
   readonly replaced: ConflictDecision
-  readonly name: string
+  readonly name: Sentence
+  readonly changes: Sentence
 }> = [
-  { decision: "keep_draft", replaced: "take_store", name: "Keep every draft" },
-  { decision: "take_store", replaced: "keep_draft", name: "Take every value of the store" }
+  {
+    decision: "keep_draft",
+    replaced: "take_store",
+    name: "Keep every draft",
+    changes: "Keep every draft changes {count, number}"
+  },
+  {
+    decision: "take_store",
+    replaced: "keep_draft",
+    name: "Take every value of the store",
+    changes: "Take every value of the store changes {count, number}"
+  }
 ]
 
 /** Buttons that decide all conflicts. They change decisions that were made before only if the person confirms the number of them. */
-const AllAtOnce = ({ misfit, tally }: { readonly tally: DecisionTally; readonly misfit: Misfit | undefined }) => (
-  <>
-    <h3>All at once</h3>
-    <p>
-      {tally.undecided === 0
-        ? "Every conflict is decided, so this changes only decisions that were made before."
-        : `This decides ${counted(tally.undecided, "undecided conflict")}. Decisions that were made before stay.`}
-    </p>
-    {tally.keep_draft + tally.take_store > 0 && (
-      <>
-        <label class="pick">
-          <input type="checkbox" name={replaceField} value={tally.digest} {...fieldState(misfit, replaceField)} />
-          Replace earlier decisions too:{" "}
-          {everyConflict
-            .map(({ name, replaced }) => `${name} changes ${tally[replaced].toLocaleString("en")}`)
-            .join(", ")}
-        </label>
-        <FieldMisfit field={replaceField} misfit={misfit} />
-      </>
-    )}
-    <div class="buttons">
-      {everyConflict.map(({ decision, name }) => (
-        <button
-          key={decision}
-          type="submit"
-          class="plain"
-          name="decision"
-          value={decision}
-          formaction={paths.decideAllConflicts}
-          formnovalidate
-        >
-          {name}
-        </button>
-      ))}
-    </div>
-  </>
-)
+const AllAtOnce = ({ misfit, tally }: { readonly tally: DecisionTally; readonly misfit: Misfit | undefined }) => {
+  const t = useWords()
+  return (
+    <>
+      <h3>{t("All at once")}</h3>
+      <p>
+        {tally.undecided === 0
+          ? t("Every conflict is decided, so this changes only decisions that were made before.")
+          : t(
+              "This decides {count, plural, one {# undecided conflict} other {# undecided conflicts}}. Decisions that were made before stay.",
+              { count: tally.undecided }
+            )}
+      </p>
+      {tally.keep_draft + tally.take_store > 0 && (
+        <>
+          <label class="pick">
+            <input type="checkbox" name={replaceField} value={tally.digest} {...fieldState(misfit, replaceField)} />
+            {t("Replace earlier decisions too: {changes}", {
+              changes: everyConflict
+                .map(({ changes, replaced }) => t(changes, { count: tally[replaced] }))
+                .join(t(", "))
+            })}
+          </label>
+          <FieldMisfit field={replaceField} misfit={misfit} />
+        </>
+      )}
+      <div class="buttons">
+        {everyConflict.map(({ decision, name }) => (
+          <button
+            key={decision}
+            type="submit"
+            class="plain"
+            name="decision"
+            value={decision}
+            formaction={paths.decideAllConflicts}
+            formnovalidate
+          >
+            {t(name)}
+          </button>
+        ))}
+      </div>
+    </>
+  )
+}
 
 interface ConflictsShown {
   readonly run: ImportRun
@@ -198,17 +231,23 @@ interface ConflictsShown {
 }
 
 const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShown) => {
+  const t = useWords()
+
   const last = conflicts.at(-1)?.conflict ?? after
   const at = (number: number) => `${pageOf(paths.import, id)}&list=conflicts&after=${number}`
   return after === 0 && last >= summary.conflicts ? null : (
-    <nav class="pages" aria-label="Pages of conflicts">
-      {after > 0 && <a href={at(Math.max(after - atOnce, 0))}>Previous conflicts</a>}
+    <nav class="pages" aria-label={t("Pages of conflicts")}>
+      {after > 0 && <a href={at(Math.max(after - atOnce, 0))}>{t("Previous conflicts")}</a>}
       {conflicts.length > 0 && (
         <span class="quiet">
-          {conflicts[0]?.conflict} to {last} of {summary.conflicts}
+          {t("{first, number} to {last, number} of {all, number}", {
+            first: conflicts[0]?.conflict ?? last,
+            last,
+            all: summary.conflicts
+          })}
         </span>
       )}
-      {last < summary.conflicts && conflicts.length > 0 && <a href={at(last)}>Next conflicts</a>}
+      {last < summary.conflicts && conflicts.length > 0 && <a href={at(last)}>{t("Next conflicts")}</a>}
     </nav>
   )
 }
@@ -225,16 +264,21 @@ export const ConflictsToDecide = ({
   readonly chosen: ReadonlyMap<number, ConflictDecision>
   readonly misfits: ReadonlyArray<Misfit>
 }) => {
+  const t = useWords()
+
   const { after, conflicts, run } = shown
   const { undecided } = tally
   const misfitOf = ({ conflict }: ImportConflict) => misfits.find(({ field }) => field === conflictField(conflict))
   return (
     <section aria-labelledby="conflicts">
-      <h2 id="conflicts">Conflicts</h2>
+      <h2 id="conflicts">{t("Conflicts")}</h2>
       <p>
-        {run.summary.conflicts === 1 ? "One value was" : `${run.summary.conflicts} values were`} edited here and in the
-        store since the last publish. {undecided === 0 ? "All are decided." : `${undecided} undecided.`} Differences are
-        marked.
+        {t(
+          "{count, plural, one {One value was} other {# values were}} edited here and in the store since the last publish.",
+          { count: run.summary.conflicts }
+        )}{" "}
+        {undecided === 0 ? t("All are decided.") : t("{count, number} undecided.", { count: undecided })}{" "}
+        {t("Differences are marked.")}
       </p>
       <Pages {...shown} />
       {conflicts.length > 0 && (
@@ -256,7 +300,7 @@ export const ConflictsToDecide = ({
               formaction={paths.decideConflicts}
               formnovalidate
             >
-              Save decisions
+              {t("Save decisions")}
             </button>
           </div>
         </div>
@@ -268,18 +312,21 @@ export const ConflictsToDecide = ({
 }
 
 /** Conflicts of an import that is not under review any more. */
-export const ConflictsDecided = (shown: ConflictsShown) => (
-  <section aria-labelledby="conflicts">
-    <h2 id="conflicts">Conflicts</h2>
-    {shown.conflicts.length === 0 ? (
-      <p class="quiet">They were deleted seven days after the end of the import.</p>
-    ) : (
-      <Table
-        labelledBy="conflicts"
-        columns={["Value", "Our draft", "The store's value", "Decision"]}
-        rows={shown.conflicts.map(decidedRow)}
-      />
-    )}
-    <Pages {...shown} />
-  </section>
-)
+export const ConflictsDecided = (shown: ConflictsShown) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="conflicts">
+      <h2 id="conflicts">{t("Conflicts")}</h2>
+      {shown.conflicts.length === 0 ? (
+        <p class="quiet">{t("They were deleted seven days after the end of the import.")}</p>
+      ) : (
+        <Table
+          labelledBy="conflicts"
+          columns={[t("Value"), t("Our draft"), t("The store's value"), t("Decision")]}
+          rows={shown.conflicts.map((conflict) => decidedRow(t, conflict))}
+        />
+      )}
+      <Pages {...shown} />
+    </section>
+  )
+}

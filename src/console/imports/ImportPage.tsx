@@ -15,10 +15,11 @@ import type { Visitor } from "../Browser.ts"
 import { FieldMisfit, type Misfit, misfitId } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
-import { actorName, counted, importTitle } from "../Naming.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
+import { actorName, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { ImportRows, type ImportTab, ImportTabs, listsTitle } from "./ImportLists.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
@@ -29,126 +30,162 @@ import type { RefusedReview } from "./ImportView.tsx"
 export const restField = "rest"
 export const confirmField = "remove"
 
-const Facts = ({ run }: { readonly run: ImportRun }) => (
-  <div class="sheet">
-    <dl>
-      <dt>State</dt>
-      <dd>
-        <PhaseOf phase={run.phase} />
-      </dd>
-      <dt>Store</dt>
-      <dd>{run.storeDomain}</dd>
-      <dt>Source</dt>
-      <dd>{run.fileName === null ? "The store itself, read through its platform" : `The file ${run.fileName}`}</dd>
-      <dt>By</dt>
-      <dd>{actorName(run.actor)}</dd>
-      <dt>Began</dt>
-      <dd>
-        <Time at={run.createdAt} />
-      </dd>
-      <dt>Last change</dt>
-      <dd>
-        <Time at={run.updatedAt} />
-      </dd>
-      {(run.phase === "applying" || run.phase === "failed") && (
-        <>
-          <dt>Applied</dt>
-          <dd>
-            {run.applied.toLocaleString("en")} of {plannedOf(run.summary).toLocaleString("en")}
-          </dd>
-        </>
-      )}
-    </dl>
-  </div>
-)
+const Facts = ({ run }: { readonly run: ImportRun }) => {
+  const t = useWords()
+  return (
+    <div class="sheet">
+      <dl>
+        <dt>{t("State")}</dt>
+        <dd>
+          <PhaseOf phase={run.phase} />
+        </dd>
+        <dt>{t("Store")}</dt>
+        <dd>{run.storeDomain}</dd>
+        <dt>{t("Source")}</dt>
+        <dd>
+          {run.fileName === null
+            ? t("The store itself, read through its platform")
+            : t("The file {file}", { file: run.fileName })}
+        </dd>
+        <dt>{t("By")}</dt>
+        <dd>{actorName(t, run.actor)}</dd>
+        <dt>{t("Began")}</dt>
+        <dd>
+          <Time at={run.createdAt} />
+        </dd>
+        <dt>{t("Last change")}</dt>
+        <dd>
+          <Time at={run.updatedAt} />
+        </dd>
+        {(run.phase === "applying" || run.phase === "failed") && (
+          <>
+            <dt>{t("Applied")}</dt>
+            <dd>{t("{done, number} of {all, number}", { done: run.applied, all: plannedOf(run.summary) })}</dd>
+          </>
+        )}
+      </dl>
+    </div>
+  )
+}
 
 /** Maximum number of ignored columns that are named. */
 const maxColumns = 10
 
 /** The counts of markets, definitions, metaobject entries and translations, in words. Empty if all counts are 0. */
-const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
+const besideOf = (t: Words, beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
   const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
-  const parts = [
-    { count: markets, one: "market", many: "markets" },
-    { count: metafield_definitions + metaobject_definitions, one: "definition", many: "definitions" },
-    { count: metaobject_entries, one: "entry", many: "entries" },
-    { count: translations, one: "translation", many: "translations" }
-  ].filter(({ count }) => count > 0)
-  const text = parts.map(({ count, many, one }) => counted(count, one, many)).join(", ")
-  return text === "" ? [] : [`Other data: ${text}.`]
+  const definitions = metafield_definitions + metaobject_definitions
+  const texts = [
+    ...(markets === 0 ? [] : [t("{count, plural, one {# market} other {# markets}}", { count: markets })]),
+    ...(definitions === 0
+      ? []
+      : [t("{count, plural, one {# definition} other {# definitions}}", { count: definitions })]),
+    ...(metaobject_entries === 0
+      ? []
+      : [t("{count, plural, one {# entry} other {# entries}}", { count: metaobject_entries })]),
+    ...(translations === 0
+      ? []
+      : [t("{count, plural, one {# translation} other {# translations}}", { count: translations })])
+  ]
+  return texts.length === 0 ? [] : [t("Other data: {data}.", { data: texts.join(t(", ")) })]
 }
 
 /** The result of reading the store after a file was applied, in words. */
-const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
+const answerOf = (t: Words, storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
   answer === null
     ? []
     : "error" in answer
       ? [
-          `${storeDomain} could not be read, so it is unknown which values it has. The file's changes count as unpublished until the next refresh. ${answer.error}`
+          t(
+            "{store} could not be read, so it is unknown which values it has. The file's changes count as unpublished until the next refresh. {problem}",
+            { store: storeDomain, problem: answer.error }
+          )
         ]
       : [
-          `${storeDomain} has ${counted(answer.entities, "entity", "entities")} of the changed ones already. The others stay unpublished.`
+          t(
+            "{store} has {count, plural, one {# entity} other {# entities}} of the changed ones already. The others stay unpublished.",
+            { store: storeDomain, count: answer.entities }
+          )
         ]
 
 /** The sentences below the counts of a summary. */
-const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
+const sentencesOf = (t: Words, { fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
   const { answer, beside, images, unlinked, unpublished, variants } = summary
   const { more, named } = columnsNotKept(summary, maxColumns)
   return [
-    `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
+    fileName === null
+      ? t("Read: {count, plural, one {# variant} other {# variants}}.", { count: variants })
+      : t(
+          "Read: {count, plural, one {# variant} other {# variants}} and {images, plural, one {# image} other {# images}}.",
+          { count: variants, images }
+        ),
     ...(beside === null
       ? []
       : [
-          ...besideOf(beside),
+          ...besideOf(t, beside),
           ...(beside.cut_metaobjects.length === 0
             ? []
             : [
-                `Only the first ${maxEntries.toLocaleString("en")} entries are imported of: ${beside.cut_metaobjects.join(", ")}.`
+                t("Only the first {count, number} entries are imported of: {kinds}.", {
+                  count: maxEntries,
+                  kinds: beside.cut_metaobjects.join(t(", "))
+                })
               ])
         ]),
     ...(unlinked === 0
       ? []
       : [
-          `No longer in the store: ${counted(unlinked, "entity", "entities")}. Accepting removes them from the store. They stay in the catalog.`
+          t(
+            "No longer in the store: {count, plural, one {# entity} other {# entities}}. Accepting removes them from the store. They stay in the catalog.",
+            { count: unlinked }
+          )
         ]),
-    ...answerOf(storeDomain, answer),
+    ...answerOf(t, storeDomain, answer),
     ...(unpublished === 0
       ? []
       : [
-          `Active but not published to the online store: ${counted(unpublished, "product")}. Accepting imports them as drafts.`
+          t(
+            "Active but not published to the online store: {count, plural, one {# product} other {# products}}. Accepting imports them as drafts.",
+            { count: unpublished }
+          )
         ]),
     ...(named.length === 0
       ? []
       : [
-          `Columns that are not imported, with the number of filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. Publishing does not change them in the shop.`
+          t(
+            "Columns that are not imported, with the number of filled cells: {columns}. Publishing does not change them in the shop.",
+            { columns: [...named, ...(more > 0 ? [t("{count, number} more", { count: more })] : [])].join(t(", ")) }
+          )
         ])
   ]
 }
 
 const Summary = ({ run }: { readonly run: ImportRun }) => {
+  const t = useWords()
+
   const { collections, files } = run.summary
   const kinds = [
-    { name: "Products", counts: run.summary },
+    { name: t("Products"), counts: run.summary },
     ...(run.source === "csv"
       ? []
       : [
-          { name: "Collections", counts: collections },
-          { name: "Media files", counts: files }
+          { name: t("Collections"), counts: collections },
+          { name: t("Media files"), counts: files }
         ])
   ]
   return (
     <section aria-labelledby="summary">
-      <h2 id="summary">Summary</h2>
+      <h2 id="summary">{t("Summary")}</h2>
       <Table
         labelledBy="summary"
-        columns={["Kind", "New", "Changed", "Unchanged"]}
+        columns={[t("Kind"), t("New"), t("Changed"), t("Unchanged")]}
         isNumeric
         rows={kinds.map(({ counts: { created, unchanged, updated }, name }) => ({
           key: name,
-          cells: [name, ...[created, updated, unchanged].map((count) => count.toLocaleString("en"))]
+          cells: [name, ...[created, updated, unchanged].map((count) => t.number(count))]
         }))}
       />
-      {sentencesOf(run).map((sentence) => (
+      {sentencesOf(t, run).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
     </section>
@@ -156,57 +193,68 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
 }
 
 /** The problems of a refused file. A single problem is not listed, because the error message describes it. */
-const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
-  count < 2 ? null : (
+const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) => {
+  const t = useWords()
+  return count < 2 ? null : (
     <section aria-labelledby="problems">
-      <h2 id="problems">{counted(count, "problem")} in the file</h2>
+      <h2 id="problems">{t("{count, plural, one {# problem} other {# problems}} in the file", { count })}</h2>
       <table class="sheet" aria-labelledby="problems">
         <thead>
           <tr>
-            <th scope="col">Line</th>
-            <th scope="col">Column</th>
-            <th scope="col">Problem</th>
+            <th scope="col">{t("Line")}</th>
+            <th scope="col">{t("Column")}</th>
+            <th scope="col">{t("Problem")}</th>
           </tr>
         </thead>
         <tbody>
           {problems.map(({ column, line, reason }, index) => (
             <tr key={index}>
-              <td data-label="Line" class="number">
+              <td data-label={t("Line")} class="number">
                 {line ?? ""}
               </td>
-              <td data-label="Column">{column ?? ""}</td>
-              <td data-label="Problem">{reason}</td>
+              <td data-label={t("Column")}>{column ?? ""}</td>
+              <td data-label={t("Problem")}>{reason}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {count > problems.length && <p>And {(count - problems.length).toLocaleString("en")} more.</p>}
+      {count > problems.length && <p>{t("And {count, number} more.", { count: count - problems.length })}</p>}
     </section>
   )
+}
 
 /** The explanation of removals, above the list. */
-const Leaving = ({ run }: { readonly run: ImportRun }) => (
-  <p>
-    {run.phase === "reviewing" ? "Accepting removes" : "The import removed"} these from {run.storeDomain}. They stay in
-    the catalog and on other stores.
-  </p>
-)
+const Leaving = ({ run }: { readonly run: ImportRun }) => {
+  const t = useWords()
+  return (
+    <p>
+      {t(
+        run.phase === "reviewing"
+          ? "Accepting removes these from {store}. They stay in the catalog and on other stores."
+          : "The import removed these from {store}. They stay in the catalog and on other stores.",
+        { store: run.storeDomain }
+      )}
+    </p>
+  )
+}
 
 /** Buttons that decide all undecided conflicts at once. */
-const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
+const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: Sentence }> = [
   { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
   { rest: "take_store", name: "Take the store's value for all undecided and accept" }
 ]
 
 /** The last part of the form. The plain accept button is shown when all conflicts are decided. */
 const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportShown) => {
+  const t = useWords()
+
   const misfits = refused?.misfits ?? []
   const misfit = misfits.find(({ field }) => field === confirmField)
   const isChosenHere = conflicts.filter(({ decision }) => decision === null).length === undecided
   return (
     <section aria-labelledby="decision">
-      <h2 id="decision">Your decision</h2>
-      <p>Nothing is written yet, and nobody can change the catalog until you accept or discard this import.</p>
+      <h2 id="decision">{t("Your decision")}</h2>
+      <p>{t("Nothing is written yet, and nobody can change the catalog until you accept or discard this import.")}</p>
       {isRemovalToConfirm(run.summary) && (
         <label class="pick">
           <input
@@ -219,29 +267,32 @@ const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportSho
             aria-invalid={misfit && "true"}
             autofocus={misfit !== undefined && misfit === misfits[0]}
           />
-          Yes, remove these {counted(run.summary.unlinked, "entity", "entities")} from {run.storeDomain}
+          {t("Yes, remove these {count, plural, one {# entity} other {# entities}} from {store}", {
+            count: run.summary.unlinked,
+            store: run.storeDomain
+          })}
         </label>
       )}
       <FieldMisfit field={confirmField} misfit={misfit} />
       {undecided > 0 && (
         <p>
-          {counted(undecided, "conflict is", "conflicts are")} undecided.{" "}
+          {t("{count, plural, one {# conflict is} other {# conflicts are}} undecided.", { count: undecided })}{" "}
           {isChosenHere
-            ? "Choose a value for each and accept the import with your choices."
-            : "Choose a value for each in Conflicts and save your decisions; then you can accept the import."}{" "}
-          Or decide all undecided conflicts at once:
+            ? t("Choose a value for each and accept the import with your choices.")
+            : t("Choose a value for each in Conflicts and save your decisions; then you can accept the import.")}{" "}
+          {t("Or decide all undecided conflicts at once:")}
         </p>
       )}
       <div class="buttons">
         {undecided === 0 ? (
-          <button type="submit">Accept the import</button>
+          <button type="submit">{t("Accept the import")}</button>
         ) : (
-          isChosenHere && <button type="submit">Accept with your choices</button>
+          isChosenHere && <button type="submit">{t("Accept with your choices")}</button>
         )}
         {undecided > 0 &&
           restWords.map(({ name, rest }) => (
             <button key={rest} type="submit" class="plain" name={restField} value={rest}>
-              {name}
+              {t(name)}
             </button>
           ))}
       </div>
@@ -263,44 +314,51 @@ interface ImportShown {
   readonly refused: (RefusedReview & { readonly misfits: ReadonlyArray<Misfit> }) | undefined
 }
 
-const Rows = ({ after, atOnce, rows, run, tab }: ImportShown) =>
-  tab === "conflicts" ? (
-    run.summary.conflicts === 0 && <p class="quiet">There are none.</p>
+const Rows = ({ after, atOnce, rows, run, tab }: ImportShown) => {
+  const t = useWords()
+  return tab === "conflicts" ? (
+    run.summary.conflicts === 0 && <p class="quiet">{t("There are none.")}</p>
   ) : (
     <>
       {tab === "leaving" && rows.length > 0 && <Leaving run={run} />}
       <ImportRows run={run} tab={tab} rows={rows} after={after} atOnce={atOnce} />
     </>
   )
+}
 
 /** Choices and acceptance are in one form, so every button sends the choices. */
-const Review = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => (
-  <>
-    <form method="post" action={paths.acceptImport}>
-      <HiddenFields csrf={csrf} id={shown.run.id} />
-      {shown.tab === "conflicts" && shown.run.summary.conflicts > 0 && (
-        <ConflictsToDecide
-          {...shown}
-          after={shown.after ?? 0}
-          chosen={shown.refused?.chosen ?? new Map()}
-          misfits={shown.refused?.misfits ?? []}
-        />
-      )}
-      <Acceptance {...shown} />
-    </form>
-    <form method="post" action={paths.discardImport} class="fields">
-      <HiddenFields csrf={csrf} id={shown.run.id} />
-      <div class="buttons">
-        <button type="submit" class="danger">
-          Discard the import
-        </button>
-      </div>
-    </form>
-  </>
-)
+const Review = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
+  const t = useWords()
+  return (
+    <>
+      <form method="post" action={paths.acceptImport}>
+        <HiddenFields csrf={csrf} id={shown.run.id} />
+        {shown.tab === "conflicts" && shown.run.summary.conflicts > 0 && (
+          <ConflictsToDecide
+            {...shown}
+            after={shown.after ?? 0}
+            chosen={shown.refused?.chosen ?? new Map()}
+            misfits={shown.refused?.misfits ?? []}
+          />
+        )}
+        <Acceptance {...shown} />
+      </form>
+      <form method="post" action={paths.discardImport} class="fields">
+        <HiddenFields csrf={csrf} id={shown.run.id} />
+        <div class="buttons">
+          <button type="submit" class="danger">
+            {t("Discard the import")}
+          </button>
+        </div>
+      </form>
+    </>
+  )
+}
 
 /** The lists of the import, and under review the form that accepts it. */
 const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
+  const t = useWords()
+
   const { after = 0, run, tab } = shown
   const title = listsTitle(run)
   const decided =
@@ -308,7 +366,7 @@ const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
   if (title === undefined) return decided
   return (
     <>
-      <h2 id="lists">{title}</h2>
+      <h2 id="lists">{t(title)}</h2>
       <ImportTabs run={run} current={tab} />
       <Rows {...shown} />
       {run.phase === "reviewing" ? (
@@ -317,7 +375,7 @@ const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
           otherwise={
             <>
               {decided}
-              <p>Somebody with the role Edit reviews it.</p>
+              <p>{t("Somebody with the role Edit reviews it.")}</p>
             </>
           }
         >
@@ -331,14 +389,19 @@ const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
 }
 
 /** Shown while a process works on the import. */
-const Working = ({ run }: { readonly run: ImportRun }) => (
-  <p>
-    {run.phase === "fetching"
-      ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
-      : "The import is being applied. The catalog is locked until then."}{" "}
-    You can leave this page. <a href={pageOf(paths.import, run.id)}>Reload</a>
-  </p>
-)
+const Working = ({ run }: { readonly run: ImportRun }) => {
+  const t = useWords()
+  return (
+    <p>
+      {run.phase === "fetching"
+        ? run.fileName === null
+          ? t("The store is being read and compared with the catalog. Nothing is written before you accept it.")
+          : t("The file is being read and compared with the catalog. Nothing is written before you accept it.")
+        : t("The import is being applied. The catalog is locked until then.")}{" "}
+      {t("You can leave this page.")} <a href={pageOf(paths.import, run.id)}>{t("Reload")}</a>
+    </p>
+  )
+}
 
 /** `reading`: the progress of reading; `now`: the time in milliseconds. */
 export const ImportPage = ({
@@ -353,16 +416,18 @@ export const ImportPage = ({
   readonly now: number
   readonly note?: string | undefined
 }) => {
+  const t = useWords()
+
   const { refused, run } = shown
   return (
-    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports} isLockShown>
+    <Frame title={importTitle(t, run)} visitor={visitor} current={paths.imports} isLockShown>
       {note !== undefined && (
         <Note>
-          <p>{note}</p>
+          <p>{t.say(note)}</p>
         </Note>
       )}
       <Refusal text={refused?.message} />
-      <Live id="import" on={[`import:${run.id}`]} says={progressSentence(run, reading)}>
+      <Live id="import" on={[`import:${run.id}`]} says={progressSentence(t, run, reading)}>
         {run.error !== null && (
           <Alert>
             <p>{run.error}</p>
@@ -377,7 +442,7 @@ export const ImportPage = ({
         <Lists {...shown} csrf={visitor.csrf} />
       </Live>
       <p>
-        <a href={paths.imports}>All imports</a>
+        <a href={paths.imports}>{t("All imports")}</a>
       </p>
     </Frame>
   )

@@ -1,12 +1,20 @@
 import { type ImportPhase, type ImportRun, plannedOf, type ReadingProgress } from "../../imports/Import.ts"
+import type { Sentence, Words } from "../languages/Words.tsx"
+import { useWords } from "../Viewer.tsx"
 
 /** The time left is shown after this many seconds, and in these words. */
 const minSeconds = 3
 
-const timeLeft = (done: number, total: number, seconds: number): string => {
-  if (seconds < minSeconds || done === 0 || done >= total) return ""
+/** A sentence with the time left after it, if that is known. */
+const withTimeLeft = (t: Words, text: string, done: number, total: number, seconds: number): string => {
+  if (seconds < minSeconds || done === 0 || done >= total) return text
   const left = Math.ceil((seconds * (total - done)) / done)
-  return left < 60 ? ", less than a minute left" : `, about ${Math.ceil(left / 60)} minutes left`
+  return left < 60
+    ? t("{progress}, less than a minute left", { progress: text })
+    : t("{progress}, about {minutes, plural, one {# minute} other {# minutes}} left", {
+        progress: text,
+        minutes: Math.ceil(left / 60)
+      })
 }
 
 interface Shown {
@@ -17,32 +25,32 @@ interface Shown {
 
 const percentOf = (done: number, total: number) => `${Math.min(100, Math.floor((100 * done) / total))} %`
 
-const stepWords: Readonly<Record<ReadingProgress["step"], string>> = {
+const stepWords: Readonly<Record<ReadingProgress["step"], Sentence>> = {
   checking: "Checking the file",
   fetching: "Reading the store",
   comparing: "Comparing with the catalog"
 }
 
-const readingOf = (run: ImportRun, { done, seconds, step, total }: ReadingProgress): Shown => {
-  const left = total === null ? "" : timeLeft(done, total, seconds)
+const readingOf = (t: Words, run: ImportRun, { done, seconds, step, total }: ReadingProgress): Shown => {
   // A file is measured in bytes, a store in records.
   const isFile = run.source === "csv"
   const amount =
     total === null
-      ? `${done.toLocaleString("en")} records`
+      ? t("{count, plural, one {# record} other {# records}}", { count: done })
       : isFile
         ? percentOf(done, total)
-        : `${done.toLocaleString("en")} of ${total.toLocaleString("en")} records`
-  return { text: `${stepWords[step]}: ${amount}${left}`, done, total }
+        : t("{done, number} of {all, plural, one {# record} other {# records}}", { done, all: total })
+  const text = t("{step}: {amount}", { step: t(stepWords[step]), amount })
+  return { text: total === null ? text : withTimeLeft(t, text, done, total, seconds), done, total }
 }
 
-const shownOf = (run: ImportRun, reading: ReadingProgress | undefined, now: number): Shown | undefined => {
-  if (run.phase === "fetching") return reading === undefined ? undefined : readingOf(run, reading)
+const shownOf = (t: Words, run: ImportRun, reading: ReadingProgress | undefined, now: number): Shown | undefined => {
+  if (run.phase === "fetching") return reading === undefined ? undefined : readingOf(t, run, reading)
   if (run.phase !== "applying") return undefined
   const total = plannedOf(run.summary)
   const seconds = (now - Date.parse(run.updatedAt)) / 1_000
-  const numbers = `${run.applied.toLocaleString("en")} of ${total.toLocaleString("en")}`
-  return { text: `Applying: ${numbers}${timeLeft(run.applied, total, seconds)}`, done: run.applied, total }
+  const text = t("Applying: {done, number} of {all, number}", { done: run.applied, all: total })
+  return { text: withTimeLeft(t, text, run.applied, total, seconds), done: run.applied, total }
 }
 
 /** A bar with the progress of the step that runs, its numbers, and the time left when it is known. */
@@ -55,12 +63,18 @@ export const ProgressOf = ({
   readonly reading: ReadingProgress | undefined
   readonly now: number
 }) => {
-  const shown = shownOf(run, reading, now)
+  const t = useWords()
+
+  const shown = shownOf(t, run, reading, now)
   if (shown === undefined) return null
   return (
     <p>
       {shown.total !== null && shown.total > 0 && (
-        <progress max={shown.total} value={Math.min(shown.done, shown.total)} aria-label="Progress of the import" />
+        <progress
+          max={shown.total}
+          value={Math.min(shown.done, shown.total)}
+          aria-label={t("Progress of the import")}
+        />
       )}{" "}
       {shown.text}
     </p>
@@ -92,28 +106,30 @@ export const StepsOf = ({
   readonly run: ImportRun
   readonly reading: ReadingProgress | undefined
 }) => {
+  const t = useWords()
+
   const at = stepOf(run, reading)
-  const names =
+  const names: ReadonlyArray<Sentence> =
     run.source === "csv"
       ? ["Uploaded", "Checked", "Compared", "Reviewed", "Applied"]
       : ["Started", "Read", "Compared", "Reviewed", "Applied"]
   return at === 0 ? null : (
-    <ol class="steps" aria-label="Steps of the import">
+    <ol class="steps" aria-label={t("Steps of the import")}>
       {names.map((name, index) => (
         <li
           key={name}
           class={index < at ? "done" : undefined}
           {...(index === at ? { "aria-current": "step" as const } : {})}
         >
-          {name}
-          {index < at && <span class="spoken"> (done)</span>}
+          {t(name)}
+          {index < at && <span class="spoken"> {t("(done)")}</span>}
         </li>
       ))}
     </ol>
   )
 }
 
-const phaseSentences: Readonly<Record<ImportPhase, string>> = {
+const phaseSentences: Readonly<Record<ImportPhase, Sentence>> = {
   fetching: "The import is being read.",
   reviewing: "The import waits for your review.",
   applying: "The import is being applied.",
@@ -123,12 +139,12 @@ const phaseSentences: Readonly<Record<ImportPhase, string>> = {
 }
 
 /** A sentence for screen readers. It changes with each step and each tenth of it. */
-export const progressSentence = (run: ImportRun, reading: ReadingProgress | undefined): string => {
-  const shown = shownOf(run, reading, Date.parse(run.updatedAt))
-  if (shown === undefined) return phaseSentences[run.phase]
-  const what = run.phase === "applying" || reading === undefined ? "Applying" : stepWords[reading.step]
+export const progressSentence = (t: Words, run: ImportRun, reading: ReadingProgress | undefined): string => {
+  const shown = shownOf(t, run, reading, Date.parse(run.updatedAt))
+  if (shown === undefined) return t(phaseSentences[run.phase])
+  const step = run.phase === "applying" || reading === undefined ? t("Applying") : t(stepWords[reading.step])
   const { done, total } = shown
   return total === null || total === 0
-    ? `${what}.`
-    : `${what}: ${Math.floor((10 * Math.min(done, total)) / total) * 10} %.`
+    ? t("{step}.", { step })
+    : t("{step}: {percent, number} %.", { step, percent: Math.floor((10 * Math.min(done, total)) / total) * 10 })
 }

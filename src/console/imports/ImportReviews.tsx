@@ -6,6 +6,7 @@ import { ImportId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
@@ -66,6 +67,7 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
         Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) => {
           const from = numberOf(queryOf(request).get("from"))
           return html(
+            visitor,
             <ImportsPage
               visitor={visitor}
               stores={stores}
@@ -77,14 +79,18 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
           )
         })
       ),
-      upload: withUpload((_, { file, form }) =>
+      upload: withUpload((visitor, { file, form }) =>
         Effect.gen(function* () {
           if (form.get("store_id") === undefined)
             return yield* unsent("Choose the store that the file was exported from.")
           if (file.content.length === 0) return yield* unsent("Choose a file that is not empty.")
           const store = yield* Effect.flatMap(idOf(StoreId, form, "store_id"), stores.find)
           const run = yield* Effect.catchTag(imports.startCsv(file, store.domain), "ValidationFailed", ({ issues }) =>
-            unsent(`Not read: ${issues.map(({ message }) => message).join("; ")}.`)
+            unsent(
+              wordsIn(visitor.pageLanguage)("Not read: {problem}.", {
+                problem: issues.map(({ message }) => message).join("; ")
+              })
+            )
           )
           return seeOther(pageOf(paths.import, run.id))
         })

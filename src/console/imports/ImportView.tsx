@@ -5,6 +5,7 @@ import type { ImportId } from "../../model/Ids.ts"
 import type { Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { conflictField, decisionWords } from "./Conflicts.tsx"
 import { firstTab, type ImportTab, listsTitle } from "./ImportLists.tsx"
@@ -38,13 +39,26 @@ export interface ImportPlace {
   readonly refused?: RefusedReview
 }
 
-const misfitsOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<Misfit> => [
+const misfitsOf = (
+  t: Words,
+  refused: RefusedReview,
+  conflicts: ReadonlyArray<ImportConflict>
+): ReadonlyArray<Misfit> => [
   ...conflicts.flatMap(({ conflict, decided_by, decision }): ReadonlyArray<Misfit> => {
     const field = conflictField(conflict)
     const own = refused.chosen.get(conflict)
     if (refused.decidedMeanwhile.has(conflict) && decided_by !== null && decision !== null) {
-      const theirs = `${actorName(decided_by)} chose meanwhile: ${decisionWords[decision]}.`
-      return [{ field, message: own === undefined ? theirs : `${theirs} You chose: ${decisionWords[own]}.` }]
+      const theirs = t("{author} chose meanwhile: {decision}.", {
+        author: actorName(t, decided_by),
+        decision: t(decisionWords[decision])
+      })
+      return [
+        {
+          field,
+          message:
+            own === undefined ? theirs : `${theirs} ${t("You chose: {decision}.", { decision: t(decisionWords[own]) })}`
+        }
+      ]
     }
     return refused.isUndecided && decision === null ? [{ field, message: "Choose one of the two values." }] : []
   }),
@@ -52,10 +66,10 @@ const misfitsOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConfli
 ]
 
 /** If a conflict was decided meanwhile, the page shows that decision, and the person's own choice in words. */
-const refusedOf = (refused: RefusedReview, conflicts: ReadonlyArray<ImportConflict>) => ({
+const refusedOf = (t: Words, refused: RefusedReview, conflicts: ReadonlyArray<ImportConflict>) => ({
   ...refused,
   chosen: new Map([...refused.chosen].filter(([conflict]) => !refused.decidedMeanwhile.has(conflict))),
-  misfits: misfitsOf(refused, conflicts)
+  misfits: misfitsOf(t, refused, conflicts)
 })
 
 /** Shows the page of one import. It reads one page of one list, however large the import is. */
@@ -73,6 +87,7 @@ export const makeShowImport = Effect.map(
           reading: imports.progress(id)
         })
         return html(
+          visitor,
           <ImportPage
             visitor={visitor}
             run={run}
@@ -81,7 +96,7 @@ export const makeShowImport = Effect.map(
             atOnce={rowsPerPage}
             now={yield* Clock.currentTimeMillis}
             note={note}
-            refused={refused && refusedOf(refused, shown.conflicts)}
+            refused={refused && refusedOf(wordsIn(visitor.pageLanguage), refused, shown.conflicts)}
             {...shown}
             reading={Option.getOrUndefined(shown.reading)}
           />,

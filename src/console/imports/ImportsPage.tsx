@@ -3,41 +3,44 @@ import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
-import { counted, Domain, importTitle } from "../Naming.tsx"
+import type { Words } from "../languages/Words.tsx"
+import { Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 import { progressSentence } from "./ImportProgress.tsx"
 
 /** The changes of an import, in one line. */
-const summaryOf = (run: ImportRun): string => {
+const summaryOf = (t: Words, run: ImportRun): string => {
   const { phase, summary } = run
-  if (phase === "fetching") return "Not known yet"
-  if (!isRead(run)) return "Nothing was read"
+  if (phase === "fetching") return t("Not known yet")
+  if (!isRead(run)) return t("Nothing was read")
   const { collections, conflicts, created, files, unchanged, unlinked, updated } = summary
-  const counts = [
-    [created, "new"],
-    [updated, "changed"],
-    [unchanged, "unchanged"]
-  ] as const
   const others = collections.created + collections.updated + files.created + files.updated
   const parts = [
-    `Products: ${counts.map(([count, what]) => `${count.toLocaleString("en")} ${what}`).join(", ")}`,
-    ...(others > 0 ? [counted(others, "other change")] : []),
-    ...(unlinked > 0 ? [`${unlinked.toLocaleString("en")} no longer in the store`] : []),
-    ...(conflicts > 0 ? [counted(conflicts, "conflict")] : [])
+    t("Products: {created, number} new, {updated, number} changed, {unchanged, number} unchanged", {
+      created,
+      updated,
+      unchanged
+    }),
+    ...(others > 0 ? [t("{count, plural, one {# other change} other {# other changes}}", { count: others })] : []),
+    ...(unlinked > 0 ? [t("{count, number} no longer in the store", { count: unlinked })] : []),
+    ...(conflicts > 0 ? [t("{count, plural, one {# conflict} other {# conflicts}}", { count: conflicts })] : [])
   ]
   return parts.join("; ")
 }
 
-const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: number; readonly total: number }) => (
-  <nav class="pages" aria-label="Pages of imports">
-    {from > 0 && <a href={paths.imports}>To the newest</a>}
-    {from + shown < total && <a href={`${paths.imports}?from=${from + shown}`}>Older imports</a>}
-  </nav>
-)
+const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: number; readonly total: number }) => {
+  const t = useWords()
+  return (
+    <nav class="pages" aria-label={t("Pages of imports")}>
+      {from > 0 && <a href={paths.imports}>{t("To the newest")}</a>}
+      {from + shown < total && <a href={`${paths.imports}?from=${from + shown}`}>{t("Older imports")}</a>}
+    </nav>
+  )
+}
 
 /** The form that uploads a product export. While an import locks the account, a link to that import instead. */
 const Upload = ({
@@ -48,27 +51,34 @@ const Upload = ({
   readonly csrf: string
   readonly stores: ReadonlyArray<Store>
   readonly holder: ImportRun | undefined
-}) => (
-  <section aria-labelledby="upload">
-    <h2 id="upload">Import a product export</h2>
-    {holder !== undefined ? (
-      <p class="quiet">
-        A file can be imported when <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
-        {holder.phase === "applying" ? "is applied." : "is accepted or discarded."}
-      </p>
-    ) : (
-      <form class="sheet line" method="post" action={paths.imports} enctype="multipart/form-data">
-        <HiddenFields csrf={csrf} />
-        <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
-        <label>
-          {`Shopify export (CSV, up to ${uploadMegabytes} MB)`}
-          <input type="file" name="file" accept=".csv,.tsv,.txt,text/csv" required />
-        </label>
-        <button type="submit">Read the file</button>
-      </form>
-    )}
-  </section>
-)
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="upload">
+      <h2 id="upload">{t("Import a product export")}</h2>
+      {holder !== undefined ? (
+        <p class="quiet">
+          {t.rich(
+            holder.phase === "applying"
+              ? "A file can be imported when {import} is applied."
+              : "A file can be imported when {import} is accepted or discarded.",
+            { import: <a href={pageOf(paths.import, holder.id)}>{importTitle(t, holder)}</a> }
+          )}
+        </p>
+      ) : (
+        <form class="sheet line" method="post" action={paths.imports} enctype="multipart/form-data">
+          <HiddenFields csrf={csrf} />
+          <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
+          <label>
+            {t("Shopify export (CSV, up to {megabytes, number} MB)", { megabytes: uploadMegabytes })}
+            <input type="file" name="file" accept=".csv,.tsv,.txt,text/csv" required />
+          </label>
+          <button type="submit">{t("Read the file")}</button>
+        </form>
+      )}
+    </section>
+  )
+}
 
 /** `runs`: one page of imports, newest first, without the first `from`; `holder`: the import that locks the account. */
 export const ImportsPage = ({
@@ -85,51 +95,56 @@ export const ImportsPage = ({
   readonly runs: ReadonlyArray<ImportRun>
   readonly from: number
   readonly total: number
-}) => (
-  <Frame title="Imports" visitor={visitor} current={paths.imports}>
-    <p>
-      Imports from your stores, newest first. An import changes nothing until you accept it. Refresh a store with a
-      platform under <a href={paths.stores}>Stores</a>. For other stores, import a file.
-    </p>
-    <Live
-      id="imports"
-      on={["import"]}
-      says={runs
-        .filter(({ phase }) => phase === "fetching" || phase === "applying")
-        .map((run) => progressSentence(run, undefined))
-        .join(" ")}
-    >
-      {runs.length === 0 ? (
-        <p class="quiet">{total === 0 ? "There are no imports yet." : "There are no more imports."}</p>
-      ) : (
-        <Table
-          columns={["Import", "State", "Changes", "Began", "Last change"]}
-          rows={runs.map((run) => ({
-            key: run.id,
-            cells: [
-              <>
-                <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
-                <div class="quiet">
-                  <Domain name={run.storeDomain} />
-                </div>
-              </>,
-              <PhaseOf phase={run.phase} />,
-              <>
-                {summaryOf(run)}
-                {run.error !== null && <div class="wrong">{run.error}</div>}
-              </>,
-              <Time at={run.createdAt} />,
-              <Time at={run.updatedAt} />
-            ]
-          }))}
-        />
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Imports")} visitor={visitor} current={paths.imports}>
+      <p>
+        {t.rich(
+          "Imports from your stores, newest first. An import changes nothing until you accept it. Refresh a store with a platform under <link>Stores</link>. For other stores, import a file.",
+          { link: (words) => <a href={paths.stores}>{words}</a> }
+        )}
+      </p>
+      <Live
+        id="imports"
+        on={["import"]}
+        says={runs
+          .filter(({ phase }) => phase === "fetching" || phase === "applying")
+          .map((run) => progressSentence(t, run, undefined))
+          .join(" ")}
+      >
+        {runs.length === 0 ? (
+          <p class="quiet">{total === 0 ? t("There are no imports yet.") : t("There are no more imports.")}</p>
+        ) : (
+          <Table
+            columns={[t("Import"), t("State"), t("Changes"), t("Began"), t("Last change")]}
+            rows={runs.map((run) => ({
+              key: run.id,
+              cells: [
+                <>
+                  <a href={pageOf(paths.import, run.id)}>{run.fileName ?? t("Refresh")}</a>
+                  <div class="quiet">
+                    <Domain name={run.storeDomain} />
+                  </div>
+                </>,
+                <PhaseOf phase={run.phase} />,
+                <>
+                  {summaryOf(t, run)}
+                  {run.error !== null && <div class="wrong">{run.error}</div>}
+                </>,
+                <Time at={run.createdAt} />,
+                <Time at={run.updatedAt} />
+              ]
+            }))}
+          />
+        )}
+      </Live>
+      {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
+      {stores.length > 0 && (
+        <Allowed to="edit">
+          <Upload csrf={visitor.csrf} stores={stores} holder={holder} />
+        </Allowed>
       )}
-    </Live>
-    {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
-    {stores.length > 0 && (
-      <Allowed to="edit">
-        <Upload csrf={visitor.csrf} stores={stores} holder={holder} />
-      </Allowed>
-    )}
-  </Frame>
-)
+    </Frame>
+  )
+}

@@ -14,7 +14,7 @@ import { ImportId } from "../../model/Ids.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { seeOther } from "../Html.ts"
-import { counted } from "../Naming.tsx"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { idOf, makeVisits, numberOf } from "../Visits.ts"
 import { conflictField, replaceField, seenField } from "./Conflicts.tsx"
@@ -70,13 +70,19 @@ const restOf = (form: Parameters): Effect.Effect<ConflictDecision | undefined, P
 }
 
 /** `isSaved`: whether choices of the form were saved. */
-const incomplete = ({ removals, storeDomain, undecided }: ReviewIncomplete, isSaved: boolean) => {
-  const conflicts = `${counted(undecided, "conflict is", "conflicts are")} undecided. Choose our draft or the store's value for each, then accept the import.`
-  const entities = `The import removes ${counted(removals, "entity", "entities")} from ${storeDomain}. Confirm that on its page, or discard the import.`
+const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomplete, isSaved: boolean) => {
+  const conflicts = t(
+    "{count, plural, one {# conflict is} other {# conflicts are}} undecided. Choose our draft or the store's value for each, then accept the import.",
+    { count: undecided }
+  )
+  const entities = t(
+    "The import removes {count, plural, one {# entity} other {# entities}} from {store}. Confirm that on its page, or discard the import.",
+    { count: removals, store: storeDomain }
+  )
   const sentences = [
     ...(undecided > 0 ? [conflicts] : []),
     ...(removals > 0 ? [entities] : []),
-    isSaved ? "Your choices are saved, and nothing else was written." : "Nothing was written."
+    isSaved ? t("Your choices are saved, and nothing else was written.") : t("Nothing was written.")
   ]
   return sentences.join(" ")
 }
@@ -94,8 +100,15 @@ const isValidationFailed = <E,>(error: E | ValidationFailed): error is Validatio
   error instanceof ValidationFailed
 
 /** Without conflicts: their numbers are unknown. */
-const meanwhile = ({ length }: ReadonlyArray<number>) =>
-  `Not saved: ${length === 0 ? "conflicts were" : counted(length, "conflict was", "conflicts were")} decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.`
+const meanwhile = (t: Words, { length }: ReadonlyArray<number>) =>
+  length === 0
+    ? t(
+        "Not saved: conflicts were decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again."
+      )
+    : t(
+        "Not saved: {count, plural, one {# conflict was} other {# conflicts were}} decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.",
+        { count: length }
+      )
 
 const notReplaced: Misfit = {
   field: replaceField,
@@ -140,7 +153,7 @@ export const makeReviewForms = Effect.gen(function* () {
           Effect.catchTag("DecidedMeanwhile", ({ conflicts }) =>
             Effect.flatMap(choicesOf(form), ({ decisions }) =>
               showAgain(visitor, id, form, conflicts, {
-                message: meanwhile(conflicts),
+                message: meanwhile(wordsIn(visitor.pageLanguage), conflicts),
                 chosen: decisions,
                 decidedMeanwhile: new Set(conflicts),
                 isUndecided: false,
@@ -215,7 +228,7 @@ export const makeReviewForms = Effect.gen(function* () {
             Effect.gen(function* () {
               yield* imports.decideEach(id, { decisions, seen })
               return yield* showAgain(visitor, id, form, error.conflicts, {
-                message: incomplete(error, decisions.size > 0),
+                message: incomplete(wordsIn(visitor.pageLanguage), error, decisions.size > 0),
                 chosen: new Map(),
                 decidedMeanwhile: new Set(),
                 isUndecided: error.undecided > 0,

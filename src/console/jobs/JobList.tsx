@@ -4,6 +4,7 @@ import type { JobState } from "../../jobs/Job.ts"
 import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
 import { JobId } from "../../model/Ids.ts"
 import { html, seeOther } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -42,11 +43,16 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
     const { asWatcher, withForm } = yield* makeVisits
 
     return {
-      list: asWatcher((visitor) => Effect.map(jobs.list, (list) => html(<JobsPage visitor={visitor} jobs={list} />))),
+      list: asWatcher((visitor) =>
+        Effect.map(jobs.list, (list) => html(visitor, <JobsPage visitor={visitor} jobs={list} />))
+      ),
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const job = yield* jobs.get(yield* idInPath(JobId, request))
-          return html(<JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />)
+          return html(
+            visitor,
+            <JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />
+          )
         })
       ),
       command: withForm((visitor, form) =>
@@ -60,8 +66,10 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
           const job = yield* jobs.get(id)
           if (Either.isRight(changed) || results[command].includes(job.state))
             return seeOther(`${jobPath(id)}?note=${command}`)
-          const refusal = `Refused: ${changed.left.issues.map(({ message }) => message).join("; ")}.`
-          return html(<JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
+          const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
+            problem: changed.left.issues.map(({ message }) => message).join("; ")
+          })
+          return html(visitor, <JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
         })
       )
     }

@@ -3,13 +3,14 @@ import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { jobPath, paths } from "../Paths.ts"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
 
 const buttons: ReadonlyArray<{
   readonly command: JobCommand
-  readonly name: string
+  readonly name: Sentence
   readonly style: string
   readonly isShown: (job: Job) => boolean
 }> = [
@@ -23,21 +24,24 @@ const buttons: ReadonlyArray<{
   }
 ]
 
-const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => (
-  <section aria-labelledby="refused">
-    <h2 id="refused">Refused</h2>
-    <ul>
-      {errors.map(({ item, message }, index) => (
-        <li key={`${index} ${item}`}>
-          <bdi>{item}</bdi>: {message}
-        </li>
-      ))}
-    </ul>
-    {error_count > errors.length && (
-      <p class="quiet">{`And ${(error_count - errors.length).toLocaleString("en")} more.`}</p>
-    )}
-  </section>
-)
+const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="refused">
+      <h2 id="refused">{t("Refused")}</h2>
+      <ul>
+        {errors.map(({ item, message }, index) => (
+          <li key={`${index} ${item}`}>
+            <bdi>{item}</bdi>: {message}
+          </li>
+        ))}
+      </ul>
+      {error_count > errors.length && (
+        <p class="quiet">{t("And {count, number} more.", { count: error_count - errors.length })}</p>
+      )}
+    </section>
+  )
+}
 
 /** `refusal`: why the last form was refused. */
 export const JobPage = ({
@@ -50,66 +54,74 @@ export const JobPage = ({
   readonly job: Job
   readonly note?: string | undefined
   readonly refusal?: string
-}) => (
-  <Frame title={job.title} visitor={visitor} current={paths.jobs}>
-    <nav class="trail" aria-label="Trail">
-      <a href={paths.jobs}>All jobs</a>
-    </nav>
-    <Refusal text={refusal} />
-    {note !== undefined && <Note>{note}</Note>}
-    <Live id="job" on={[`job:${job.id}`]} says={progressWords(job)}>
-      {job.problem !== null && (
-        <Alert>
-          <p>{job.problem.why}</p>
-          <p>{job.problem.next}</p>
-        </Alert>
-      )}
-      <div class="sheet">
-        <dl>
-          <dt>State</dt>
-          <dd>
-            <JobStateOf state={job.state} />
-            {job.waiting_for !== null && <span class="quiet"> until {job.waiting_for}</span>}
-          </dd>
-          <dt>Progress</dt>
-          <dd>
-            <Progress job={job} />
-          </dd>
-          {Object.entries(job.result).flatMap(([name, count]) => [
-            <dt key={`${name} name`}>{`${name.charAt(0).toUpperCase()}${name.slice(1)}`}</dt>,
-            <dd key={name}>{count.toLocaleString("en")}</dd>
-          ])}
-          <dt>Begun</dt>
-          <dd>
-            <Time at={job.created_at} /> by <bdi>{authorName(job)}</bdi>
-          </dd>
-          {job.ended_at !== null && (
-            <>
-              <dt>Ended</dt>
-              <dd>
-                <Time at={job.ended_at} />
-              </dd>
-            </>
-          )}
-        </dl>
-        <div class="buttons">
-          <Allowed to="publish">
-            {buttons
-              .filter(({ isShown }) => isShown(job))
-              .map(({ command, name, style }) => (
-                <form method="post" action={paths.commandJob} key={command}>
-                  <HiddenFields csrf={visitor.csrf} id={job.id} />
-                  <input type="hidden" name="command" value={command} />
-                  <button type="submit" class={style}>
-                    {name}
-                  </button>
-                </form>
-              ))}
-          </Allowed>
-          {isOpen(job) && <a href={jobPath(job.id)}>Look again</a>}
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={job.title} visitor={visitor} current={paths.jobs}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={paths.jobs}>{t("All jobs")}</a>
+      </nav>
+      <Refusal text={refusal} />
+      {note !== undefined && <Note>{t.say(note)}</Note>}
+      <Live id="job" on={[`job:${job.id}`]} says={progressWords(t, job)}>
+        {job.problem !== null && (
+          <Alert>
+            <p>{job.problem.why}</p>
+            <p>{job.problem.next}</p>
+          </Alert>
+        )}
+        <div class="sheet">
+          <dl>
+            <dt>{t("State")}</dt>
+            <dd>
+              <JobStateOf state={job.state} />
+              {job.waiting_for !== null && (
+                <span class="quiet"> {t("until {condition}", { condition: t.say(job.waiting_for) })}</span>
+              )}
+            </dd>
+            <dt>{t("Progress")}</dt>
+            <dd>
+              <Progress job={job} />
+            </dd>
+            {Object.entries(job.result).flatMap(([name, count]) => [
+              <dt key={`${name} name`}>{t.say(`${name.charAt(0).toUpperCase()}${name.slice(1)}`)}</dt>,
+              <dd key={name}>{t.number(count)}</dd>
+            ])}
+            <dt>{t("Begun")}</dt>
+            <dd>
+              {t.rich("{time} by {author}", {
+                time: <Time at={job.created_at} />,
+                author: <bdi>{t.say(authorName(job))}</bdi>
+              })}
+            </dd>
+            {job.ended_at !== null && (
+              <>
+                <dt>{t("Ended")}</dt>
+                <dd>
+                  <Time at={job.ended_at} />
+                </dd>
+              </>
+            )}
+          </dl>
+          <div class="buttons">
+            <Allowed to="publish">
+              {buttons
+                .filter(({ isShown }) => isShown(job))
+                .map(({ command, name, style }) => (
+                  <form method="post" action={paths.commandJob} key={command}>
+                    <HiddenFields csrf={visitor.csrf} id={job.id} />
+                    <input type="hidden" name="command" value={command} />
+                    <button type="submit" class={style}>
+                      {t(name)}
+                    </button>
+                  </form>
+                ))}
+            </Allowed>
+            {isOpen(job) && <a href={jobPath(job.id)}>{t("Look again")}</a>}
+          </div>
         </div>
-      </div>
-      {job.error_count > 0 && <Errors job={job} />}
-    </Live>
-  </Frame>
-)
+        {job.error_count > 0 && <Errors job={job} />}
+      </Live>
+    </Frame>
+  )
+}

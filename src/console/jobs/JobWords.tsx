@@ -1,7 +1,9 @@
-import { isOpen, type Job, type JobState, jobKinds } from "../../jobs/Job.ts"
+import { isOpen, type Job, type JobKindName, type JobState } from "../../jobs/Job.ts"
+import type { Sentence, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
+import { useWords } from "../Viewer.tsx"
 
-const stateWords: Readonly<Record<JobState, { readonly name: string; readonly tone: string }>> = {
+const stateWords: Readonly<Record<JobState, { readonly name: Sentence; readonly tone: string }>> = {
   queued: { name: "Waiting", tone: "wait" },
   running: { name: "Running", tone: "wait" },
   paused: { name: "Paused", tone: "idle" },
@@ -14,23 +16,51 @@ const stateWords: Readonly<Record<JobState, { readonly name: string; readonly to
 export const isUnderWay = (job: Job): boolean => isOpen(job) && job.state !== "paused"
 
 /** A sentence about the job for screen readers. It changes with each tenth of the work, not with each item. */
-export const progressWords = ({ done, state, title, total }: Job): string => {
+export const progressWords = (t: Words, { done, state, title, total }: Job): string => {
   const tenths = total === null || total === 0 ? 0 : Math.min(10, Math.floor((10 * done) / total))
-  return `${title}: ${stateWords[state].name}${state === "running" && tenths > 0 ? `, ${tenths}0 %` : ""}.`
+  const words = { job: title, state: t(stateWords[state].name) }
+  return state === "running" && tenths > 0
+    ? t("{job}: {state}, {percent, number} %.", { ...words, percent: 10 * tenths })
+    : t("{job}: {state}.", words)
 }
 
 export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {...stateWords[state]} />
 
+/** The number of items that a job has done, by its kind. */
+const entities: Sentence = "{done, plural, one {# entity} other {# entities}}"
+const doneWords: Readonly<Record<JobKindName, Sentence>> = {
+  bulk_change: entities,
+  store_unlink: entities,
+  store_link: entities,
+  publish_waiting: entities,
+  publish_selected: entities,
+  account_deletion: "{done, plural, one {# row} other {# rows}}",
+  export: "{done, plural, one {# product} other {# products}}",
+  health_scan: "{done, plural, one {# scan} other {# scans}}"
+}
+
+const entitiesOf: Sentence = "{done, number} of {all, plural, one {# entity} other {# entities}}"
+const progressOf: Readonly<Record<JobKindName, Sentence>> = {
+  bulk_change: entitiesOf,
+  store_unlink: entitiesOf,
+  store_link: entitiesOf,
+  publish_waiting: entitiesOf,
+  publish_selected: entitiesOf,
+  account_deletion: "{done, number} of {all, plural, one {# row} other {# rows}}",
+  export: "{done, number} of {all, plural, one {# product} other {# products}}",
+  health_scan: "{done, number} of {all, plural, one {# scan} other {# scans}}"
+}
+
 /** The progress of a job: a bar and its numbers. */
 export const Progress = ({ job: { done, kind, state, title, total } }: { readonly job: Job }) => {
-  const { items } = jobKinds[kind]
-  const number = done.toLocaleString("en")
-  if (state === "done" || total === null) return <span>{`${number} ${items}`}</span>
+  const t = useWords()
+
+  if (state === "done" || total === null) return <span>{t(doneWords[kind], { done })}</span>
   const all = Math.max(total, done)
   return (
     <>
-      <progress max={Math.max(all, 1)} value={done} aria-label={`Progress: ${title}`} />{" "}
-      <span>{`${number} of ${all.toLocaleString("en")} ${items}`}</span>
+      <progress max={Math.max(all, 1)} value={done} aria-label={t("Progress: {job}", { job: title })} />{" "}
+      <span>{t(progressOf[kind], { done, all })}</span>
     </>
   )
 }

@@ -9,6 +9,7 @@ import { mintId } from "../../runtime/Identifiers.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
+import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -35,7 +36,7 @@ const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed
         ValidationFailed.at("expires", "must be a date, such as 2027-01-31")
       )
 
-const labels: Readonly<Record<string, string>> = { name: "Name", expires: "Expires" }
+const labels: Readonly<Record<string, Sentence>> = { name: "Name", expires: "Expires" }
 
 /** The error if the form is sent a second time. Only the first answer shows the key. */
 const createdBefore = {
@@ -44,9 +45,12 @@ const createdBefore = {
     "This form has created its key already, and the key was shown only once. If you do not have it, revoke it below and create another."
 }
 
-const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
+const misfitOf = ({ issues: [issue] }: ValidationFailed, t: Words) => ({
   field: issue?.path ?? "",
-  message: `${labels[issue?.path ?? ""] ?? "The form"}: ${issue?.message ?? "is not right"}.`
+  message: t("{field}: {problem}.", {
+    field: t(labels[issue?.path ?? ""] ?? "The form"),
+    problem: issue?.message ?? t("is not right")
+  })
 })
 
 /** The API keys of an account: the list, and the forms that create and revoke keys. */
@@ -61,7 +65,9 @@ export const keys: Surface<ApiKeys | Visits> = surfaceOf(
         const now = fromMillis(yield* Clock.currentTimeMillis)
         const list = yield* apiKeys.list(visitor.accountId)
         const nextId = yield* mintId(ApiKeyId)
-        return html(<KeysPage visitor={visitor} keys={list} now={now} nextId={nextId} {...content} />, { status })
+        return html(visitor, <KeysPage visitor={visitor} keys={list} now={now} nextId={nextId} {...content} />, {
+          status
+        })
       })
 
     return {
@@ -86,7 +92,7 @@ export const keys: Surface<ApiKeys | Visits> = surfaceOf(
             onLeft: (error) =>
               error._tag === "AlreadyCreated"
                 ? show(visitor, { form: emptyKeyForm, misfit: createdBefore }, 409)
-                : show(visitor, { form, misfit: misfitOf(error) }, 400),
+                : show(visitor, { form, misfit: misfitOf(error, wordsIn(visitor.pageLanguage)) }, 400),
             onRight: ({ name, token }) =>
               show(visitor, { form: emptyKeyForm, created: { name, token: Redacted.value(token) } })
           })
@@ -94,19 +100,26 @@ export const keys: Surface<ApiKeys | Visits> = surfaceOf(
       ),
       askRevoke: asVisitor((visitor, request) =>
         Effect.gen(function* () {
+          const t = wordsIn(visitor.pageLanguage)
           const id = yield* idOf(ApiKeyId, queryOf(request))
           const key = (yield* apiKeys.list(visitor.accountId)).find((each) => each.id === id)
           if (key === undefined) return yield* new NotFound()
           if (key.revokedAt !== null) return seeOther(paths.keys)
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.keys}
-              title={`Revoke the key ${key.name}?`}
-              question={`Programs that use the key ending in ${key.lastFour} are refused from then on. This cannot be undone.`}
+              title={t("Revoke the key {name}?", { name: key.name })}
+              question={t(
+                "Programs that use the key ending in {ending} are refused from then on. This cannot be undone.",
+                {
+                  ending: key.lastFour
+                }
+              )}
               action={paths.revokeKey}
               id={key.id}
-              button="Revoke the key"
+              button={t("Revoke the key")}
             />
           )
         })

@@ -3,7 +3,9 @@ import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 
 export interface KeyForm {
   readonly name: string
@@ -14,49 +16,54 @@ export interface KeyForm {
 
 export const emptyKeyForm: KeyForm = { name: "", access: "read", expires: "" }
 
-const stateOf = (key: ApiKey, now: Timestamp) =>
+const stateWords = { revoked: "revoked", expired: "expired", active: "active" } as const satisfies Readonly<
+  Record<string, Sentence>
+>
+
+const stateOf = (key: ApiKey, now: Timestamp): keyof typeof stateWords =>
   key.revokedAt !== null ? "revoked" : key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active"
 
-const accessOf = ({ scopes }: ApiKey) => (scopes.includes("pim:write") ? "Read and write" : "Read")
+const readAndWrite: Sentence = "Read and write"
+const read: Sentence = "Read"
+
+const accessOf = ({ scopes }: ApiKey) => (scopes.includes("pim:write") ? readAndWrite : read)
 
 const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp }) => {
+  const t = useWords()
+
   const state = stateOf(apiKey, now)
   return (
     <li class="sheet">
       <div>
         <h3>{apiKey.name}</h3>
         <dl>
-          <dt>Ends in</dt>
+          <dt>{t("Ends in")}</dt>
           <dd>
             <code>{apiKey.lastFour}</code>
           </dd>
-          <dt>Permissions</dt>
-          <dd>{accessOf(apiKey)}</dd>
-          <dt>State</dt>
+          <dt>{t("Permissions")}</dt>
+          <dd>{t(accessOf(apiKey))}</dd>
+          <dt>{t("State")}</dt>
           <dd>
-            {state}
-            {apiKey.revokedAt !== null && (
-              <>
-                {" since "}
-                <Time at={apiKey.revokedAt} />
-              </>
-            )}
+            {apiKey.revokedAt === null
+              ? t(stateWords[state])
+              : t.rich("revoked since {time}", { time: <Time at={apiKey.revokedAt} /> })}
           </dd>
-          <dt>Created</dt>
+          <dt>{t("Created")}</dt>
           <dd>
             <Time at={apiKey.createdAt} />
           </dd>
-          <dt>Last used</dt>
-          <dd>{apiKey.lastUsedAt === null ? "never" : <Time at={apiKey.lastUsedAt} />}</dd>
-          <dt>Expires</dt>
-          <dd>{apiKey.expiresAt === null ? "never" : <Time at={apiKey.expiresAt} />}</dd>
+          <dt>{t("Last used")}</dt>
+          <dd>{apiKey.lastUsedAt === null ? t("never") : <Time at={apiKey.lastUsedAt} />}</dd>
+          <dt>{t("Expires")}</dt>
+          <dd>{apiKey.expiresAt === null ? t("never") : <Time at={apiKey.expiresAt} />}</dd>
         </dl>
       </div>
       {state === "active" && (
         <form method="get" action={paths.revokeKey}>
           <input type="hidden" name="id" value={apiKey.id} />
-          <button type="submit" class="danger" aria-label={`Revoke the key ${apiKey.name}`}>
-            Revoke
+          <button type="submit" class="danger" aria-label={t("Revoke the key {name}", { name: apiKey.name })}>
+            {t("Revoke")}
           </button>
         </form>
       )}
@@ -64,18 +71,23 @@ const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp
   )
 }
 
-const CreatedKey = ({ name, token }: { readonly name: string; readonly token: string }) => (
-  <Note>
-    <p>
-      Created the key{" "}
-      <strong>
-        <bdi>{name}</bdi>
-      </strong>
-      . Copy it now: it is shown only once.
-    </p>
-    <code class="secret">{token}</code>
-  </Note>
-)
+const CreatedKey = ({ name, token }: { readonly name: string; readonly token: string }) => {
+  const t = useWords()
+  return (
+    <Note>
+      <p>
+        {t.rich("Created the key {name}. Copy it now: it is shown only once.", {
+          name: (
+            <strong>
+              <bdi>{name}</bdi>
+            </strong>
+          )
+        })}
+      </p>
+      <code class="secret">{token}</code>
+    </Note>
+  )
+}
 
 export interface KeysPageContent {
   readonly form: KeyForm
@@ -102,6 +114,8 @@ export const KeysPage = ({
   readonly nextId: ApiKeyId
   readonly now: Timestamp
 }) => {
+  const t = useWords()
+
   /** ARIA attributes that connect a field with its problem and its rule. */
   const invalid = (field: string, rule?: string) => {
     const isMisfit = misfit?.field === field
@@ -112,50 +126,50 @@ export const KeysPage = ({
     }
   }
   return (
-    <Frame title="API keys" visitor={visitor} current={paths.keys}>
-      {note !== undefined && <Note>{note}</Note>}
+    <Frame title={t("API keys")} visitor={visitor} current={paths.keys}>
+      {note !== undefined && <Note>{t.say(note)}</Note>}
       {created !== undefined && <CreatedKey {...created} />}
-      <p>Your programs send a key with every API request.</p>
+      <p>{t("Your programs send a key with every API request.")}</p>
       <section aria-labelledby="create">
-        <h2 id="create">Create a key</h2>
+        <h2 id="create">{t("Create a key")}</h2>
         {misfit !== undefined && (
           <Alert>
-            <p id="misfit">{misfit.message}</p>
+            <p id="misfit">{t.say(misfit.message)}</p>
           </Alert>
         )}
         <form method="post" action={paths.keys} class="sheet fields">
           <HiddenFields csrf={visitor.csrf} id={nextId} />
           <label>
-            Name
+            {t("Name")}
             <input type="text" name="name" value={form.name} required maxLength={200} {...invalid("name")} />
           </label>
           <fieldset>
-            <legend>Permissions</legend>
+            <legend>{t("Permissions")}</legend>
             <label class="choice">
               <input type="radio" name="access" value="read" checked={form.access === "read"} />
-              <strong>Read</strong> <span class="quiet">Read products, stores and data health.</span>
+              <strong>{t("Read")}</strong> <span class="quiet">{t("Read products, stores and data health.")}</span>
             </label>
             <label class="choice">
               <input type="radio" name="access" value="write" checked={form.access === "write"} />
-              <strong>Read and write</strong> <span class="quiet">Also change them.</span>
+              <strong>{t("Read and write")}</strong> <span class="quiet">{t("Also change them.")}</span>
             </label>
           </fieldset>
           <label>
-            Expires at the end of (UTC)
+            {t("Expires at the end of (UTC)")}
             <input type="date" name="expires" value={form.expires} {...invalid("expires", "expires-rule")} />
           </label>
           <p id="expires-rule" class="quiet">
-            Leave it empty for a key that never expires.
+            {t("Leave it empty for a key that never expires.")}
           </p>
           <div class="buttons">
-            <button type="submit">Create key</button>
+            <button type="submit">{t("Create key")}</button>
           </div>
         </form>
       </section>
       <section aria-labelledby="keys">
-        <h2 id="keys">Your keys</h2>
+        <h2 id="keys">{t("Your keys")}</h2>
         {keys.length === 0 ? (
-          <p class="quiet">There are no keys yet.</p>
+          <p class="quiet">{t("There are no keys yet.")}</p>
         ) : (
           <ul class="records">
             {[...keys].reverse().map((apiKey) => (

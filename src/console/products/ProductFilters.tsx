@@ -12,8 +12,10 @@ import { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { listPages } from "../entities/ListPages.ts"
 import { Icon } from "../Icon.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { publishStates } from "../Naming.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
+import { useWords } from "../Viewer.tsx"
 
 /** Names of the query parameters of a list. */
 export type ListParameter =
@@ -85,7 +87,7 @@ export const listAddress = (path: string, { from, ...query }: ListQuery, change:
   return parameters.size === 0 ? path : `${path}?${parameters}`
 }
 
-const missingWords: Readonly<Record<MissingField, string>> = {
+const missingWords: Readonly<Record<MissingField, Sentence>> = {
   description: "Description",
   vendor: "Vendor",
   type: "Type",
@@ -93,28 +95,39 @@ const missingWords: Readonly<Record<MissingField, string>> = {
   picture: "Picture"
 }
 
-const StateChips = ({ path, query }: { readonly path: string; readonly query: ListQuery }) => (
-  <ul class="chips" aria-label="State">
-    {[undefined, ...merchantStates].map((state: MerchantState | undefined) => (
-      <li key={state ?? "all"}>
-        <a
-          class="chip"
-          href={listAddress(path, query, { state: state ?? "" })}
-          aria-current={query.state === state ? "true" : undefined}
-        >
-          {state === undefined ? (
-            "All"
-          ) : (
-            <>
-              <span class={`dot ${publishStates[state].tone}`} />
-              {publishStates[state].name}
-            </>
-          )}
-        </a>
-      </li>
-    ))}
-  </ul>
-)
+const missingChips: Readonly<Record<MissingField, Sentence>> = {
+  description: "Missing: description",
+  vendor: "Missing: vendor",
+  type: "Missing: type",
+  tags: "Missing: tags",
+  picture: "Missing: picture"
+}
+
+const StateChips = ({ path, query }: { readonly path: string; readonly query: ListQuery }) => {
+  const t = useWords()
+  return (
+    <ul class="chips" aria-label={t("State")}>
+      {[undefined, ...merchantStates].map((state: MerchantState | undefined) => (
+        <li key={state ?? "all"}>
+          <a
+            class="chip"
+            href={listAddress(path, query, { state: state ?? "" })}
+            aria-current={query.state === state ? "true" : undefined}
+          >
+            {state === undefined ? (
+              t("All")
+            ) : (
+              <>
+                <span class={`dot ${publishStates[state].tone}`} />
+                {t(publishStates[state].name)}
+              </>
+            )}
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
 
 /** The filters that are set, each with a link that removes it. */
 const SetFilters = ({
@@ -126,35 +139,46 @@ const SetFilters = ({
   readonly query: ListQuery
   readonly stores: ReadonlyArray<Store>
 }) => {
+  const t = useWords()
+
   const { missing, own, search, store_id, tag, type, vendor } = query
   const store = stores.find(({ id }) => id === store_id)
   const set: ReadonlyArray<readonly [ListParameter, string]> = [
-    ...(search === undefined ? [] : [["search", `Search: ${search}`] as const]),
-    ...(store_id === undefined ? [] : [["store_id", `Store: ${store?.name ?? "unknown"}`] as const]),
-    ...(vendor === undefined ? [] : [["vendor", `Vendor: ${vendor}`] as const]),
-    ...(type === undefined ? [] : [["type", `Type: ${type}`] as const]),
-    ...(tag === undefined ? [] : [["tag", `Tag: ${tag}`] as const]),
-    ...(isMissing(missing) ? [["missing", `Missing: ${missingWords[missing].toLowerCase()}`] as const] : []),
-    ...(own === undefined ? [] : [["own", "Own values on a store"] as const])
+    ...(search === undefined ? [] : [["search", t("Search: {text}", { text: search })] as const]),
+    ...(store_id === undefined
+      ? []
+      : [["store_id", t("Store: {store}", { store: store?.name ?? t("unknown") })] as const]),
+    ...(vendor === undefined ? [] : [["vendor", t("Vendor: {text}", { text: vendor })] as const]),
+    ...(type === undefined ? [] : [["type", t("Type: {text}", { text: type })] as const]),
+    ...(tag === undefined ? [] : [["tag", t("Tag: {text}", { text: tag })] as const]),
+    ...(isMissing(missing) ? [["missing", t(missingChips[missing])] as const] : []),
+    ...(own === undefined ? [] : [["own", t("Own values on a store")] as const])
   ]
   return set.length === 0 ? null : (
-    <ul class="chips" aria-label="Filters">
+    <ul class="chips" aria-label={t("Filters")}>
       {set.map(([name, words]) => (
         <li key={name}>
           <a class="chip on" href={listAddress(path, query, { [name]: "" })}>
             <bdi>{words}</bdi>
-            <span class="spoken"> (remove)</span>
+            <span class="spoken"> {t("(remove)")}</span>
             <Icon name="x" />
           </a>
         </li>
       ))}
       <li>
         <a class="chip" href={path}>
-          Clear all
+          {t("Clear all")}
         </a>
       </li>
     </ul>
   )
+}
+
+const searches: Readonly<Record<EntityKind, Sentence>> = {
+  product: "Search products",
+  variant: "Search variants",
+  collection: "Search collections",
+  media: "Search media"
 }
 
 /** The filters of a list, as links and one form: they work without JavaScript, and their addresses can be shared. */
@@ -167,7 +191,9 @@ export const ProductFilters = ({
   readonly query: ListQuery
   readonly stores: ReadonlyArray<Store>
 }) => {
-  const { name, path } = listPages[kind]
+  const t = useWords()
+
+  const { path } = listPages[kind]
   const text = (parameter: "vendor" | "type" | "tag", label: string) => (
     <label>
       {label}
@@ -186,41 +212,41 @@ export const ProductFilters = ({
               type="search"
               name="search"
               value={query.search ?? ""}
-              aria-label={`Search ${name.toLowerCase()}`}
-              placeholder="Title, SKU, vendor, tag or id"
+              aria-label={t(searches[kind])}
+              placeholder={t("Title, SKU, vendor, tag or id")}
               maxLength={200}
               data-search
             />
           </div>
-          <select name="store_id" aria-label="Store">
-            <option value="">Any store</option>
+          <select name="store_id" aria-label={t("Store")}>
+            <option value="">{t("Any store")}</option>
             <StoreOptions stores={stores} chosen={query.store_id} />
           </select>
-          <select name="order" aria-label="Sort">
-            <option value="">Newest change first</option>
+          <select name="order" aria-label={t("Sort")}>
+            <option value="">{t("Newest change first")}</option>
             <option value="oldest" selected={query.order === "oldest"}>
-              Oldest change first
+              {t("Oldest change first")}
             </option>
           </select>
           <button type="submit" class="plain">
-            Apply
+            {t("Apply")}
           </button>
         </div>
         <details open={["vendor", "type", "tag", "missing", "own"].some((each) => Object.hasOwn(query, each))}>
-          <summary>More filters</summary>
+          <summary>{t("More filters")}</summary>
           <div class="line">
             {kind === "product" && (
               <>
-                {text("vendor", "Vendor")}
-                {text("type", "Type")}
-                {text("tag", "Tag")}
+                {text("vendor", t("Vendor"))}
+                {text("type", t("Type"))}
+                {text("tag", t("Tag"))}
                 <label>
-                  Missing
+                  {t("Missing")}
                   <select name="missing">
-                    <option value="">Nothing in particular</option>
+                    <option value="">{t("Nothing in particular")}</option>
                     {missingFields.map((field) => (
                       <option key={field} value={field} selected={query.missing === field}>
-                        {missingWords[field]}
+                        {t(missingWords[field])}
                       </option>
                     ))}
                   </select>
@@ -228,7 +254,8 @@ export const ProductFilters = ({
               </>
             )}
             <label class="pick">
-              <input type="checkbox" name="own" value="yes" checked={query.own === "yes"} /> Own values on a store
+              <input type="checkbox" name="own" value="yes" checked={query.own === "yes"} />{" "}
+              {t("Own values on a store")}
             </label>
           </div>
         </details>

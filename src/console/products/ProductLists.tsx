@@ -10,6 +10,7 @@ import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
 import { html, seeOther } from "../Html.ts"
+import type { Saying } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -40,12 +41,13 @@ const decodeList = (list: string | undefined) =>
 const readId = Schema.decodeOption(inAnyCase(EntityId))
 
 const tooLong = (kind: EntityKind) => {
-  const { name, path } = listPages[kind]
+  const { backTo, path } = listPages[kind]
   return new PageRefused({
     status: 400,
     title: "Not understood",
-    message: `A search or filter has at most ${maxText} characters.`,
-    next: { path, name: `To ${name.toLowerCase()}` }
+    message: "A search or filter has at most {count, number} characters.",
+    values: { count: maxText },
+    next: { path, name: backTo }
   })
 }
 
@@ -65,7 +67,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       visitor: Visitor,
       kind: EntityKind,
       query: ListQuery,
-      result: { readonly note?: string | undefined; readonly refused?: RefusedView } = {}
+      result: { readonly note?: Saying | undefined; readonly refused?: RefusedView } = {}
     ) =>
       Effect.gen(function* () {
         if (Object.values(query).some((text) => text.length > maxText)) return yield* tooLong(kind)
@@ -76,6 +78,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
           limit: pageSize
         })
         return html(
+          visitor,
           <ProductsPage
             visitor={visitor}
             kind={kind}
@@ -122,7 +125,13 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
             Effect.as(seeOther(`${path}?${viewQueryOf(query)}&note=view-saved`)),
             Effect.catchAll(({ issues: [issue] }) =>
               show(visitor, kind, query, {
-                refused: { name, misfit: { field: "name", message: `Name of the view: ${issue?.message ?? ""}.` } }
+                refused: {
+                  name,
+                  misfit: {
+                    field: "name",
+                    message: { sentence: "Name of the view: {problem}.", values: { problem: issue?.message ?? "" } }
+                  }
+                }
               })
             )
           )

@@ -8,14 +8,15 @@ import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
-import { counted, EntityLink, titleOr } from "../Naming.tsx"
+import type { Saying, Sentence, Words } from "../languages/Words.tsx"
+import { EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { SelectionBar } from "../selections/SelectionBar.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { Table } from "../Table.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 import { type RefusedView, ViewBar } from "./ViewBar.tsx"
@@ -30,40 +31,48 @@ interface Content {
   readonly now: number
   readonly views: ReadonlyArray<SavedView>
   readonly refused?: RefusedView | undefined
-  readonly note?: string | undefined
+  readonly note?: Saying | undefined
 }
 
 const isFiltered = ({ from, order, ...filters }: ListQuery) => Object.keys(filters).length > 0
 
 /** The number of entities, as far as it is counted. A page after the first counts only what follows. */
-const totalOf = ({ page: { found, isCut }, query }: Content) =>
+const totalOf = (t: Words, { page: { found, isCut }, query }: Content) =>
   query.from !== undefined
     ? undefined
     : found > windowSize
-      ? `${windowSize.toLocaleString("en")}+`
-      : `${found.toLocaleString("en")}${isCut ? "+" : ""}`
+      ? `${t.number(windowSize)}+`
+      : `${t.number(found)}${isCut ? "+" : ""}`
 
-const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => (
-  <div class="item">
-    <Allowed to="edit">
-      <input type="checkbox" name={`${selectedPrefix}${row.id}`} value="yes" aria-label={`Select ${row.title}`} />
-    </Allowed>
-    {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
-    <div>
-      <EntityLink id={row.id} kind={row.kind} title={row.title} />
-      {row.sku !== "" && (
-        <div class="quiet">
-          {row.sku}
-          {row.variants > 1 && ` and ${row.variants - 1} more`}
-        </div>
-      )}
+const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => {
+  const t = useWords()
+  return (
+    <div class="item">
+      <Allowed to="edit">
+        <input
+          type="checkbox"
+          name={`${selectedPrefix}${row.id}`}
+          value="yes"
+          aria-label={t("Select {title}", { title: row.title })}
+        />
+      </Allowed>
+      {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
+      <div>
+        <EntityLink id={row.id} kind={row.kind} title={row.title} />
+        {row.sku !== "" && (
+          <div class="quiet">
+            <bdi>{row.sku}</bdi>
+            {row.variants > 1 && ` ${t("and {count, number} more", { count: row.variants - 1 })}`}
+          </div>
+        )}
+      </div>
     </div>
-  </div>
-)
+  )
+}
 
 const none = (words: string) => <span class="quiet">{words}</span>
 
-type Column = readonly [name: string, cell: (row: ListedEntity, content: Content) => ComponentChildren]
+type Column = readonly [name: Sentence, cell: (row: ListedEntity, content: Content, t: Words) => ComponentChildren]
 
 const name: Column = ["Name", (row, { address }) => <Title row={row} address={address} />]
 const states: Column = ["Stores", (row, { stores }) => <StoreStates states={row.states} stores={stores} />]
@@ -75,40 +84,47 @@ const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Colum
     states,
     [
       "Vendor",
-      ({ vendor }, { query }) =>
+      ({ vendor }, { query }, t) =>
         vendor === "" ? (
-          none("No vendor")
+          none(t("No vendor"))
         ) : (
           <a class="calm" href={listAddress(paths.products, query, { vendor })}>
             <bdi>{vendor}</bdi>
           </a>
         )
     ],
-    ["Variants", ({ variants }) => <span class="number">{variants}</span>],
+    ["Variants", ({ variants }, _, t) => <span class="number">{t.number(variants)}</span>],
     changed
   ],
   variant: [
     name,
     [
       "Product",
-      ({ parentId, parentTitle }) =>
+      ({ parentId, parentTitle }, _, t) =>
         parentId === null ? null : (
-          <EntityLink id={parentId} kind="product" title={titleOr("product", parentTitle ?? "")} />
+          <EntityLink id={parentId} kind="product" title={titleOr(t, "product", parentTitle ?? "")} />
         )
     ],
     states,
-    ["Price", ({ price }) => (price === "" ? none("No price") : <span class="number">{price}</span>)],
+    [
+      "Price",
+      ({ price }, _, t) => (price === "" ? none(t("No price")) : <span class="number">{t.amount(price)}</span>)
+    ],
     changed
   ],
   collection: [
     name,
     states,
-    ["Products", ({ members }) => <span class="number">{members >= 1_000 ? "1,000+" : members}</span>],
+    [
+      "Products",
+      ({ members }, _, t) => <span class="number">{members >= 1_000 ? `${t.number(1_000)}+` : t.number(members)}</span>
+    ],
     changed
   ]
 }
 
 const Rows = (content: Content) => {
+  const t = useWords()
   const { address, kind, page, query, visitor } = content
   if (kind === "media")
     return (
@@ -117,9 +133,9 @@ const Rows = (content: Content) => {
           <li key={row.id}>
             <a href={pageOf(paths.entity, row.id)}>
               <Thumbnail picture={row.picture} width={400} address={address} />
-              <bdi>{titleOr(kind, row.title)}</bdi>
+              <bdi>{titleOr(t, kind, row.title)}</bdi>
             </a>
-            {row.picture?.alt === "" && <span class="quiet">No description</span>}
+            {row.picture?.alt === "" && <span class="quiet">{t("No description")}</span>}
           </li>
         ))}
       </ul>
@@ -127,11 +143,11 @@ const Rows = (content: Content) => {
   const [first = name, ...others] = columns[kind]
   const table = (
     <Table
-      name={listPages[kind].name}
-      columns={[first[0], ...others.map(([column]) => column)]}
+      name={t(listPages[kind].name)}
+      columns={[t(first[0]), ...others.map(([column]) => t(column))]}
       rows={page.rows.map((row) => ({
         key: row.id,
-        cells: [first, ...others].map(([, cell]) => cell(row, content))
+        cells: [first, ...others].map(([, cell]) => cell(row, content, t))
       }))}
     />
   )
@@ -147,52 +163,47 @@ const Rows = (content: Content) => {
 }
 
 const Empty = ({ kind, page, query }: Content) => {
-  const { one, path } = listPages[kind]
-  if (page.isCut)
-    return (
-      <p role="status">
-        None of {windowSize.toLocaleString("en")} {one}s matches. Older ones were not checked yet.
-      </p>
-    )
+  const t = useWords()
+
+  const { cut, none, path } = listPages[kind]
+  if (page.isCut) return <p role="status">{t(cut, { count: windowSize })}</p>
   return (
     <p class="quiet" role="status">
-      {isFiltered(query) ? (
-        <>
-          Nothing was found. <a href={path}>Show all</a>
-        </>
-      ) : (
-        `There is no ${one} yet.`
-      )}
+      {isFiltered(query)
+        ? t.rich("Nothing was found. <link>Show all</link>", { link: (words) => <a href={path}>{words}</a> })
+        : t(none)}
     </p>
   )
 }
 
 /** A list of one kind, with filters. Its address contains all filters and the position. */
 export const ProductsPage = (content: Content) => {
+  const t = useWords()
+
   const { kind, page, query, stores, visitor } = content
-  const { name, path } = listPages[kind]
+  const { name, pages, path } = listPages[kind]
   return (
     <Frame
-      title={name}
+      title={t(name)}
       visitor={visitor}
       current={sectionOf(kind)}
-      total={totalOf(content)}
+      total={totalOf(t, content)}
       actions={
         <>
           <a class="button plain" href={paths.imports}>
-            Import
+            {t("Import")}
           </a>
           <a class="button plain" href={paths.exportJsonl} download>
-            Export
+            {t("Export")}
           </a>
         </>
       }
     >
       {(kind === "product" || kind === "variant") && (
-        <nav class="tabs" aria-label="Products and variants">
+        <nav class="tabs" aria-label={t("Products and variants")}>
           {(["product", "variant"] as const).map((tab) => (
             <a key={tab} href={listPages[tab].path} aria-current={tab === kind ? "page" : undefined}>
-              {listPages[tab].name}
+              {t(listPages[tab].name)}
             </a>
           ))}
         </nav>
@@ -201,10 +212,16 @@ export const ProductsPage = (content: Content) => {
       <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
       <ProductFilters kind={kind} query={query} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
-      <nav class="pages" aria-label={`Pages of ${name.toLowerCase()}`}>
-        {query.from !== undefined && <a href={listAddress(path, query)}>First page</a>}
-        {page.next !== undefined && <a href={listAddress(path, query, { from: String(page.next) })}>Next page</a>}
-        {page.rows.length > 0 && <span class="quiet">{counted(page.rows.length, "row")} on this page</span>}
+      <nav class="pages" aria-label={t(pages)}>
+        {query.from !== undefined && <a href={listAddress(path, query)}>{t("First page")}</a>}
+        {page.next !== undefined && (
+          <a href={listAddress(path, query, { from: String(page.next) })}>{t("Next page")}</a>
+        )}
+        {page.rows.length > 0 && (
+          <span class="quiet">
+            {t("{count, plural, one {# row} other {# rows}} on this page", { count: page.rows.length })}
+          </span>
+        )}
       </nav>
     </Frame>
   )

@@ -1,6 +1,8 @@
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { Store } from "../../model/Store.ts"
+import type { Words } from "../languages/Words.tsx"
 import { type PublishStateName, publishStateOf, publishStates } from "../Naming.tsx"
+import { useWords } from "../Viewer.tsx"
 import { shorten } from "../Wording.tsx"
 
 /** The worst first. */
@@ -9,11 +11,11 @@ const order: ReadonlyArray<PublishStateName> = ["failed", "publishing", "changed
 /** Maximum number of stores that are named. More are shown as a number. */
 const maxNamed = 3
 
-const storesOf = (names: ReadonlyArray<string>, all: number) =>
+const storesOf = (t: Words, names: ReadonlyArray<string>, all: number) =>
   names.length === all && all > 1
-    ? `on all ${all} stores`
+    ? t("on all {count, plural, one {# store} other {# stores}}", { count: all })
     : names.length > maxNamed
-      ? `on ${names.length} stores`
+      ? t("on {count, plural, one {# store} other {# stores}}", { count: names.length })
       : names.map((name) => shorten(name, 24)).join(", ")
 
 /** The state on each store, the worst first: a dot, the word, and the stores. */
@@ -24,6 +26,8 @@ export const StoreStates = ({
   readonly states: ListedEntity["states"]
   readonly stores: ReadonlyArray<Store>
 }) => {
+  const t = useWords()
+
   const stateOn = new Map(states.map((each) => [each.storeId, publishStateOf(each.status, each.pendingPublish)]))
   const storesIn = (of: PublishStateName | undefined) =>
     stores.filter(({ id }) => stateOn.get(id) === of).map(({ name }) => name)
@@ -35,14 +39,14 @@ export const StoreStates = ({
         const { name, tone } = publishStates[state]
         return on.length === 0 ? null : (
           <li key={state}>
-            <span class={`state ${tone}`}>{name}</span> <bdi class="quiet">{storesOf(on, stores.length)}</bdi>
+            <span class={`state ${tone}`}>{t(name)}</span> <bdi class="quiet">{storesOf(t, on, stores.length)}</bdi>
           </li>
         )
       })}
       {absent.length > 0 && (
         <li>
-          <span class="state idle">Not on</span>{" "}
-          <bdi class="quiet">{absent.length === stores.length ? "any store" : storesOf(absent, 0)}</bdi>
+          <span class="state idle">{t("Not on")}</span>{" "}
+          <bdi class="quiet">{absent.length === stores.length ? t("any store") : storesOf(t, absent, 0)}</bdi>
         </li>
       )}
     </ul>

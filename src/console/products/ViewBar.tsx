@@ -6,6 +6,7 @@ import { listPages } from "../entities/ListPages.ts"
 import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { HiddenFields } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { type ListQuery, listAddress } from "./ProductFilters.tsx"
 
 /** The refused form of a view: its name, and what is wrong with it. */
@@ -35,6 +36,8 @@ const Fields = ({ kind, query, visitor }: Content) => (
 
 /** The saved views of a list, and the form that saves the filters that are set, or deletes the view that is shown. */
 export const ViewBar = (content: Content) => {
+  const t = useWords()
+
   const { kind, query, refused, views } = content
   const { path } = listPages[kind]
   const current = viewQueryOf(query)
@@ -43,7 +46,7 @@ export const ViewBar = (content: Content) => {
   return (
     <div class="views">
       {views.length > 0 && (
-        <ul class="chips" aria-label="Saved views">
+        <ul class="chips" aria-label={t("Saved views")}>
           {views.map((view) => (
             <li key={view.name}>
               <a class="chip" href={`${path}?${view.query}`} aria-current={view === shown ? "true" : undefined}>
@@ -58,17 +61,17 @@ export const ViewBar = (content: Content) => {
           <Fields {...content} />
           <input type="hidden" name="name" value={shown.name} />
           <button type="submit" class="plain">
-            Delete the view
+            {t("Delete the view")}
           </button>
         </form>
       )}
       {shown === undefined && current !== "" && (
         <details open={refused !== undefined}>
-          <summary>Save these filters</summary>
+          <summary>{t("Save these filters")}</summary>
           <form method="post" action={paths.saveView} class="line">
             <Fields {...content} />
             <label>
-              Name of the view
+              {t("Name of the view")}
               <input
                 type="text"
                 name="name"
@@ -79,7 +82,7 @@ export const ViewBar = (content: Content) => {
               />
             </label>
             <button type="submit" class="plain">
-              Save
+              {t("Save")}
             </button>
             <FieldMisfit field="name" misfit={refused?.misfit} />
           </form>

@@ -6,6 +6,7 @@ import { Users } from "../../access/Users.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -55,17 +56,18 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
         const now = yield* Clock.currentTimeMillis
         const factor = yield* secondFactors.state(keyOf(visitor))
         const list = yield* sessions.list(visitor)
-        return html(<ProfilePage visitor={visitor} sessions={list} factor={factor} now={now} {...content} />, {
+        return html(visitor, <ProfilePage visitor={visitor} sessions={list} factor={factor} now={now} {...content} />, {
           status
         })
       })
 
-    const showEnrolment = (visitor: Visitor, message?: string, status = 200) =>
+    const showEnrolment = (visitor: Visitor, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
         Option.match(pending, {
           onNone: () => seeOther(paths.profile),
           onSome: (enrolment) =>
             html(
+              visitor,
               <EnrolPage
                 visitor={visitor}
                 enrolment={enrolment}
@@ -112,7 +114,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
           if (Either.isRight(begun)) return seeOther(paths.secondFactor)
           const [issue] = begun.left.issues
-          const message =
+          const message: Saying =
             issue?.path === ""
               ? `The second factor ${issue.message}.`
               : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
@@ -122,7 +124,8 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
       confirm: withForm((visitor, form) =>
         Effect.gen(function* () {
           const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
-          if (Either.isRight(confirmed)) return html(<RecoveryCodesPage visitor={visitor} codes={confirmed.right} />)
+          if (Either.isRight(confirmed))
+            return html(visitor, <RecoveryCodesPage visitor={visitor} codes={confirmed.right} />)
           const refused = confirmed.left
           return refused._tag === "ValidationFailed"
             ? seeOther(paths.profile)
@@ -134,7 +137,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
           if (Either.isLeft(checked)) {
             const { message } = checked.left
-            return yield* show(visitor, { misfit: { field: "factor", message } }, statusOf(checked.left))
+            return yield* show(visitor, { misfit: { field: "factor", message: message } }, statusOf(checked.left))
           }
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")

@@ -3,28 +3,32 @@ import type { Visitor } from "../Browser.ts"
 import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 import { QrCode } from "./QrCode.tsx"
 
 /** The field for a code of an authenticator app. `rule`: the id of the text that describes it. */
-export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefined; readonly rule: string }) => (
-  <>
-    <label>
-      Code
-      <input
-        type="text"
-        name="code"
-        inputmode="text"
-        autocomplete="one-time-code"
-        autocapitalize="none"
-        spellcheck={false}
-        required
-        maxLength={20}
-        {...fieldState(misfit, "code", rule)}
-      />
-    </label>
-    <FieldMisfit field="code" misfit={misfit} />
-  </>
-)
+export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefined; readonly rule: string }) => {
+  const t = useWords()
+  return (
+    <>
+      <label>
+        {t("Code")}
+        <input
+          type="text"
+          name="code"
+          inputmode="text"
+          autocomplete="one-time-code"
+          autocapitalize="none"
+          spellcheck={false}
+          required
+          maxLength={20}
+          {...fieldState(misfit, "code", rule)}
+        />
+      </label>
+      <FieldMisfit field="code" misfit={misfit} />
+    </>
+  )
+}
 
 /** The secret of a new authenticator app, and the form that confirms it by a code. */
 export const EnrolPage = ({
@@ -35,27 +39,33 @@ export const EnrolPage = ({
   readonly visitor: Visitor
   readonly enrolment: Enrolment
   readonly misfit?: Misfit | undefined
-}) => (
-  <Frame title="Set up an authenticator app" visitor={visitor} current={paths.profile}>
-    <div class="sheet">
-      <p>Scan this picture with your app, or copy the text into it.</p>
-      <QrCode text={enrolment.uri} label="QR code for your authenticator app. The text below has the same content." />
-      <CopyText id="secret" label="Secret" text={enrolment.secret} />
-      <CopyText id="uri" label="Address (otpauth)" text={enrolment.uri} />
-    </div>
-    <form method="post" action={paths.confirmSecondFactor} class="sheet fields">
-      <HiddenFields csrf={visitor.csrf} />
-      <CodeField misfit={misfit} rule="code-rule" />
-      <p id="code-rule" class="quiet">
-        Six digits that your app shows now. The second factor is on after this code.
-      </p>
-      <div class="buttons">
-        <button type="submit">Confirm</button>
-        <a href={paths.profile}>Cancel</a>
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Set up an authenticator app")} visitor={visitor} current={paths.profile}>
+      <div class="sheet">
+        <p>{t("Scan this picture with your app, or copy the text into it.")}</p>
+        <QrCode
+          text={enrolment.uri}
+          label={t("QR code for your authenticator app. The text below has the same content.")}
+        />
+        <CopyText id="secret" label={t("Secret")} text={enrolment.secret} />
+        <CopyText id="uri" label={t("Address (otpauth)")} text={enrolment.uri} />
       </div>
-    </form>
-  </Frame>
-)
+      <form method="post" action={paths.confirmSecondFactor} class="sheet fields">
+        <HiddenFields csrf={visitor.csrf} />
+        <CodeField misfit={misfit} rule="code-rule" />
+        <p id="code-rule" class="quiet">
+          {t("Six digits that your app shows now. The second factor is on after this code.")}
+        </p>
+        <div class="buttons">
+          <button type="submit">{t("Confirm")}</button>
+          <a href={paths.profile}>{t("Cancel")}</a>
+        </div>
+      </form>
+    </Frame>
+  )
+}
 
 /** The recovery codes, which are shown only once. */
 export const RecoveryCodesPage = ({
@@ -64,24 +74,28 @@ export const RecoveryCodesPage = ({
 }: {
   readonly visitor: Visitor
   readonly codes: ReadonlyArray<string>
-}) => (
-  <Frame title="The second factor is on" visitor={visitor} current={paths.profile}>
-    <section class="sheet" aria-labelledby="codes">
-      <h2 id="codes">Recovery codes</h2>
-      <p>
-        Keep these codes in a safe place. They are shown only once. If you lose your app, each of them replaces one code
-        at sign-in. When you have none left, an administrator can reset your second factor.
-      </p>
-      <ul class="codes">
-        {codes.map((code) => (
-          <li key={code}>
-            <code>{code}</code>
-          </li>
-        ))}
-      </ul>
-      <p>
-        <a href={paths.profile}>To the profile</a>
-      </p>
-    </section>
-  </Frame>
-)
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("The second factor is on")} visitor={visitor} current={paths.profile}>
+      <section class="sheet" aria-labelledby="codes">
+        <h2 id="codes">{t("Recovery codes")}</h2>
+        <p>
+          {t(
+            "Keep these codes in a safe place. They are shown only once. If you lose your app, each of them replaces one code at sign-in. When you have none left, an administrator can reset your second factor."
+          )}
+        </p>
+        <ul class="codes">
+          {codes.map((code) => (
+            <li key={code}>
+              <code>{code}</code>
+            </li>
+          ))}
+        </ul>
+        <p>
+          <a href={paths.profile}>{t("To the profile")}</a>
+        </p>
+      </section>
+    </Frame>
+  )
+}

@@ -4,24 +4,25 @@ import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import type { ListQuery } from "../products/ProductFilters.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
-import { Allowed } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { listFieldsOf } from "./SelectionForm.ts"
 
 const Publish = ({ stores }: { readonly stores: ReadonlyArray<Store> }) => {
+  const t = useWords()
   const open = stores.filter(({ platform }) => platform !== "none")
   return open.length === 0 ? null : (
     <Allowed to="publish">
-      <span>Publish the selected to</span>
-      <select name="id" aria-label="Store to publish to">
+      <span>{t("Publish the selected to")}</span>
+      <select name="id" aria-label={t("Store to publish to")}>
         <StoreOptions stores={open} chosen={undefined} />
       </select>
       <button type="submit" formaction={paths.publishSelected}>
         <Icon name="send" />
-        Publish
+        {t("Publish")}
       </button>
       <button type="submit" class="plain" formaction={paths.scheduleSelected}>
         <Icon name="calendar-clock" />
-        Schedule
+        {t("Schedule")}
       </button>
     </Allowed>
   )
@@ -36,20 +37,23 @@ export const SelectionBar = ({
   readonly kind: EntityKind
   readonly query: ListQuery
   readonly stores: ReadonlyArray<Store>
-}) => (
-  <div class="selection">
-    {listFieldsOf(kind, query).map(([name, value]) => (
-      <input key={name} type="hidden" name={name} value={value} />
-    ))}
-    <Publish stores={stores} />
-    <button type="submit" class="plain" formaction={paths.setSelected}>
-      Set a field
-    </button>
-    {stores.length > 0 && (
-      <button type="submit" class="plain" formaction={paths.addSelected}>
-        <Icon name="store" />
-        Add to a store
+}) => {
+  const t = useWords()
+  return (
+    <div class="selection">
+      {listFieldsOf(kind, query).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      <Publish stores={stores} />
+      <button type="submit" class="plain" formaction={paths.setSelected}>
+        {t("Set a field")}
       </button>
-    )}
-  </div>
-)
+      {stores.length > 0 && (
+        <button type="submit" class="plain" formaction={paths.addSelected}>
+          <Icon name="store" />
+          {t("Add to a store")}
+        </button>
+      )}
+    </div>
+  )
+}

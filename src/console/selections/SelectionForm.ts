@@ -53,14 +53,10 @@ export const hiddenFieldsOf = ({
   ...ids.map((id) => [`${selectedPrefix}${id}`, "yes"] as const)
 ]
 
-const refused = ({ kind, query }: Pick<Selection, "kind" | "query">, title: string, message: string) => {
-  const { name, path } = listPages[kind]
-  return new PageRefused({
-    status: 400,
-    title,
-    message,
-    next: { path: listAddress(path, query), name: `To ${name.toLowerCase()}` }
-  })
+/** The link back to the list. */
+const nextOf = ({ kind, query }: Selection) => {
+  const { backTo, path } = listPages[kind]
+  return { path: listAddress(path, query), name: backTo }
 }
 
 const readKind = Schema.decodeUnknown(EntityKind)
@@ -78,16 +74,22 @@ export const selectionIn = (form: Parameters) =>
   }).pipe(
     Effect.mapError(() => new NotFound()),
     Effect.flatMap((selection) => {
-      const { ids, isAll, kind } = selection
-      const { name } = listPages[kind]
+      const { ids, isAll } = selection
       if (ids.length === 0 && !isAll)
-        return refused(selection, "Nothing is selected", `Select some ${name.toLowerCase()} in the list first.`)
+        return new PageRefused({
+          status: 400,
+          title: "Nothing is selected",
+          message: "Select something in the list first.",
+          next: nextOf(selection)
+        })
       if (ids.length > maxSelected)
-        return refused(
-          selection,
-          "Too many are selected",
-          `At most ${maxSelected} ${name.toLowerCase()} can be selected one by one.`
-        )
+        return new PageRefused({
+          status: 400,
+          title: "Too many are selected",
+          message: "At most {count, number} can be selected one by one.",
+          values: { count: maxSelected },
+          next: nextOf(selection)
+        })
       return Effect.succeed(selection)
     })
   )

@@ -9,9 +9,12 @@ import { fieldName } from "../entities/FieldNames.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
-import { counted, EntityLink } from "../Naming.tsx"
+import type { Sentence } from "../languages/Words.tsx"
+import { countOf, EntityLink } from "../Naming.tsx"
 import { listAddress } from "../products/ProductFilters.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
+import { EmptyValue } from "../Values.tsx"
+import { useWords } from "../Viewer.tsx"
 import { fields, hiddenFieldsOf, type Selection } from "./SelectionForm.ts"
 
 /** The fields of a bulk change as they were typed. `storeId` empty: the catalog, or no store is chosen yet. */
@@ -27,7 +30,7 @@ export interface SelectionContent {
   readonly visitor: Visitor
   /** The path of the form. */
   readonly action: string
-  readonly title: string
+  readonly title: Sentence
   readonly selection: Selection
   readonly change: TypedChange
   readonly stores: ReadonlyArray<Store>
@@ -44,62 +47,69 @@ const Steps = ({
   readonly content: SelectionContent
   readonly hidden: ReadonlyArray<readonly [name: string, value: string]>
   readonly children: ComponentChildren
-}) => (
-  <Frame title={title} visitor={visitor} current={sectionOf(selection.kind)}>
-    <nav class="trail" aria-label="Trail">
-      <a href={listOf(selection)}>{listPages[selection.kind].name}</a>
-    </nav>
-    <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
-    <form method="post" action={action} class="sheet">
-      <HiddenFields csrf={visitor.csrf} />
-      {[...hiddenFieldsOf(selection), ...hidden].map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
-      {children}
-    </form>
-  </Frame>
-)
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t(title)} visitor={visitor} current={sectionOf(selection.kind)}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={listOf(selection)}>{t(listPages[selection.kind].name)}</a>
+      </nav>
+      <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+      <form method="post" action={action} class="sheet">
+        <HiddenFields csrf={visitor.csrf} />
+        {[...hiddenFieldsOf(selection), ...hidden].map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        {children}
+      </form>
+    </Frame>
+  )
+}
 
 /** The choice between the selected entities and all that the filters of the list find. */
-const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionContent) => (
-  <fieldset class="picks">
-    <legend>{`Which ${listPages[kind].name.toLowerCase()}`}</legend>
-    {ids.length > 0 && (
+const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionContent) => {
+  const t = useWords()
+  return (
+    <fieldset class="picks">
+      <legend>{t(listPages[kind].name)}</legend>
+      {ids.length > 0 && (
+        <label class="pick">
+          <input type="radio" name={fields.of} value="selected" checked={!isAll} />
+          <span>{t("The {things} that you selected", { things: countOf(t, kind, ids.length) })}</span>
+        </label>
+      )}
       <label class="pick">
-        <input type="radio" name={fields.of} value="selected" checked={!isAll} />
-        <span>{`The ${counted(ids.length, listPages[kind].one)} that you selected`}</span>
+        <input type="radio" name={fields.of} value="all" checked={isAll} />
+        <span>{t("All that the filters of the list find")}</span>
       </label>
-    )}
-    <label class="pick">
-      <input type="radio" name={fields.of} value="all" checked={isAll} />
-      <span>{`All ${listPages[kind].name.toLowerCase()} that the filters of the list find`}</span>
-    </label>
-    <FieldMisfit field={fields.of} misfit={misfit} />
-  </fieldset>
-)
+      <FieldMisfit field={fields.of} misfit={misfit} />
+    </fieldset>
+  )
+}
 
 const FieldChoice = ({ content, rules }: { readonly content: SelectionContent; readonly rules: KeyRules }) => {
+  const t = useWords()
   const { change, misfit, selection, stores } = content
   return (
     <>
       <label>
-        Field
+        {t("Field")}
         <select name={fields.key} {...fieldState(misfit, fields.key)}>
-          <option value="">Choose a field</option>
+          <option value="">{t("Choose a field")}</option>
           {[...rules.ofKind(selection.kind).keys()]
             .filter((key) => isWritable(selection.kind, key))
             .map((key) => (
               <option key={key} value={key} selected={key === change.key}>
-                {key.includes(".") ? `${fieldName(key)} (${key})` : fieldName(key)}
+                {key.includes(".") ? `${fieldName(t, key)} (${key})` : fieldName(t, key)}
               </option>
             ))}
         </select>
       </label>
       <FieldMisfit field={fields.key} misfit={misfit} />
       <label>
-        Where
+        {t("Where")}
         <select name={fields.store}>
-          <option value="">In the catalog, for all stores</option>
+          <option value="">{t("In the catalog, for all stores")}</option>
           <StoreOptions stores={stores} chosen={change.storeId} />
         </select>
       </label>
@@ -109,6 +119,7 @@ const FieldChoice = ({ content, rules }: { readonly content: SelectionContent; r
 
 /** The control for the new value, by the type of the field. */
 const ValueControl = ({ content, rule }: { readonly content: SelectionContent; readonly rule: KeyRule }) => {
+  const t = useWords()
   const { change, misfit } = content
   const { key, typed } = change
   const control = controlOf({ key, rule, type: rule.type }, typed)
@@ -120,12 +131,12 @@ const ValueControl = ({ content, rule }: { readonly content: SelectionContent; r
   }
   return (
     <>
-      <label for="new-value">{`New value: ${fieldName(key)}`}</label>
+      <label for="new-value">{t("New value: {field}", { field: fieldName(t, key) })}</label>
       {control._tag === "Choice" ? (
         <select {...common}>
           {["", ...control.choices].map((choice) => (
             <option key={choice} value={choice} selected={choice === typed}>
-              {choice === "" ? "empty" : choice}
+              {choice === "" ? t("empty") : choice}
             </option>
           ))}
         </select>
@@ -137,14 +148,14 @@ const ValueControl = ({ content, rule }: { readonly content: SelectionContent; r
       )}
       {hint !== undefined && (
         <p class="quiet" id="value-hint">
-          {hint}
+          {t.say(hint)}
         </p>
       )}
       <FieldMisfit field={fields.value} misfit={misfit} />
       {change.storeId !== "" && (
         <label class="pick">
           <input type="checkbox" name={fields.clears} value="yes" checked={change.clears} />
-          <span>Remove the store's own value instead, so that it has the catalog's</span>
+          <span>{t("Remove the store's own value instead, so that it has the catalog's")}</span>
         </label>
       )}
     </>
@@ -159,6 +170,7 @@ export const SetFieldPage = ({
   rules,
   ...content
 }: SelectionContent & { readonly rules: KeyRules; readonly rule: KeyRule | undefined }) => {
+  const t = useWords()
   const { change } = content
   if (rule === undefined)
     return (
@@ -167,9 +179,9 @@ export const SetFieldPage = ({
         <FieldChoice content={content} rules={rules} />
         <div class="buttons">
           <button type="submit" name={fields.does} value="value">
-            Continue
+            {t("Continue")}
           </button>
-          <a href={listOf(content.selection)}>Cancel</a>
+          <a href={listOf(content.selection)}>{t("Cancel")}</a>
         </div>
       </Steps>
     )
@@ -181,17 +193,17 @@ export const SetFieldPage = ({
         [fields.store, change.storeId]
       ]}
     >
-      <Facts of={[["Where", <bdi>{storeNamed(content) ?? "In the catalog, for all stores"}</bdi>]]} />
+      <Facts of={[[t("Where"), <bdi>{storeNamed(content) ?? t("In the catalog, for all stores")}</bdi>]]} />
       <ValueControl content={content} rule={rule} />
       <WhichChoice {...content} />
       <div class="buttons">
         <button type="submit" name={fields.does} value="review">
-          Review
+          {t("Review")}
         </button>
         <button type="submit" class="plain" name={fields.does} value="choose">
-          Another field
+          {t("Another field")}
         </button>
-        <a href={listOf(content.selection)}>Cancel</a>
+        <a href={listOf(content.selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )
@@ -199,13 +211,14 @@ export const SetFieldPage = ({
 
 /** The first step of an addition: the store. */
 export const AddToStorePage = (content: SelectionContent) => {
+  const t = useWords()
   const { change, misfit, selection, stores } = content
   return (
     <Steps content={content} hidden={[]}>
       <label>
-        Store
+        {t("Store")}
         <select name={fields.store} {...fieldState(misfit, fields.store)}>
-          <option value="">Choose a store</option>
+          <option value="">{t("Choose a store")}</option>
           <StoreOptions stores={stores} chosen={change.storeId} />
         </select>
       </label>
@@ -213,9 +226,9 @@ export const AddToStorePage = (content: SelectionContent) => {
       <WhichChoice {...content} />
       <div class="buttons">
         <button type="submit" name={fields.does} value="review">
-          Review
+          {t("Review")}
         </button>
-        <a href={listOf(selection)}>Cancel</a>
+        <a href={listOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )
@@ -224,16 +237,19 @@ export const AddToStorePage = (content: SelectionContent) => {
 /** Maximum number of entities that a review names. */
 export const maxNamed = 10
 
-const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; readonly count: number }) => (
-  <ul>
-    {rows.map(({ id, kind, title }) => (
-      <li key={id}>
-        <EntityLink id={id} kind={kind} title={title} />
-      </li>
-    ))}
-    {count > rows.length && <li class="quiet">{`and ${(count - rows.length).toLocaleString("en")} more`}</li>}
-  </ul>
-)
+const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; readonly count: number }) => {
+  const t = useWords()
+  return (
+    <ul>
+      {rows.map(({ id, kind, title }) => (
+        <li key={id}>
+          <EntityLink id={id} kind={kind} title={title} />
+        </li>
+      ))}
+      {count > rows.length && <li class="quiet">{t("and {count, number} more", { count: count - rows.length })}</li>}
+    </ul>
+  )
+}
 
 /**
  * The last step: what the job will do. `count`: the number of its entities; `rows`: the first of them; `value`: the new value, null
@@ -255,12 +271,16 @@ export const SelectionReviewPage = ({
   readonly back: string
   readonly isOutdated: boolean
 }) => {
+  const t = useWords()
   const { change, selection } = content
-  const entities = counted(count, listPages[selection.kind].one)
+  const things = countOf(t, selection.kind, count)
   const isField = change.key !== ""
-  const place = storeNamed(content) ?? "In the catalog, for all stores"
+  const place = storeNamed(content) ?? t("In the catalog, for all stores")
   const misfit = isOutdated
-    ? { field: "", message: `Nothing was changed: the filters now find ${entities}. Check the review again.` }
+    ? {
+        field: "",
+        message: t("Nothing was changed: the filters now find {things}. Check the review again.", { things })
+      }
     : undefined
   return (
     <Steps
@@ -277,39 +297,43 @@ export const SelectionReviewPage = ({
     >
       <Facts
         of={[
-          ...(isField ? [["Field", fieldName(change.key)] as const] : []),
-          [isField ? "Where" : "Store", <bdi>{place}</bdi>],
+          ...(isField ? [[t("Field"), fieldName(t, change.key)] as const] : []),
+          [isField ? t("Where") : t("Store"), <bdi>{place}</bdi>],
           ...(value === null
             ? []
             : [
                 [
-                  "New value",
+                  t("New value"),
                   change.clears ? (
-                    <span class="quiet">the catalog's value</span>
+                    <span class="quiet">{t("the catalog's value")}</span>
                   ) : value === "" ? (
-                    <span class="quiet">empty</span>
+                    <EmptyValue />
                   ) : (
                     <bdi class="value">{value}</bdi>
                   )
                 ] as const
               ]),
-          ["Changes", entities]
+          [t("Changes"), things]
         ]}
       />
       <Names rows={rows} count={count} />
       <p class="quiet">
         {isField
-          ? "They are changed as drafts, and nothing is published. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it."
-          : "Products come with their variants, and nothing is published. What is on the store already does not change."}
+          ? t(
+              "They are changed as drafts, and nothing is published. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it."
+            )
+          : t(
+              "Products come with their variants, and nothing is published. What is on the store already does not change."
+            )}
       </p>
       <div class="buttons">
         <button type="submit" name={fields.does} value="begin">
-          {isField ? `Change ${entities}` : `Add ${entities}`}
+          {isField ? t("Change {things}", { things }) : t("Add {things}", { things })}
         </button>
         <button type="submit" class="plain" name={fields.does} value={back}>
-          Back
+          {t("Back")}
         </button>
-        <a href={listOf(selection)}>Cancel</a>
+        <a href={listOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )

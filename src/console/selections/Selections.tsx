@@ -12,10 +12,10 @@ import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { newDropWith } from "../drops/DropForm.ts"
 import { fromTyped } from "../entities/CellInput.ts"
-import { listPages } from "../entities/ListPages.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
-import { counted } from "../Naming.tsx"
+import { wordsIn } from "../languages/Words.tsx"
+import { countOf } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -78,7 +78,8 @@ const makeFinish = Effect.gen(function* () {
   /** The page of the review or of the job, or the problem of the form. */
   const carryOut = (form: Parameters, content: SelectionContent, { back, change, value }: ReviewedChange) =>
     Effect.gen(function* () {
-      const { selection } = content
+      const { selection, visitor } = content
+      const t = wordsIn(visitor.pageLanguage)
       const { isAll, kind, query } = selection
       const isBegin = form.get(fields.does) === "begin"
       const given = readJobId(form.get("id") ?? "")
@@ -92,7 +93,9 @@ const makeFinish = Effect.gen(function* () {
       if (ids.length > maxBulkEntities)
         return Either.left({
           field: fields.of,
-          message: `The filters of the list find more than ${counted(maxBulkEntities, listPages[kind].one)}: narrow them.`
+          message: t("The filters of the list find more than {things}: narrow them.", {
+            things: countOf(t, kind, maxBulkEntities)
+          })
         })
       const isSeen = form.get(fields.seen) === String(ids.length)
       if (isBegin && isSeen) {
@@ -111,7 +114,7 @@ const makeFinish = Effect.gen(function* () {
           isOutdated={isBegin}
         />
       )
-      return Either.right(html(page, { status: isBegin ? 409 : 200 }))
+      return Either.right(html(visitor, page, { status: isBegin ? 409 : 200 }))
     })
 
   return carryOut
@@ -143,7 +146,7 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Visi
           const found = isWritable(selection.kind, change.key) ? rules.find(selection.kind, change.key) : undefined
           const does = form.get(fields.does)
           const show = (rule: typeof found, misfit?: Misfit) =>
-            html(<SetFieldPage {...content} rules={rules} rule={rule} misfit={misfit} />, {
+            html(visitor, <SetFieldPage {...content} rules={rules} rule={rule} misfit={misfit} />, {
               status: misfit === undefined ? 200 : 400
             })
           if (does === undefined || does === "choose") return show(undefined)
@@ -176,7 +179,9 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Visi
           }
           const does = form.get(fields.does)
           const show = (misfit?: Misfit) =>
-            html(<AddToStorePage {...content} misfit={misfit} />, { status: misfit === undefined ? 200 : 400 })
+            html(visitor, <AddToStorePage {...content} misfit={misfit} />, {
+              status: misfit === undefined ? 200 : 400
+            })
           if (does === undefined || does === "choose") return show()
           if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
           const storeId = yield* Effect.mapError(readStoreId(change.storeId), () => new NotFound())

@@ -1,7 +1,9 @@
 import { fieldNames } from "../Fields.ts"
 import { Frame } from "../Frame.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { CodeField } from "../profile/SecondFactorPages.tsx"
+import { useWords } from "../Viewer.tsx"
 
 /**
  * Data that the second step of a sign-in passes on: the token of the first step, the page that follows, and a form that
@@ -14,21 +16,26 @@ export interface CodeStep {
 }
 
 /** The second step of a sign-in. `refusal`: why the last code was refused. */
-export const CodePage = ({ kept, refusal, returnTo, token }: CodeStep & { readonly refusal?: string | undefined }) => (
-  <Frame title="Enter your code" narrow>
-    <form method="post" action={paths.signInCode} class="sheet fields">
-      <input type="hidden" name="token" value={token} />
-      {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
-      {kept !== undefined && <input type="hidden" name={fieldNames.kept} value={kept} />}
-      <CodeField misfit={refusal === undefined ? undefined : { field: "code", message: refusal }} rule="code-rule" />
-      <p id="code-rule" class="quiet">
-        Six digits of your authenticator app, or one of your recovery codes.
+export const CodePage = ({ kept, refusal, returnTo, token }: CodeStep & { readonly refusal?: Saying | undefined }) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Enter your code")} narrow>
+      <form method="post" action={paths.signInCode} class="sheet fields">
+        <input type="hidden" name="token" value={token} />
+        {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
+        {kept !== undefined && <input type="hidden" name={fieldNames.kept} value={kept} />}
+        <CodeField misfit={refusal === undefined ? undefined : { field: "code", message: refusal }} rule="code-rule" />
+        <p id="code-rule" class="quiet">
+          {t("Six digits of your authenticator app, or one of your recovery codes.")}
+        </p>
+        <div class="buttons">
+          <button type="submit">{t("Sign in")}</button>
+          <a href={paths.signIn}>{t("Cancel")}</a>
+        </div>
+      </form>
+      <p class="quiet">
+        {t("Lost your app and your codes? Ask an administrator of your account to reset the second factor.")}
       </p>
-      <div class="buttons">
-        <button type="submit">Sign in</button>
-        <a href={paths.signIn}>Cancel</a>
-      </div>
-    </form>
-    <p class="quiet">Lost your app and your codes? Ask an administrator of your account to reset the second factor.</p>
-  </Frame>
-)
+    </Frame>
+  )
+}

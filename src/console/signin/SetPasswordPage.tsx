@@ -1,6 +1,8 @@
 import { NewPassword } from "../Field.tsx"
 import { Alert, Frame } from "../Frame.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 
 /** `token`: the token of the one-time link; `refusal`: why the last password was refused. */
 export const SetPasswordPage = ({
@@ -10,32 +12,35 @@ export const SetPasswordPage = ({
 }: {
   readonly email: string
   readonly token: string
-  readonly refusal?: string
-}) => (
-  <Frame title="Set your password" narrow>
-    {refusal !== undefined && (
-      <Alert>
-        <p id="refusal">{refusal}</p>
-      </Alert>
-    )}
-    <form method="post" action={paths.setPassword} class="sheet fields">
-      <input type="hidden" name="token" value={token} />
-      <label>
-        E-mail
-        <input type="email" name="email" value={email} autocomplete="username" readOnly />
-      </label>
-      <NewPassword
-        state={{
-          "aria-describedby": refusal === undefined ? "rule" : "refusal rule",
-          ...(refusal !== undefined && { "aria-invalid": "true" as const })
-        }}
-      />
-      <p id="rule" class="quiet">
-        10 to 200 characters. A few unrelated words make a good one.
-      </p>
-      <div class="buttons">
-        <button type="submit">Set password and sign in</button>
-      </div>
-    </form>
-  </Frame>
-)
+  readonly refusal?: Saying
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Set your password")} narrow>
+      {refusal !== undefined && (
+        <Alert>
+          <p id="refusal">{t.say(refusal)}</p>
+        </Alert>
+      )}
+      <form method="post" action={paths.setPassword} class="sheet fields">
+        <input type="hidden" name="token" value={token} />
+        <label>
+          {t("E-mail")}
+          <input type="email" name="email" value={email} autocomplete="username" readOnly />
+        </label>
+        <NewPassword
+          state={{
+            "aria-describedby": refusal === undefined ? "rule" : "refusal rule",
+            ...(refusal !== undefined && { "aria-invalid": "true" as const })
+          }}
+        />
+        <p id="rule" class="quiet">
+          {t("10 to 200 characters. A few unrelated words make a good one.")}
+        </p>
+        <div class="buttons">
+          <button type="submit">{t("Set password and sign in")}</button>
+        </div>
+      </form>
+    </Frame>
+  )
+}

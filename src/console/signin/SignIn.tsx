@@ -16,12 +16,15 @@ import {
   keepSession,
   localPath,
   PageRefused,
+  pageLanguageOf,
   visitorOf
 } from "../Browser.ts"
 import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
+import type { Saying } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { stranger } from "../Viewer.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
 import { CodePage } from "./CodePage.tsx"
 import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
@@ -43,7 +46,11 @@ const routes = {
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const usedUp = ({ message }: LinkUsedUp) => new PageRefused({ status: 400, title: "This link is used up", message })
+/** Nobody is signed in on these pages. */
+const viewerOf = (request: Request) => stranger(pageLanguageOf(request))
+
+const usedUp = ({ message }: LinkUsedUp) =>
+  new PageRefused({ status: 400, title: "This link is used up", message: message })
 
 const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
   status: 429,
@@ -52,9 +59,9 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
 
 /** The answer to a user who has changed since their sign-in was checked. */
 const refusedNow =
-  (returnTo: string) =>
+  (returnTo: string, request: Request) =>
   ({ message }: SignInRefused) =>
-    Effect.succeed(html(<SignInPage returnTo={returnTo} refusal={message} />, { status: 403 }))
+    Effect.succeed(html(viewerOf(request), <SignInPage returnTo={returnTo} refusal={message} />, { status: 403 }))
 
 /** The mail with the link that sets a new password. */
 const newPasswordMail = (baseUrl: string, email: string, token: Redacted.Redacted) => ({
@@ -81,14 +88,16 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     const { baseUrl, withOpenForm } = yield* makeVisits
     const canMail = mailer.isSet
     return {
-      forgot: () => Effect.succeed(html(<ForgotPasswordPage canMail={canMail} />)),
+      forgot: (request: Request) =>
+        Effect.sync(() => html(viewerOf(request), <ForgotPasswordPage canMail={canMail} />)),
       sendLink: withOpenForm((form, request) =>
         Effect.gen(function* () {
-          if (!canMail) return html(<ForgotPasswordPage canMail={false} />)
+          if (!canMail) return html(viewerOf(request), <ForgotPasswordPage canMail={false} />)
           const email = form.get("email") ?? ""
           const counted = yield* Effect.either(signIns.requestLink(email, addressOf(request, trustedProxies)))
           if (Either.isLeft(counted))
             return html(
+              viewerOf(request),
               <ForgotPasswordPage canMail email={email} refusal={counted.left.message} />,
               waiting(counted.left)
             )
@@ -102,11 +111,49 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
             Effect.catchAllCause((cause) => Effect.logWarning("A link for a new password could not be made", cause)),
             Effect.forkDaemon
           )
-          return html(<ForgotPasswordPage canMail isSent />)
+          return html(viewerOf(request), <ForgotPasswordPage canMail isSent />)
         })
       )
     }
   })
+
+/** What follows a right password, code or link. */
+const makeEnter = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const signIns = yield* SignIns
+  const secondFactors = yield* SecondFactors
+  const { baseUrl } = yield* makeVisits
+
+  /** Starts a session, and ends the session that the browser had before. */
+  const start = (
+    user: Pick<Identity, "accountId" | "id" | "password">,
+    to: string,
+    request: Request,
+    kept?: Parameters
+  ) =>
+    Effect.gen(function* () {
+      const before = yield* visitorOf(sessions, baseUrl, request)
+      if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
+      const token = yield* sessions.start(user)
+      const answer =
+        kept === undefined
+          ? seeOther(to)
+          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
+      const signedIn = keepSession(answer, baseUrl, token)
+      return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
+    }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
+
+  /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
+  const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
+    Effect.gen(function* () {
+      if (!user.hasSecondFactor)
+        return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
+      const token = Redacted.value(yield* secondFactors.await(user))
+      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
+    })
+
+  return { enter, start }
+})
 
 /** Sign-in in one or two steps, sign-out, and the pages that set a new password. */
 export const signIn = ({
@@ -122,31 +169,7 @@ export const signIn = ({
       const secondFactors = yield* SecondFactors
       const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
-      /** Starts a session, and ends the session that the browser had before. */
-      const start = (
-        user: Pick<Identity, "accountId" | "id" | "password">,
-        to: string,
-        request: Request,
-        kept?: Parameters
-      ) =>
-        Effect.gen(function* () {
-          const before = yield* visitorOf(sessions, baseUrl, request)
-          if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
-          const token = yield* sessions.start(user)
-          const answer =
-            kept === undefined ? seeOther(to) : html(<KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
-          const signedIn = keepSession(answer, baseUrl, token)
-          return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
-        }).pipe(Effect.catchTag("SignInRefused", refusedNow(to)))
-
-      /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
-      const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
-        Effect.gen(function* () {
-          if (!user.hasSecondFactor)
-            return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
-          const token = Redacted.value(yield* secondFactors.await(user))
-          return html(<CodePage token={token} returnTo={to} kept={kept} />)
-        })
+      const { enter, start } = yield* makeEnter
 
       const endSession = withForm((visitor, form) =>
         Effect.as(
@@ -160,7 +183,10 @@ export const signIn = ({
           Effect.sync(() => {
             const query = queryOf(request)
             const returnTo = localPath(query.get(fieldNames.returnTo), baseUrl)
-            return html(<SignInPage returnTo={returnTo} isUnsent={query.get(fieldNames.unsent) === "form"} />)
+            return html(
+              viewerOf(request),
+              <SignInPage returnTo={returnTo} isUnsent={query.get(fieldNames.unsent) === "form"} />
+            )
           }),
         signIn: withOpenForm((form, request) =>
           Effect.gen(function* () {
@@ -176,7 +202,9 @@ export const signIn = ({
             if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, kept)
             const refused = found.left
             const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={kept} />
-            return refused._tag === "SignInRefused" ? html(again, { status: 403 }) : html(again, waiting(refused))
+            return refused._tag === "SignInRefused"
+              ? html(viewerOf(request), again, { status: 403 })
+              : html(viewerOf(request), again, waiting(refused))
           })
         ),
         code: withOpenForm((form, request) =>
@@ -193,9 +221,15 @@ export const signIn = ({
             }
             const { _tag, message } = finished.left
             if (_tag === "CodeTooLate")
-              return html(<SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />, { status: 403 })
+              return html(
+                viewerOf(request),
+                <SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />,
+                { status: 403 }
+              )
             const again = <CodePage {...step} refusal={message} />
-            return _tag === "CodeRefused" ? html(again, { status: 403 }) : html(again, waiting(finished.left))
+            return _tag === "CodeRefused"
+              ? html(viewerOf(request), again, { status: 403 })
+              : html(viewerOf(request), again, waiting(finished.left))
           })
         ),
         noCode: () => Effect.succeed(seeOther(paths.signIn)),
@@ -208,7 +242,7 @@ export const signIn = ({
           const token = queryOf(request).get("token") ?? ""
           return Effect.mapBoth(signIns.findLink(token), {
             onFailure: usedUp,
-            onSuccess: (email) => html(<SetPasswordPage email={email} token={token} />)
+            onSuccess: (email) => html(viewerOf(request), <SetPasswordPage email={email} token={token} />)
           })
         }),
         setPassword: withOpenForm((form, request) =>
@@ -218,10 +252,12 @@ export const signIn = ({
             if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
             if (set.left instanceof LinkUsedUp) return yield* usedUp(set.left)
             const email = yield* Effect.mapError(signIns.findLink(token), usedUp)
-            const again = (refusal: string) => <SetPasswordPage email={email} token={token} refusal={refusal} />
+            const again = (refusal: Saying) => <SetPasswordPage email={email} token={token} refusal={refusal} />
             return set.left._tag === "SignInBusy"
-              ? html(again(set.left.message), waiting(set.left))
-              : html(again(`The password ${set.left.issues[0]?.message}.`), { status: 400 })
+              ? html(viewerOf(request), again(set.left.message), waiting(set.left))
+              : html(viewerOf(request), again(`The password ${set.left.issues[0]?.message}.`), {
+                  status: 400
+                })
           })
         )
       }

@@ -4,15 +4,11 @@ import type { Store } from "../../model/Store.ts"
 import type { PendingCount, PendingEntity } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
-import { counted, EntityLink } from "../Naming.tsx"
+import { countOf, EntityLink } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 
-const kindsInOrder: ReadonlyArray<readonly [EntityKind, string, string]> = [
-  ["product", "product", "products"],
-  ["collection", "collection", "collections"],
-  ["variant", "variant", "variants"],
-  ["media", "media file", "media files"]
-]
+const kindsInOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant", "media"]
 
 const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => total + count, 0)
 
@@ -30,24 +26,30 @@ const Selection = ({
   readonly store: Store
   readonly entities: ReadonlyArray<PendingEntity>
   readonly waiting: number
-}) => (
-  <form method="post" action={paths.publishSelected} aria-labelledby="some">
-    <h2 id="some">Publish some of them</h2>
-    <HiddenFields csrf={visitor.csrf} id={store.id} />
-    {entities.length < waiting && <p class="quiet">{`The first ${entities.length} are listed here.`}</p>}
-    <ul class="plain">
-      {entities.map(({ id, kind, title }) => (
-        <li key={id}>
-          <label>
-            <input type="checkbox" name={`${selectedPrefix}${id}`} value="yes" /> <span class="spoken">Publish </span>
-            <EntityLink id={id} kind={kind} title={title} />
-          </label>
-        </li>
-      ))}
-    </ul>
-    <button type="submit">Publish the selected</button>
-  </form>
-)
+}) => {
+  const t = useWords()
+  return (
+    <form method="post" action={paths.publishSelected} aria-labelledby="some">
+      <h2 id="some">{t("Publish some of them")}</h2>
+      <HiddenFields csrf={visitor.csrf} id={store.id} />
+      {entities.length < waiting && (
+        <p class="quiet">{t("The first {count, number} are listed here.", { count: entities.length })}</p>
+      )}
+      <ul class="plain">
+        {entities.map(({ id, kind, title }) => (
+          <li key={id}>
+            <label>
+              <input type="checkbox" name={`${selectedPrefix}${id}`} value="yes" />{" "}
+              <span class="spoken">{t("Publish")} </span>
+              <EntityLink id={id} kind={kind} title={title} />
+            </label>
+          </li>
+        ))}
+      </ul>
+      <button type="submit">{t("Publish the selected")}</button>
+    </form>
+  )
+}
 
 /** Unpublished drafts of a store. `job`: the open job that works on the store. `refusal`: why the last form was refused. */
 export const PublishStorePage = ({
@@ -65,46 +67,47 @@ export const PublishStorePage = ({
   readonly job: Job | undefined
   readonly refusal?: string
 }) => {
+  const t = useWords()
+
   const waiting = sum(counts.map((each) => each.waiting))
   const underWay = sum(counts.map((each) => each.underWay))
   const isFree = waiting > 0 && job === undefined
   return (
-    <Frame title={`Publish to ${store.name}`} visitor={visitor} current={paths.stores}>
-      <nav class="trail" aria-label="Trail">
-        <a href={paths.stores}>All stores</a>
+    <Frame title={t("Publish to {store}", { store: store.name })} visitor={visitor} current={paths.stores}>
+      <nav class="trail" aria-label={t("Trail")}>
+        <a href={paths.stores}>{t("All stores")}</a>
       </nav>
       <Refusal text={refusal} />
       <div class="sheet">
         {job !== undefined && (
-          <p>
-            A job works on this store: <a href={jobPath(job.id)}>{job.title}</a>.
-          </p>
+          <p>{t.rich("A job works on this store: {job}.", { job: <a href={jobPath(job.id)}>{job.title}</a> })}</p>
         )}
         {waiting === 0 ? (
-          <p>There is nothing to publish.</p>
+          <p>{t("There is nothing to publish.")}</p>
         ) : (
           <>
-            <p>{`${counted(waiting, "unpublished draft")}:`}</p>
+            <p>{t("{count, plural, one {# unpublished draft} other {# unpublished drafts}}:", { count: waiting })}</p>
             <ul>
-              {kindsInOrder.flatMap(([kind, one, many]) => {
+              {kindsInOrder.flatMap((kind) => {
                 const count = counts.find((each) => each.kind === kind)?.waiting ?? 0
-                return count === 0 ? [] : [<li key={kind}>{counted(count, one, many)}</li>]
+                return count === 0 ? [] : [<li key={kind}>{countOf(t, kind, count)}</li>]
               })}
             </ul>
           </>
         )}
         {underWay > 0 && (
-          <p>{`${underWay.toLocaleString("en")} ${underWay === 1 ? "is" : "are"} being published already.`}</p>
+          <p>{t("{count, plural, one {# is} other {# are}} being published already.", { count: underWay })}</p>
         )}
         {isFree && (
           <>
             <p class="quiet">
-              Products are published first, with variants and media that the store never had. The rest depends on live
-              products and follows when they are published.
+              {t(
+                "Products are published first, with variants and media that the store never had. The rest depends on live products and follows when they are published."
+              )}
             </p>
             <form method="post" action={paths.publishStore}>
               <HiddenFields csrf={visitor.csrf} id={store.id} />
-              <button type="submit">Publish all</button>
+              <button type="submit">{t("Publish all")}</button>
             </form>
           </>
         )}

@@ -13,6 +13,7 @@ import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
@@ -46,7 +47,8 @@ const cannotRefresh = (domain: string) =>
   new PageRefused({
     status: 400,
     title: "This store cannot be refreshed",
-    message: `${domain} has no platform to read from. Import its product export instead.`,
+    message: "{store} has no platform to read from. Import its product export instead.",
+    values: { store: domain },
     next: { path: paths.stores, name: "To the stores" }
   })
 
@@ -54,7 +56,8 @@ const cannotPublish = (domain: string) =>
   new PageRefused({
     status: 400,
     title: "Nothing can be published to this store",
-    message: `${domain} has no platform to publish to.`,
+    message: "{store} has no platform to publish to.",
+    values: { store: domain },
     next: { path: paths.stores, name: "To the stores" }
   })
 
@@ -70,11 +73,11 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
     const stores = yield* Stores
     const { asVisitor, asWatcher, withForm } = yield* makeVisits
 
-    const platformName = (platform: string) =>
+    const platformName = (t: Words) => (platform: string) =>
       platform === filesOnly
-        ? "None: imported from files"
+        ? t("None: imported from files")
         : Option.match(platforms.find(platform), {
-            onNone: () => `${platform} (not available here)`,
+            onNone: () => t("{platform} (not available here)", { platform }),
             onSome: ({ label }) => label
           })
 
@@ -95,6 +98,7 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
         const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
         const said = refusal === undefined ? {} : { refusal }
         return html(
+          visitor,
           <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...said} />,
           { status: refusal === undefined ? 200 : 400 }
         )
@@ -112,7 +116,11 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
           Effect.flatMap(jobs.openOn(store.id), (open) =>
             Option.isSome(open) && publishes(open.value)
               ? Effect.succeed(seeOther(jobPath(open.value.id)))
-              : showPending(visitor, store, `Not published: ${message}.`)
+              : showPending(
+                  visitor,
+                  store,
+                  wordsIn(visitor.pageLanguage)("Not published: {problem}.", { problem: message })
+                )
           )
         )
       )
@@ -126,7 +134,11 @@ export const storeList: Surface<Jobs | PlatformRegistry | PublishJobs | Publishi
             failures: publishing.failures(maxFailures),
             runs: imports.list
           }),
-          (content) => html(<StoresPage visitor={visitor} platformName={platformName} {...content} />)
+          (content) =>
+            html(
+              visitor,
+              <StoresPage visitor={visitor} platformName={platformName(wordsIn(visitor.pageLanguage))} {...content} />
+            )
         )
       ),
       refresh: withForm((_, form) =>

@@ -6,17 +6,20 @@ import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
 import { Domain, EntityLink } from "../Naming.tsx"
 import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { Allowed, useMay } from "../Viewer.tsx"
+import { Allowed, useMay, useWords } from "../Viewer.tsx"
 
 /** Counts of a store's entities by publish state, with links to their lists. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
+  const t = useWords()
+
   const isFilesOnly = store.platform === "none"
   const mayPublish = useMay("publish")
   const figures: ReadonlyArray<{
-    readonly name: string
+    readonly name: Sentence
     readonly count: number
     readonly isBad?: boolean
     readonly path?: string
@@ -35,15 +38,15 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
         }
       ]
   return (
-    <ul class="tally" aria-label="Entities by publish state">
+    <ul class="tally" aria-label={t("Entities by publish state")}>
       {figures.map(({ count, isBad = false, name, path }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
-          <strong>{count.toLocaleString("en")}</strong>{" "}
+          <strong>{t.number(count)}</strong>{" "}
           {path === undefined || count === 0 ? (
-            name
+            t(name)
           ) : (
-            <a href={path} aria-label={`${name}: ${store.name}`}>
-              {name}
+            <a href={path} aria-label={`${t(name)}: ${store.name}`}>
+              {t(name)}
             </a>
           )}
         </li>
@@ -61,16 +64,18 @@ const PublishAll = ({
   readonly counts: PublishCounts
   readonly store: Store
   readonly isLocked: boolean
-}) =>
-  store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
+}) => {
+  const t = useWords()
+  return store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
     <Allowed to="publish">
       <p>
-        <a href={publishStoreOf(store.id)} aria-label={`Publish all changes: ${store.name}`}>
-          Publish all changes
+        <a href={publishStoreOf(store.id)} aria-label={t("Publish all changes: {store}", { store: store.name })}>
+          {t("Publish all changes")}
         </a>
       </p>
     </Allowed>
   )
+}
 
 /** The button that starts a refresh, or a link to the refresh that is running. */
 const Refresh = ({
@@ -84,10 +89,13 @@ const Refresh = ({
   readonly running: ImportRun | undefined
   readonly isLocked: boolean
 }) => {
+  const t = useWords()
+
   if (running !== undefined)
     return (
       <p>
-        Being read since <Time at={running.createdAt} />. <a href={pageOf(paths.import, running.id)}>See the refresh</a>
+        {t.rich("Being read since {time}.", { time: <Time at={running.createdAt} /> })}{" "}
+        <a href={pageOf(paths.import, running.id)}>{t("See the refresh")}</a>
       </p>
     )
   if (store.platform === "none" || isLocked) return null
@@ -95,8 +103,8 @@ const Refresh = ({
     <Allowed to="edit">
       <form method="post" action={paths.refreshStore}>
         <HiddenFields csrf={csrf} id={store.id} />
-        <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
-          Refresh
+        <button type="submit" class="plain" aria-label={t("Refresh {store} from its platform", { store: store.name })}>
+          {t("Refresh")}
         </button>
       </form>
     </Allowed>
@@ -104,25 +112,36 @@ const Refresh = ({
 }
 
 /** The download of the store's products, and the one that counts as the publish of a store without a platform. */
-const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string }) => (
-  <>
-    <p>
-      <a href={exportCsvOf(store.id)} aria-label={`Download products (CSV) of ${store.name}`} download>
-        Download products (CSV)
-      </a>
-    </p>
-    {store.platform === "none" && (
-      <Allowed to="publish">
-        <form method="post" action={paths.exportCsv}>
-          <HiddenFields csrf={csrf} id={store.id} />
-          <button type="submit" class="plain" aria-label={`Download and count as published: ${store.name}`}>
-            Download and count as published
-          </button>
-        </form>
-      </Allowed>
-    )}
-  </>
-)
+const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string }) => {
+  const t = useWords()
+  return (
+    <>
+      <p>
+        <a
+          href={exportCsvOf(store.id)}
+          aria-label={t("Download products (CSV) of {store}", { store: store.name })}
+          download
+        >
+          {t("Download products (CSV)")}
+        </a>
+      </p>
+      {store.platform === "none" && (
+        <Allowed to="publish">
+          <form method="post" action={paths.exportCsv}>
+            <HiddenFields csrf={csrf} id={store.id} />
+            <button
+              type="submit"
+              class="plain"
+              aria-label={t("Download and count as published: {store}", { store: store.name })}
+            >
+              {t("Download and count as published")}
+            </button>
+          </form>
+        </Allowed>
+      )}
+    </>
+  )
+}
 
 /** `failures`: the newest failures; `total`: number of all failures. */
 const Failures = ({
@@ -131,44 +150,58 @@ const Failures = ({
 }: {
   readonly failures: ReadonlyArray<FailedPublication>
   readonly total: number
-}) => (
-  <section aria-labelledby="failures">
-    <h2 id="failures">Failed to publish</h2>
-    {failures.length === 0 ? (
-      <p class="quiet">None.</p>
-    ) : (
-      <>
-        {total > failures.length && <p>{`The newest ${failures.length} of ${total.toLocaleString("en")}:`}</p>}
-        <Table
-          labelledBy="failures"
-          columns={["Entity", "Store", "When", "Why"]}
-          rows={failures.map(({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => ({
-            key: `${entityId} ${storeId}`,
-            cells: [
-              <EntityLink id={entityId} kind={entityType} title={title} />,
-              <Domain name={storeDomain} />,
-              finishedAt === null ? "More than 30 days ago" : <Time at={finishedAt} />,
-              <>
-                {error.message}{" "}
-                <span class="quiet">
-                  (<code>{error.code}</code>
-                  {attempts !== null && attempts > 1 ? `, tried ${attempts} times` : ""})
-                </span>
-              </>
-            ]
-          }))}
-        />
-      </>
-    )}
-  </section>
-)
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="failures">
+      <h2 id="failures">{t("Failed to publish")}</h2>
+      {failures.length === 0 ? (
+        <p class="quiet">{t("None.")}</p>
+      ) : (
+        <>
+          {total > failures.length && (
+            <p>{t("The newest {count, number} of {all, number}:", { count: failures.length, all: total })}</p>
+          )}
+          <Table
+            labelledBy="failures"
+            columns={[t("Entity"), t("Store"), t("When"), t("Why")]}
+            rows={failures.map(
+              ({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => ({
+                key: `${entityId} ${storeId}`,
+                cells: [
+                  <EntityLink id={entityId} kind={entityType} title={title} />,
+                  <Domain name={storeDomain} />,
+                  finishedAt === null ? t("More than 30 days ago") : <Time at={finishedAt} />,
+                  <>
+                    {error.message}{" "}
+                    <span class="quiet">
+                      (<code>{error.code}</code>
+                      {attempts !== null && attempts > 1
+                        ? t(", tried {count, plural, one {# time} other {# times}}", { count: attempts })
+                        : ""}
+                      )
+                    </span>
+                  </>
+                ]
+              })
+            )}
+          />
+        </>
+      )}
+    </section>
+  )
+}
 
 /** The states of the stores in a sentence, for screen readers. */
-const statesIn = (stores: ReadonlyArray<Store>, counts: ReadonlyMap<StoreId, PublishCounts>): string =>
+const statesIn = (t: Words, stores: ReadonlyArray<Store>, counts: ReadonlyMap<StoreId, PublishCounts>): string =>
   stores
     .map(({ id, name }) => {
       const { failed, pending } = counts.get(id) ?? nothingToCount
-      return `${name}: ${pending} publishing, ${failed} failed.`
+      return t("{store}: {publishing} publishing, {failed} failed.", {
+        store: name,
+        publishing: t.number(pending),
+        failed: t.number(failed)
+      })
     })
     .join(" ")
 
@@ -188,14 +221,16 @@ export const StoresPage = ({
   readonly failures: ReadonlyArray<FailedPublication>
   readonly runs: ReadonlyArray<ImportRun>
 }) => {
+  const t = useWords()
+
   const holder = holderOf(runs)
   return (
-    <Frame title="Stores" visitor={visitor} current={paths.stores}>
-      <Live id="states" on={["publish", "import", "job"]} says={statesIn(stores, counts)}>
+    <Frame title={t("Stores")} visitor={visitor} current={paths.stores}>
+      <Live id="states" on={["publish", "import", "job"]} says={statesIn(t, stores, counts)}>
         <section aria-labelledby="linked">
-          <h2 id="linked">Linked stores</h2>
+          <h2 id="linked">{t("Linked stores")}</h2>
           {stores.length === 0 ? (
-            <p class="quiet">There are no stores yet. Ask the administrator to link one.</p>
+            <p class="quiet">{t("There are no stores yet. Ask the administrator to link one.")}</p>
           ) : (
             <ul class="records">
               {stores.map((store) => (
@@ -203,22 +238,26 @@ export const StoresPage = ({
                   <div>
                     <h3>{store.name}</h3>
                     <dl>
-                      <dt>Domain</dt>
-                      <dd>{store.domain}</dd>
-                      <dt>Platform</dt>
+                      <dt>{t("Domain")}</dt>
+                      <dd>
+                        <bdi>{store.domain}</bdi>
+                      </dd>
+                      <dt>{t("Platform")}</dt>
                       <dd>{platformName(store.platform)}</dd>
-                      <dt>Languages</dt>
+                      <dt>{t("Languages")}</dt>
                       <dd>
                         {store.locales
                           .map((locale) =>
-                            locale === store.primary_locale && store.locales.length > 1 ? `${locale} (main)` : locale
+                            locale === store.primary_locale && store.locales.length > 1
+                              ? t("{language} (main)", { language: locale })
+                              : locale
                           )
                           .join(", ")}
                       </dd>
-                      <dt>Currency</dt>
+                      <dt>{t("Currency")}</dt>
                       <dd>{store.currency}</dd>
-                      <dt>Last import</dt>
-                      <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
+                      <dt>{t("Last import")}</dt>
+                      <dd>{store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />}</dd>
                     </dl>
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                     <Export store={store} csrf={visitor.csrf} />
@@ -241,13 +280,13 @@ export const StoresPage = ({
         </section>
       </Live>
       <section aria-labelledby="export">
-        <h2 id="export">Take the catalog out</h2>
+        <h2 id="export">{t("Take the catalog out")}</h2>
         <p>
           <a href={paths.exportJsonl} download>
-            Download the whole catalog as JSON lines
+            {t("Download the whole catalog as JSON lines")}
           </a>
         </p>
-        <p class="quiet">Every product, variant, collection and media file, with the values of each store.</p>
+        <p class="quiet">{t("Every product, variant, collection and media file, with the values of each store.")}</p>
       </section>
       <Live id="failed" on={["publish"]}>
         <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />

@@ -11,6 +11,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -75,6 +76,16 @@ const mailOf = (visitor: Visitor, { email, url, days }: Omit<NewLink, "mail">, i
   ].join("\n")
 })
 
+/** Asks before a user is disabled. */
+const disableWords = (t: Words, { email, role }: User) => ({
+  title: t("Disable {user}?", { user: email }),
+  question: t(
+    "They are signed out (role {role}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.",
+    { role: t.say(roleWords[role].name) }
+  ),
+  button: "Disable the user"
+})
+
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
   routes,
@@ -88,7 +99,9 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
-        return html(<TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, { status })
+        return html(visitor, <TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, {
+          status
+        })
       })
 
     /** The user that a form or a query names. NotFound: the account has no such user. */
@@ -125,10 +138,22 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       )
 
     /** A page that asks before a user is changed. */
-    const asking = (action: string, words: (user: User) => { title: string; question: string; button: string }) =>
+    const asking = (
+      action: string,
+      words: (t: Words, user: User) => { title: string; question: string; button: string }
+    ) =>
       asVisitor((visitor, request) =>
         Effect.map(userIn(visitor, queryOf(request)), (user) =>
-          html(<ConfirmPage visitor={visitor} section={paths.team} action={action} id={user.id} {...words(user)} />)
+          html(
+            visitor,
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.team}
+              action={action}
+              id={user.id}
+              {...words(wordsIn(visitor.pageLanguage), user)}
+            />
+          )
         )
       )
 
@@ -160,21 +185,17 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
             : yield* show(visitor, { refusal: wordsOf(made.left, user.email) }, 409)
         })
       ),
-      askCancel: asking(paths.cancelInvitation, ({ email }) => ({
-        title: `Cancel the invitation of ${email}?`,
+      askCancel: asking(paths.cancelInvitation, (t, { email }) => ({
+        title: t("Cancel the invitation of {user}?", { user: email }),
         question: "The link that they have is refused from then on. You can invite them again.",
         button: "Cancel the invitation"
       })),
       cancel: changing("cancelled", ({ accountId }, { email }) => users.cancelInvitation(accountId, email)),
-      askDisable: asking(paths.disableUser, ({ email, role }) => ({
-        title: `Disable ${email}?`,
-        question: `They are signed out (role ${roleWords[role].name}) and cannot sign in until you enable them again. The agents that they connected are disconnected for good.`,
-        button: "Disable the user"
-      })),
+      askDisable: asking(paths.disableUser, disableWords),
       disable: changing("disabled", ({ accountId }, { email }) => users.disable(accountId, email)),
       enable: changing("enabled", ({ accountId }, { email }) => users.enable(accountId, email)),
-      askReset: asking(paths.resetSecondFactor, ({ email }) => ({
-        title: `Reset the second factor of ${email}?`,
+      askReset: asking(paths.resetSecondFactor, (t, { email }) => ({
+        title: t("Reset the second factor of {user}?", { user: email }),
         question:
           "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
         button: "Reset the second factor"

@@ -4,7 +4,9 @@ import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
+import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
 
 export interface InviteForm {
   readonly email: string
@@ -21,36 +23,49 @@ export interface NewLink {
   readonly mail: "sent" | "failed" | "off"
 }
 
-const mailWords = {
+const mailWords: Readonly<Record<NewLink["mail"], Sentence>> = {
   sent: "It was sent by mail. You can also pass it on yourself.",
   failed: "The mail could not be sent: pass the link on yourself.",
   off: "Pass it on to them."
-} as const
+}
 
-const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink }) => (
-  <Note>
-    <p>
-      Link for{" "}
-      <strong>
-        <bdi>{email}</bdi>
-      </strong>{" "}
-      to set a password. It is valid once, for {days === 1 ? "one day" : `${days} days`}. {mailWords[mail]}
-    </p>
-    <CopyText id="new-link" label="Link (shown only once)" text={url} />
-  </Note>
-)
+const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink }) => {
+  const t = useWords()
+  return (
+    <Note>
+      <p>
+        {t.rich(
+          "Link for {email} to set a password. It is valid once, for {days, plural, one {one day} other {# days}}.",
+          {
+            email: (
+              <strong>
+                <bdi>{email}</bdi>
+              </strong>
+            ),
+            days
+          }
+        )}{" "}
+        {t(mailWords[mail])}
+      </p>
+      <CopyText id="new-link" label={t("Link (shown only once)")} text={url} />
+    </Note>
+  )
+}
 
-const RoleChoices = ({ chosen }: { readonly chosen: Role }) => (
-  <fieldset>
-    <legend>Role</legend>
-    {Role.literals.map((role) => (
-      <label class="choice" key={role}>
-        <input type="radio" name="role" value={role} checked={role === chosen} />
-        <strong>{roleWords[role].name}</strong> <span class="quiet">{roleWords[role].meaning}</span>
-      </label>
-    ))}
-  </fieldset>
-)
+const RoleChoices = ({ chosen }: { readonly chosen: Role }) => {
+  const t = useWords()
+  return (
+    <fieldset>
+      <legend>{t("Role")}</legend>
+      {Role.literals.map((role) => (
+        <label class="choice" key={role}>
+          <input type="radio" name="role" value={role} checked={role === chosen} />
+          <strong>{t.say(roleWords[role].name)}</strong> <span class="quiet">{t.say(roleWords[role].meaning)}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}
 
 const Invite = ({
   form,
@@ -60,31 +75,34 @@ const Invite = ({
   readonly visitor: Visitor
   readonly form: InviteForm
   readonly misfit: Misfit | undefined
-}) => (
-  <section aria-labelledby="invite">
-    <h2 id="invite">Invite a colleague</h2>
-    <form method="post" action={paths.team} class="sheet fields">
-      <HiddenFields csrf={visitor.csrf} />
-      <label>
-        E-mail
-        <input
-          type="email"
-          name="email"
-          value={form.email}
-          autocomplete="off"
-          required
-          maxLength={254}
-          {...fieldState(misfit, "email")}
-        />
-      </label>
-      <FieldMisfit field="email" misfit={misfit} />
-      <RoleChoices chosen={form.role} />
-      <div class="buttons">
-        <button type="submit">Invite</button>
-      </div>
-    </form>
-  </section>
-)
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="invite">
+      <h2 id="invite">{t("Invite a colleague")}</h2>
+      <form method="post" action={paths.team} class="sheet fields">
+        <HiddenFields csrf={visitor.csrf} />
+        <label>
+          {t("E-mail")}
+          <input
+            type="email"
+            name="email"
+            value={form.email}
+            autocomplete="off"
+            required
+            maxLength={254}
+            {...fieldState(misfit, "email")}
+          />
+        </label>
+        <FieldMisfit field="email" misfit={misfit} />
+        <RoleChoices chosen={form.role} />
+        <div class="buttons">
+          <button type="submit">{t("Invite")}</button>
+        </div>
+      </form>
+    </section>
+  )
+}
 
 /** A button that changes a user. `ask`: it leads to a page that asks first. */
 const UserButton = ({
@@ -98,21 +116,28 @@ const UserButton = ({
   readonly visitor: Visitor
   readonly id: User["id"]
   readonly email: string
-  readonly name: string
+  readonly name: Sentence
   readonly path: string
   readonly ask?: boolean
-}) => (
-  <form method={ask ? "get" : "post"} action={path}>
-    {ask ? <input type="hidden" name="id" value={id} /> : <HiddenFields csrf={visitor.csrf} id={id} />}
-    <button type="submit" class={ask ? "danger" : "plain"} aria-label={`${name}: ${email}`}>
-      {name}
-    </button>
-  </form>
-)
+}) => {
+  const t = useWords()
+  return (
+    <form method={ask ? "get" : "post"} action={path}>
+      {ask ? <input type="hidden" name="id" value={id} /> : <HiddenFields csrf={visitor.csrf} id={id} />}
+      <button type="submit" class={ask ? "danger" : "plain"} aria-label={`${t(name)}: ${email}`}>
+        {t(name)}
+      </button>
+    </form>
+  )
+}
 
-const stateWords = { invited: "Invited", active: "Active", disabled: "Disabled" } as const
+const stateWords = { invited: "Invited", active: "Active", disabled: "Disabled" } as const satisfies Readonly<
+  Record<string, Sentence>
+>
 
 const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly user: User; readonly now: number }) => {
+  const t = useWords()
+
   const state = userState(user)
   const button = { visitor, id: user.id, email: user.email }
   return (
@@ -120,34 +145,34 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
       <div>
         <h3>
           <bdi>{user.email}</bdi>
-          {user.id === visitor.userId && <span class="quiet"> (you)</span>}
+          {user.id === visitor.userId && <span class="quiet"> {t("(you)")}</span>}
         </h3>
         <Facts
           of={[
-            ["State", stateWords[state]],
-            ["Last seen", user.lastSeenAt === null ? "never" : <Ago at={user.lastSeenAt} now={now} />],
+            [t("State"), t(stateWords[state])],
+            [t("Last seen"), user.lastSeenAt === null ? t("never") : <Ago at={user.lastSeenAt} now={now} />],
             ...(state !== "invited"
               ? []
               : user.linkExpiresAt === null
-                ? [["Invitation", "has expired"] as const]
-                : [["Invitation ends", <Ago key="ends" at={user.linkExpiresAt} now={now} />] as const]),
-            ["Second factor", user.hasSecondFactor ? "on" : "off"]
+                ? [[t("Invitation"), t("has expired")] as const]
+                : [[t("Invitation ends"), <Ago key="ends" at={user.linkExpiresAt} now={now} />] as const]),
+            [t("Second factor"), user.hasSecondFactor ? t("on") : t("off")]
           ]}
         />
         <form method="post" action={paths.teamRole} class="line">
           <HiddenFields csrf={visitor.csrf} id={user.id} />
           <label>
-            Role
-            <select name="role" aria-label={`Role of ${user.email}`}>
+            {t("Role")}
+            <select name="role" aria-label={t("Role of {user}", { user: user.email })}>
               {Role.literals.map((role) => (
                 <option key={role} value={role} selected={role === user.role}>
-                  {roleWords[role].name}
+                  {t.say(roleWords[role].name)}
                 </option>
               ))}
             </select>
           </label>
-          <button type="submit" class="plain" aria-label={`Save the role of ${user.email}`}>
-            Save
+          <button type="submit" class="plain" aria-label={t("Save the role of {user}", { user: user.email })}>
+            {t("Save")}
           </button>
         </form>
       </div>
@@ -196,23 +221,26 @@ export const TeamPage = ({
   readonly visitor: Visitor
   readonly users: ReadonlyArray<User>
   readonly now: number
-}) => (
-  <Frame title="Team" visitor={visitor} current={paths.team} total={String(users.length)}>
-    {note !== undefined && <Note>{note}</Note>}
-    {refusal !== undefined && (
-      <Alert>
-        <p>{refusal}</p>
-      </Alert>
-    )}
-    {link !== undefined && <LinkNote link={link} />}
-    <section aria-labelledby="users">
-      <h2 id="users">Users</h2>
-      <ul class="records">
-        {users.map((user) => (
-          <Member key={user.id} visitor={visitor} user={user} now={now} />
-        ))}
-      </ul>
-    </section>
-    <Invite visitor={visitor} form={form} misfit={misfit} />
-  </Frame>
-)
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Team")} visitor={visitor} current={paths.team} total={t.number(users.length)}>
+      {note !== undefined && <Note>{t.say(note)}</Note>}
+      {refusal !== undefined && (
+        <Alert>
+          <p>{refusal}</p>
+        </Alert>
+      )}
+      {link !== undefined && <LinkNote link={link} />}
+      <section aria-labelledby="users">
+        <h2 id="users">{t("Users")}</h2>
+        <ul class="records">
+          {users.map((user) => (
+            <Member key={user.id} visitor={visitor} user={user} now={now} />
+          ))}
+        </ul>
+      </section>
+      <Invite visitor={visitor} form={form} misfit={misfit} />
+    </Frame>
+  )
+}

@@ -7,6 +7,7 @@ import { Webhooks } from "../../webhooks/Webhooks.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
+import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { paths, webhookPath } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
@@ -30,13 +31,14 @@ const notes: Readonly<Record<string, string>> = {
   deleted: "The webhook is deleted."
 }
 
-const labels: Readonly<Record<string, string>> = { url: "Address", from: "From", topics: "Changes" }
+const labels: Readonly<Record<string, Sentence>> = { url: "Address", from: "From", topics: "Changes" }
 
-const refusalOf = ({ issues }: ValidationFailed) =>
+const refusalOf = (t: Words, { issues }: ValidationFailed) =>
   issues
     .map(({ message, path }) => {
       const label = labels[path]
-      return `${label === undefined ? "" : `${label}: `}${message}${message.endsWith(".") ? "" : "."}`
+      const problem = t.say(message.endsWith(".") ? message : `${message}.`)
+      return label === undefined ? problem : `${t(label)}: ${problem}`
     })
     .join(" ")
 
@@ -55,14 +57,18 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
       Effect.gen(function* () {
         const list = yield* webhooks.list
         const nextId = yield* mintId(WebhookId)
-        return html(<WebhooksPage visitor={visitor} webhooks={list} nextId={nextId} {...content} />, { status })
+        return html(visitor, <WebhooksPage visitor={visitor} webhooks={list} nextId={nextId} {...content} />, {
+          status
+        })
       })
 
     const showOne = (visitor: Visitor, id: WebhookId, content: WebhookPageContent, status = 200) =>
       Effect.gen(function* () {
         const webhook = yield* webhooks.get(id)
         const setAside = yield* webhooks.setAside(id)
-        return html(<WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, { status })
+        return html(visitor, <WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, {
+          status
+        })
       })
 
     return {
@@ -77,7 +83,7 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
             topics: given.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
           }
           const created = yield* Effect.orElse(idOf(WebhookId, given), () =>
-            ValidationFailed.at("", "The form is from an older page; send it again")
+            ValidationFailed.at("", "The form is from an older page; send it again.")
           ).pipe(
             Effect.flatMap((id) => webhooks.create(id, form)),
             Effect.either
@@ -91,7 +97,7 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
           }
           return created.left._tag === "WebhookExists"
             ? yield* showAll(visitor, { form: emptyWebhookForm, refusal: createdBefore }, 409)
-            : yield* showAll(visitor, { form, refusal: refusalOf(created.left) }, 400)
+            : yield* showAll(visitor, { form, refusal: refusalOf(wordsIn(visitor.pageLanguage), created.left) }, 400)
         })
       ),
       show: asVisitor((visitor, request) =>
@@ -105,7 +111,9 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
           const { problem } = yield* webhooks.test(id)
           return problem === null
             ? seeOther(`${webhookPath(id)}?note=accepted`)
-            : yield* showOne(visitor, id, { refusal: `The receiver did not accept the test message. ${problem}` })
+            : yield* showOne(visitor, id, {
+                refusal: { sentence: "The receiver did not accept the test message. {problem}", values: { problem } }
+              })
         })
       ),
       replay: withForm((visitor, form) =>
@@ -113,7 +121,9 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
           const id = yield* idOf(WebhookId, form)
           return yield* webhooks.replay(id, form.get("from")).pipe(
             Effect.as(seeOther(`${webhookPath(id)}?note=replayed`)),
-            Effect.catchTag("ValidationFailed", (error) => showOne(visitor, id, { refusal: refusalOf(error) }, 400))
+            Effect.catchTag("ValidationFailed", (error) =>
+              showOne(visitor, id, { refusal: refusalOf(wordsIn(visitor.pageLanguage), error) }, 400)
+            )
           )
         })
       ),
@@ -122,22 +132,29 @@ export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
           const id = yield* idOf(WebhookId, form)
           return yield* webhooks.rotate(id).pipe(
             Effect.flatMap(({ secret }) => showOne(visitor, id, { secret: Redacted.value(secret) })),
-            Effect.catchTag("ValidationFailed", (error) => showOne(visitor, id, { refusal: refusalOf(error) }, 400))
+            Effect.catchTag("ValidationFailed", (error) =>
+              showOne(visitor, id, { refusal: refusalOf(wordsIn(visitor.pageLanguage), error) }, 400)
+            )
           )
         })
       ),
       askDelete: asVisitor((visitor, request) =>
         Effect.gen(function* () {
+          const t = wordsIn(visitor.pageLanguage)
           const { id, url } = yield* webhooks.get(yield* idOf(WebhookId, queryOf(request)))
           return html(
+            visitor,
             <ConfirmPage
               visitor={visitor}
               section={paths.webhooks}
-              title="Delete the webhook?"
-              question={`${url} receives nothing more, and the changes that wait for it are deleted. This cannot be undone.`}
+              title={t("Delete the webhook?")}
+              question={t(
+                "{address} receives nothing more, and the changes that wait for it are deleted. This cannot be undone.",
+                { address: url }
+              )}
               action={paths.deleteWebhook}
               id={id}
-              button="Delete the webhook"
+              button={t("Delete the webhook")}
             />
           )
         })

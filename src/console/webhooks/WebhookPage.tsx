@@ -1,46 +1,50 @@
 import { nextSteps, type SetAside, type Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import type { Saying, Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
+import { useWords } from "../Viewer.tsx"
 import { NewSecret, WebhookStateOf } from "./WebhookWords.tsx"
 
 export interface WebhookPageContent {
   /** The new secret after a rotation. */
   readonly secret?: string
-  readonly refusal?: string
+  readonly refusal?: Saying
   readonly note?: string | undefined
 }
 
-const Facts = ({ webhook }: { readonly webhook: Webhook }) => (
-  <dl class="sheet">
-    <dt>State</dt>
-    <dd>
-      <WebhookStateOf state={webhook.state} />
-    </dd>
-    <dt>Receives</dt>
-    <dd>{webhook.topics.length === 0 ? "every change" : webhook.topics.join(", ")}</dd>
-    <dt>Delivered up to</dt>
-    <dd>{`change ${webhook.position.toLocaleString("en")} of ${webhook.last_seq.toLocaleString("en")}`}</dd>
-    <dt>Last accepted delivery</dt>
-    <dd>{webhook.delivered_at === null ? "none yet" : <Time at={webhook.delivered_at} />}</dd>
-    {webhook.problem !== null && (
-      <>
-        <dt>Last failure</dt>
-        <dd>{webhook.problem}</dd>
-      </>
-    )}
-    {webhook.previous_secret_until !== null && (
-      <>
-        <dt>Previous secret</dt>
-        <dd>
-          {"signs too until "}
-          <Time at={webhook.previous_secret_until} />
-        </dd>
-      </>
-    )}
-  </dl>
-)
+const Facts = ({ webhook }: { readonly webhook: Webhook }) => {
+  const t = useWords()
+  return (
+    <dl class="sheet">
+      <dt>{t("State")}</dt>
+      <dd>
+        <WebhookStateOf state={webhook.state} />
+      </dd>
+      <dt>{t("Receives")}</dt>
+      <dd>{webhook.topics.length === 0 ? t("every change") : webhook.topics.join(", ")}</dd>
+      <dt>{t("Delivered up to")}</dt>
+      <dd>
+        {t("change {position, number} of {last, number}", { position: webhook.position, last: webhook.last_seq })}
+      </dd>
+      <dt>{t("Last accepted delivery")}</dt>
+      <dd>{webhook.delivered_at === null ? t("none yet") : <Time at={webhook.delivered_at} />}</dd>
+      {webhook.problem !== null && (
+        <>
+          <dt>{t("Last failure")}</dt>
+          <dd>{webhook.problem}</dd>
+        </>
+      )}
+      {webhook.previous_secret_until !== null && (
+        <>
+          <dt>{t("Previous secret")}</dt>
+          <dd>{t.rich("signs too until {time}", { time: <Time at={webhook.previous_secret_until} /> })}</dd>
+        </>
+      )}
+    </dl>
+  )
+}
 
 const Action = ({
   button,
@@ -48,58 +52,70 @@ const Action = ({
   visitor,
   webhook
 }: {
-  readonly button: string
+  readonly button: Sentence
   readonly path: string
   readonly visitor: Visitor
   readonly webhook: Webhook
-}) => (
-  <form method="post" action={path}>
-    <HiddenFields csrf={visitor.csrf} id={webhook.id} />
-    <button type="submit">{button}</button>
-  </form>
-)
+}) => {
+  const t = useWords()
+  return (
+    <form method="post" action={path}>
+      <HiddenFields csrf={visitor.csrf} id={webhook.id} />
+      <button type="submit">{t(button)}</button>
+    </form>
+  )
+}
 
-const ReplayForm = ({ visitor, webhook }: { readonly visitor: Visitor; readonly webhook: Webhook }) => (
-  <form method="post" action={paths.replayWebhook} class="sheet fields">
-    <HiddenFields csrf={visitor.csrf} id={webhook.id} />
-    <label>
-      From
-      <input type="text" name="from" value="" maxLength={100} aria-describedby="from-rule" />
-    </label>
-    <p id="from-rule" class="quiet">
-      Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>,
-      the number of a change, or a time such as 2027-01-31T09:30:00Z.
-    </p>
-    <div class="buttons">
-      <button type="submit">Replay</button>
-    </div>
-  </form>
-)
+const ReplayForm = ({ visitor, webhook }: { readonly visitor: Visitor; readonly webhook: Webhook }) => {
+  const t = useWords()
+  return (
+    <form method="post" action={paths.replayWebhook} class="sheet fields">
+      <HiddenFields csrf={visitor.csrf} id={webhook.id} />
+      <label>
+        {t("From")}
+        <input type="text" name="from" value="" maxLength={100} aria-describedby="from-rule" />
+      </label>
+      <p id="from-rule" class="quiet">
+        {t.rich(
+          "Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>, the number of a change, or a time such as 2027-01-31T09:30:00Z."
+        )}
+      </p>
+      <div class="buttons">
+        <button type="submit">{t("Replay")}</button>
+      </div>
+    </form>
+  )
+}
 
-const SetAsideTable = ({ setAside }: { readonly setAside: ReadonlyArray<SetAside> }) => (
-  <section aria-labelledby="set-aside">
-    <h2 id="set-aside">Waiting and parked changes</h2>
-    {setAside.length === 0 ? (
-      <p class="quiet">There are none.</p>
-    ) : (
-      <Table
-        labelledBy="set-aside"
-        columns={["Change", "State", "What", "Attempts", "Problem", "Next attempt"]}
-        rows={setAside.map(({ attempts, change, next_attempt_at, problem, seq, state }) => ({
-          key: String(seq),
-          cells: [
-            String(seq),
-            state,
-            `${change.type} of ${change.entity.type} ${change.entity.id}`,
-            String(attempts),
-            problem ?? "waits for an earlier change",
-            next_attempt_at === null ? "none" : <Time at={next_attempt_at} />
-          ]
-        }))}
-      />
-    )}
-  </section>
-)
+const setAsideWords: Readonly<Record<SetAside["state"], Sentence>> = { waiting: "waiting", parked: "parked" }
+
+const SetAsideTable = ({ setAside }: { readonly setAside: ReadonlyArray<SetAside> }) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="set-aside">
+      <h2 id="set-aside">{t("Waiting and parked changes")}</h2>
+      {setAside.length === 0 ? (
+        <p class="quiet">{t("There are none.")}</p>
+      ) : (
+        <Table
+          labelledBy="set-aside"
+          columns={[t("Change"), t("State"), t("What"), t("Attempts"), t("Problem"), t("Next attempt")]}
+          rows={setAside.map(({ attempts, change, next_attempt_at, problem, seq, state }) => ({
+            key: String(seq),
+            cells: [
+              String(seq),
+              t(setAsideWords[state]),
+              t("{change} of {entity}", { change: change.type, entity: `${change.entity.type} ${change.entity.id}` }),
+              String(attempts),
+              problem ?? t("waits for an earlier change"),
+              next_attempt_at === null ? t("none") : <Time at={next_attempt_at} />
+            ]
+          }))}
+        />
+      )}
+    </section>
+  )
+}
 
 /** A webhook, the first 100 of its changes that wait or are parked, and its actions. */
 export const WebhookPage = ({
@@ -114,13 +130,14 @@ export const WebhookPage = ({
   readonly webhook: Webhook
   readonly setAside: ReadonlyArray<SetAside>
 }) => {
+  const t = useWords()
   const next = nextSteps[webhook.state]
   return (
-    <Frame title="Webhook" visitor={visitor} current={paths.webhooks}>
-      {note !== undefined && <Note>{note}</Note>}
+    <Frame title={t("Webhook")} visitor={visitor} current={paths.webhooks}>
+      {note !== undefined && <Note>{t.say(note)}</Note>}
       {secret !== undefined && (
         <Note>
-          <p>The webhook has a new secret. For 24 hours messages are signed with both secrets.</p>
+          <p>{t("The webhook has a new secret. For 24 hours messages are signed with both secrets.")}</p>
           <NewSecret secret={secret} />
         </Note>
       )}
@@ -128,7 +145,7 @@ export const WebhookPage = ({
       <p>
         <bdi>{webhook.url}</bdi>
       </p>
-      {next !== undefined && <p>{next}</p>}
+      {next !== undefined && <p>{t.say(next)}</p>}
       <Facts webhook={webhook} />
       <div class="buttons">
         <Action button="Send a test" path={paths.testWebhook} visitor={visitor} webhook={webhook} />
@@ -136,12 +153,12 @@ export const WebhookPage = ({
         <form method="get" action={paths.deleteWebhook}>
           <input type="hidden" name="id" value={webhook.id} />
           <button type="submit" class="danger">
-            Delete
+            {t("Delete")}
           </button>
         </form>
       </div>
       <section aria-labelledby="replay">
-        <h2 id="replay">Replay</h2>
+        <h2 id="replay">{t("Replay")}</h2>
         <ReplayForm visitor={visitor} webhook={webhook} />
       </section>
       <SetAsideTable setAside={setAside} />

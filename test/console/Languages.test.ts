@@ -1,0 +1,252 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { IntlMessageFormat } from "intl-messageformat"
+import ts from "typescript"
+import ar from "../../src/console/languages/ar.json" with { type: "json" }
+import de from "../../src/console/languages/de.json" with { type: "json" }
+import { acceptedLanguage } from "../../src/console/languages/Language.ts"
+import { wordsIn } from "../../src/console/languages/Words.tsx"
+import zh from "../../src/console/languages/zh.json" with { type: "json" }
+
+type Sentences = Readonly<Record<string, string>>
+const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
+
+/** The folders of texts that only programs read. */
+const ofPrograms = /src\/console\/(?:events|exports)\//
+
+const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
+  .map((path) => join("src/console", path))
+  .filter((path) => /\.tsx?$/.test(path) && !path.includes("/assets/") && !ofPrograms.test(path))
+  .concat("src/oauth/ConsentPage.tsx")
+
+const parsed = (path: string, text = readFileSync(path, "utf8")) =>
+  ts.createSourceFile(
+    path,
+    text,
+    ts.ScriptTarget.Latest,
+    true,
+    path.endsWith("x") ? ts.ScriptKind.TSX : ts.ScriptKind.TS
+  )
+
+const walk = (node: ts.Node, visit: (node: ts.Node) => void): void => {
+  visit(node)
+  ts.forEachChild(node, (child) => walk(child, visit))
+}
+
+/** The texts that an expression can have, as far as it names them. */
+const textsOf = (node: ts.Expression): ReadonlyArray<string> =>
+  ts.isStringLiteralLike(node)
+    ? [node.text]
+    : ts.isConditionalExpression(node)
+      ? [...textsOf(node.whenTrue), ...textsOf(node.whenFalse)]
+      : ts.isParenthesizedExpression(node)
+        ? textsOf(node.expression)
+        : []
+
+/** Mails are in English. */
+const ofMails: ReadonlyArray<string> = [
+  "Somebody, probably you, asked for a new password for the catalog.",
+  "Set it here (valid once, for one day):",
+  "If it was not you, ignore this mail: your password stays as it is.",
+  "If you did not expect this mail, ignore it."
+]
+
+/**
+ * The sentences that a source passes to the translator, those of its errors (`title`, `message`,
+ * `sentence`), and all other texts that look like a sentence.
+ */
+const sentencesIn = (source: ts.SourceFile): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  const add = (text: string) => found.add(text)
+  walk(source, (node) => {
+    if (ts.isCallExpression(node) && /^t(\.rich|\.say)?$/.test(node.expression.getText(source)))
+      node.arguments.slice(0, 1).flatMap(textsOf).forEach(add)
+    if (ts.isStringLiteralLike(node) && /^[A-Z][a-z]+ .*[.?:]$/s.test(node.text) && !ofMails.includes(node.text))
+      add(node.text)
+    if (ts.isPropertyAssignment(node) && /^(title|message|sentence)$/.test(node.name.getText(source)))
+      textsOf(node.initializer).forEach(add)
+  })
+  return [...found]
+}
+
+/** All texts that a source names. */
+const literalsIn = (source: ts.SourceFile): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  walk(source, (node) => {
+    if (ts.isStringLiteralLike(node)) found.push(node.text)
+  })
+  return found
+}
+
+/** Sentences without a translation. */
+const missingIn = (source: ts.SourceFile, sentences: Sentences) =>
+  sentencesIn(source).filter((sentence) => !Object.hasOwn(sentences, sentence))
+
+type Element = ReturnType<IntlMessageFormat["getAst"]>[number]
+
+/** The placeholders and tags of a message. */
+const placeholdersOf = (elements: ReadonlyArray<Element>): ReadonlyArray<string> =>
+  elements.flatMap((element) => [
+    ...("value" in element && element.type !== 0 ? [`${"children" in element ? "tag " : ""}${element.value}`] : []),
+    ...("children" in element ? placeholdersOf(element.children) : []),
+    ...("options" in element ? Object.values(element.options).flatMap(({ value }) => placeholdersOf(value)) : [])
+  ])
+
+const namesOf = (message: string, language: string) =>
+  [...new Set(placeholdersOf(new IntlMessageFormat(message, language).getAst()))].sort()
+
+it("every sentence of the pages has a translation into each language", () => {
+  const all = sources.map((path) => parsed(path))
+  assert.isAbove(all.flatMap(sentencesIn).length, 300)
+  for (const [language, sentences] of Object.entries(languages))
+    assert.deepStrictEqual(
+      all.flatMap((source) => missingIn(source, sentences)),
+      [],
+      language
+    )
+})
+
+it("a sentence without a translation is found", () => {
+  const planted = parsed("Planted.tsx", 'const A = () => <p>{isNew ? t("Save") : t.rich("Nobody wrote this.")}</p>')
+  assert.deepStrictEqual(missingIn(planted, de), ["Nobody wrote this."])
+})
+
+/** Words of services that the command line shares. They come to the pages as text. */
+const ofServices = [
+  /** The names of the roles. */
+  ...["View", "Edit", "Publish", "Administrator"],
+  /** What each role may do. */
+  "See products, stores, imports and data health, without changing anything.",
+  "Also change drafts, import products and repair data.",
+  "Also publish to stores, schedule drops and control jobs.",
+  "Also manage the team, API keys, webhooks and the agents of others.",
+  /** The permissions of agents. */
+  ...["Read and edit drafts", "Read, edit and publish"],
+  /** What each of them may do. */
+  "See your products, stores and data health, without changing anything.",
+  "Also change drafts of your products. They reach a store only when somebody publishes them.",
+  "Also publish to your stores.",
+  /** Refusals after the consent to an agent. */
+  ...["This cannot continue", "You are not signed in"],
+  "Your session has ended. Start again from the app that sent you.",
+  /** What to do about a webhook. */
+  "Deliveries are repeated automatically, up to six hours apart. After you have repaired the receiver, replay the webhook: it continues at once.",
+  "Repair the receiver, then replay the webhook. It continues at the change where it stopped, for up to 30 days.",
+  "The receiver answered 410: it wants no more messages. Replay the webhook if that was a mistake, or delete it.",
+  "Some changes were not delivered within 30 days, so the feed has deleted them. Read all lists again, then replay the webhook from `latest`.",
+  /** The authors of jobs. */
+  ...["the service", "the command line"],
+  "E-mail or password is wrong.",
+  "The current password is wrong.",
+  "This code is wrong or was used already. Enter the newest code of your app.",
+  "This sign-in has expired. Enter your e-mail and password again.",
+  "This link is no longer valid: it was used, has expired, or was replaced by a newer one. Ask an administrator of your account for a new one."
+]
+
+it("no language has a sentence that no page uses, and all have the same placeholders", () => {
+  const used = new Set([...sources.flatMap((path) => literalsIn(parsed(path))), ...ofServices])
+  for (const [language, sentences] of Object.entries(languages)) {
+    assert.deepStrictEqual(
+      Object.keys(sentences).filter((sentence) => !used.has(sentence)),
+      [],
+      language
+    )
+    for (const [sentence, translated] of Object.entries(sentences))
+      assert.deepStrictEqual(namesOf(translated, language), namesOf(sentence, "en"), `${language}: ${sentence}`)
+  }
+})
+
+it("the words of services are the ones that the services say", () => {
+  const services = [
+    ...["src/access/SignIns.ts", "src/access/SecondFactors.ts"],
+    ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
+    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
+  ]
+  const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
+  assert.deepStrictEqual(
+    ofServices.filter((words) => !said.has(words)),
+    []
+  )
+})
+
+it("numbers follow the plural rules of the language", () => {
+  const changes = "{count, plural, one {# change} other {# changes}}"
+  const written = (language: "en" | "de" | "zh" | "ar") =>
+    [0, 1, 2, 3, 11, 100].map((count) => wordsIn(language)(changes, { count }))
+  assert.deepStrictEqual(written("en"), [
+    "0 changes",
+    "1 change",
+    "2 changes",
+    "3 changes",
+    "11 changes",
+    "100 changes"
+  ])
+  assert.deepStrictEqual(written("de").slice(1, 3), ["1 Änderung", "2 Änderungen"])
+  assert.deepStrictEqual(written("zh").slice(1, 3), ["1 处更改", "2 处更改"])
+  // Arabic has six forms.
+  assert.lengthOf(new Set(written("ar").map((text) => text.replace(/\d+/, ""))), 6)
+  for (const [sentence, translated] of Object.entries(ar))
+    if (sentence.includes(", plural,"))
+      for (const form of ["zero", "one", "two", "few", "many", "other"])
+        assert.include(translated, ` ${form} {`, sentence)
+})
+
+it("a value in a text from right to left keeps its direction", () => {
+  assert.strictEqual(wordsIn("ar")("Edit {cell}", { cell: "SKU-1" }), "تعديل \u2068SKU-1\u2069")
+  assert.strictEqual(wordsIn("de")("Edit {cell}", { cell: "SKU-1" }), "SKU-1 bearbeiten")
+})
+
+it("numbers and money are written as the language does", () => {
+  assert.strictEqual(wordsIn("en").number(12_345), "12,345")
+  assert.strictEqual(wordsIn("de").number(12_345), "12.345")
+  assert.strictEqual(wordsIn("de").amount("1299.50"), "1.299,50")
+  assert.strictEqual(wordsIn("de").money("1299.5", "EUR").replace("\u00a0", " "), "1.299,50 EUR")
+  // Text that is no amount is not changed.
+  assert.strictEqual(wordsIn("de").amount("12 to 15"), "12 to 15")
+  assert.strictEqual(wordsIn("de").money("12 to 15", "EUR"), "EUR 12 to 15")
+})
+
+it("a browser's preferred language is the first that the pages have", () => {
+  for (const [header, language] of [
+    [undefined, "en"],
+    ["", "en"],
+    ["*", "en"],
+    ["fr", "en"],
+    ["de-AT,de;q=0.9,en;q=0.8", "de"],
+    ["fr,ar-EG;q=0.5,de;q=0.4", "ar"],
+    ["en;q=0.1, zh-Hant-TW;q=0.7", "zh"],
+    ["de;q=0, ar;q=0.2", "ar"],
+    ["ar; q=0.2 , DE ;Q=0.3", "de"]
+  ] as const)
+    assert.strictEqual(acceptedLanguage(header), language, header)
+})
+
+/** Names of products, keys of the keyboard and formats: the same in every language. */
+const sameEverywhere: ReadonlyArray<string> = ["UTC"]
+
+/** Texts of elements that do not pass the translator. */
+const bareTextsIn = (source: ts.SourceFile): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  walk(source, (node) => {
+    if (ts.isJsxText(node) && /\p{L}/u.test(node.text)) found.push(node.text.trim())
+    if (
+      ts.isJsxAttribute(node) &&
+      /^(aria-label|title|placeholder|label|alt)$/.test(node.name.getText(source)) &&
+      node.initializer !== undefined &&
+      ts.isStringLiteral(node.initializer) &&
+      /\p{L}/u.test(node.initializer.text)
+    )
+      found.push(node.initializer.text)
+  })
+  return found.filter((text) => !sameEverywhere.includes(text))
+}
+
+it("no element has English text that bypasses the translator", () => {
+  assert.deepStrictEqual(
+    sources.flatMap((path) => bareTextsIn(parsed(path)).map((text) => `${path}: ${text}`)),
+    []
+  )
+  const planted = parsed("Planted.tsx", '<a title="Open" href="/"><b>{t("Save")}</b> or not</a>')
+  assert.deepStrictEqual(bareTextsIn(planted), ["Open", "or not"])
+})
