@@ -41,7 +41,9 @@ const get = async (
   target: string,
   headers: Readonly<Record<string, string>> = {}
 ): Promise<Answer> => {
-  const response = await fetch(`${url}${target}`, { headers: { authorization: `Bearer ${token}`, ...headers } })
+  const response = await fetch(`${url}${target}`, {
+    headers: { authorization: `Bearer ${token}`, "accept-encoding": "identity", ...headers }
+  })
   const text = await response.text()
   if (response.status !== 200 && response.status !== 304)
     throw new Error(`${url}${target} answered ${response.status}: ${text}`)
