@@ -53,7 +53,7 @@ interface Window {
 }
 
 /** Whether both windows admitted a request, and the state of the windows after it. */
-export interface Outcome {
+export interface TakeResult {
   readonly now: Moment
   readonly admitted: boolean
   readonly key: Window
@@ -61,7 +61,7 @@ export interface Outcome {
 }
 
 /** Requests left in both windows, at least 0: another process that still has a larger size can have spent more. */
-const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | "key">) => ({
+const leftOf = (sizes: BudgetSizes, { account, key }: Pick<TakeResult, "account" | "key">) => ({
   leftOfKey: Math.max(0, sizes.perKey - key.spent),
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
 })
@@ -69,7 +69,7 @@ const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | 
 const unixSecondsOf = ({ endsAt }: Window, { toUnix }: Moment): number => Math.ceil((endsAt + toUnix) / 1000)
 
 /** The rate headers of a request that was not refused. */
-const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key" | "now">): Standing => {
+const standingOf = (sizes: BudgetSizes, windows: Pick<TakeResult, "account" | "key" | "now">): Standing => {
   const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
   return {
     limit: sizes.perKey,
@@ -79,7 +79,7 @@ const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key"
   }
 }
 
-const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, units = 1): BudgetState => {
+const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: TakeResult, units = 1): BudgetState => {
   if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
@@ -133,7 +133,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     /** Takes one message other than a tool call from the connection's window. */
     readonly takeMessage: (spender: Spender) => Effect.Effect<BudgetState>
     /** Reads the windows, for the headers of a request that spends nothing. */
-    readonly look: (spender: Spender) => Effect.Effect<Standing>
+    readonly peek: (spender: Spender) => Effect.Effect<Standing>
     /** A full budget, for the headers of a request without a credential. */
     readonly untouched: Effect.Effect<Standing>
   }
@@ -178,7 +178,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     return {
       take: (spender, units = 1) => Effect.map(moment, (now) => takeAt(now, spender, units)),
       takeMessage: (spender) => Effect.map(moment, (now) => takeMessageAt(now, spender)),
-      look: ({ accountId, credentialId }) =>
+      peek: ({ accountId, credentialId }) =>
         Effect.map(moment, (now) =>
           standingOf(sizes, {
             now,
@@ -210,31 +210,31 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
         (windows) => {
           const inProcess = RateBudget.makeProcess(sizes)
           const orInProcess = <A>(
-            inRedis: Effect.Effect<Option.Option<Outcome>>,
+            inRedis: Effect.Effect<Option.Option<TakeResult>>,
             fallback: Effect.Effect<A>,
-            read: (outcome: Outcome) => A
+            read: (result: TakeResult) => A
           ): Effect.Effect<A> =>
-            Effect.flatMap(inRedis, (outcome) =>
-              Option.isNone(outcome)
+            Effect.flatMap(inRedis, (result) =>
+              Option.isNone(result)
                 ? Effect.zipRight(
                     Effect.sync(() => fallbacks.add(1)),
                     fallback
                   )
-                : Effect.succeed(read(outcome.value))
+                : Effect.succeed(read(result.value))
             )
           return {
             ...inProcess,
             take: (spender, units = 1) =>
-              orInProcess(windows.take(spender, "requests", units), inProcess.take(spender, units), (outcome) =>
-                takenOf(sizes, outcome, units)
+              orInProcess(windows.take(spender, "requests", units), inProcess.take(spender, units), (result) =>
+                takenOf(sizes, result, units)
               ),
             takeMessage: (spender) =>
-              orInProcess(windows.take(spender, "messages", 1), inProcess.takeMessage(spender), (outcome) =>
-                takenOf(messageSizes, outcome)
+              orInProcess(windows.take(spender, "messages", 1), inProcess.takeMessage(spender), (result) =>
+                takenOf(messageSizes, result)
               ),
-            look: (spender) =>
-              orInProcess(windows.read(spender, "requests"), inProcess.look(spender), (outcome) =>
-                standingOf(sizes, outcome)
+            peek: (spender) =>
+              orInProcess(windows.read(spender, "requests"), inProcess.peek(spender), (result) =>
+                standingOf(sizes, result)
               )
           }
         }

@@ -113,7 +113,7 @@ export const replicaDeadlines = (deadlines: Deadlines): Deadlines => ({
 })
 
 /** How long a read replica that did not answer is not asked, in milliseconds. Then one read tries it. */
-export const replicaRestMillis = 5_000
+export const replicaPauseMillis = 5_000
 
 /**
  * The pooler between this process and the server. `transaction`: it may use another connection for each transaction.

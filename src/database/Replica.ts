@@ -6,8 +6,8 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
 import pg from "pg"
 import { metrics } from "../telemetry/Metrics.ts"
-import { Circuit } from "./Circuit.ts"
-import { replicaConnectionMillis, replicaRestMillis } from "./Deadlines.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import { replicaConnectionMillis, replicaPauseMillis } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import { NoConnectionFree } from "./ServerPools.ts"
 
@@ -84,7 +84,7 @@ type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
  * account's version: so the version is exactly that of the rows, also behind a balancer of several replicas.
  */
 export class Replica {
-  private readonly circuit = new Circuit(replicaRestMillis)
+  private readonly circuit = new CircuitBreaker(replicaPauseMillis)
   private readonly pool: ReplicaPool
   private readonly now: () => number
   /** Called when the replica ceases to answer, with the reason, and when it answers again (undefined). */
@@ -163,14 +163,14 @@ export class Replica {
     needed.isOnPrimary = true
     metrics.replicaReads.of(reason).add(1)
     if (resting.has(reason)) {
-      if (this.circuit.fail(this.now())) this.onChange(message)
-    } else if (reason === "busy") this.circuit.abstain(this.now())
+      if (this.circuit.recordFailure(this.now())) this.onChange(message)
+    } else if (reason === "busy") this.circuit.recordUnknown(this.now())
     else if (reason !== "resting") this.noteAnswer()
     ended(undefined)
   }
 
   private noteAnswer(): void {
-    if (this.circuit.succeed()) this.onChange(undefined)
+    if (this.circuit.recordSuccess()) this.onChange(undefined)
   }
 }
 

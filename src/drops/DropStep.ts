@@ -40,7 +40,7 @@ export const DropEffect = Schema.Struct({
 export type DropEffect = typeof DropEffect.Type
 
 /** A drop whose next step is being carried out. The transaction holds its row lock. */
-export interface HeldDrop {
+export interface LockedDrop {
   readonly actor: Actor
   readonly status: DropStatus
   readonly endsAt: Timestamp | null

@@ -8,7 +8,7 @@ import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
 import { makeDropReads } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
-import type { ChangeOutcome, DropEffect, DropStepName, DueStep, HeldDrop } from "./DropStep.ts"
+import type { ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
 import { makeReadThings } from "./DropThings.sql.ts"
 
@@ -62,7 +62,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      * Locks a drop until the transaction ends, and inserts the unique claim of a start or an end. None: the step is not due any
      * more, or another process has locked or claimed it.
      */
-    readonly hold: (due: DueStep) => Effect.Effect<Option.Option<HeldDrop>>
+    readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */
     readonly move: (
       due: Pick<DueStep, "accountId" | "id">,

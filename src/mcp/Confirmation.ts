@@ -20,7 +20,7 @@ import { isObject, toSafeText } from "./Vocabulary.ts"
 const question = "publish"
 
 /** A call that waits for the user's answer. */
-export interface Asks {
+export interface UserQuestion {
   readonly _tag: "Asks"
   readonly question: InputRequiredResult
 }
@@ -70,7 +70,7 @@ const withUnseen = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
   return { ...called, json: JSON.stringify({ ...answer, masters: rows }) }
 }
 
-const ask = (preview: DryRun, requestState: string): Asks => ({
+const askUser = (preview: DryRun, requestState: string): UserQuestion => ({
   _tag: "Asks",
   question: inputRequired({
     inputRequests: {
@@ -118,7 +118,7 @@ export const makePublishConfirmed = Effect.gen(function* () {
       const state: unknown = mcpReq.requestState()
       const until = typeof state === "string" ? cursors.decode(binding, state) : Option.none()
       if (answer.kind !== "elicit" || Option.isNone(until) || until.value < now)
-        return ask(dryRun, cursors.encode(binding, now + answerMillis))
+        return askUser(dryRun, cursors.encode(binding, now + answerMillis))
       return withUnseen(yield* call(onlySeen(args, dryRun)), dryRun)
     })
 
@@ -126,7 +126,7 @@ export const makePublishConfirmed = Effect.gen(function* () {
     args: unknown,
     context: ServerContext,
     call: Call
-  ): Effect.Effect<CallOutcome | Asks, never, CurrentActor> => {
+  ): Effect.Effect<CallOutcome | UserQuestion, never, CurrentActor> => {
     if (isObject(args) && args.dry_run === true) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>

@@ -42,8 +42,9 @@ type Say = ((description: string) => string) | undefined
 const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
   if (Array.isArray(part)) return part.map((member) => plain(member, definitions, say))
   if (!isRecord(part)) return part
-  const { $ref, ...beside } = part
-  if (typeof $ref === "string") return plain({ ...definitions[$ref.slice(prefix.length)], ...beside }, definitions, say)
+  const { $ref, ...siblings } = part
+  if (typeof $ref === "string")
+    return plain({ ...definitions[$ref.slice(prefix.length)], ...siblings }, definitions, say)
   const schema = Object.fromEntries(
     Object.entries(part).flatMap(([keyword, value]): ReadonlyArray<readonly [string, unknown]> => {
       switch (keyword) {

@@ -15,8 +15,8 @@ import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure } from "../http/Envelope.ts"
-import { extendTime, passageOf, type Refuse } from "../http/Passage.ts"
 import { splitTarget } from "../http/RequestHead.ts"
+import { extendTime, type Refuse, requestStateOf } from "../http/RequestState.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -114,7 +114,7 @@ const makeChallenges = (baseUrl: string) => {
 }
 
 /** Passes a message to the SDK. The ETag of a 200 is the hash of its body. */
-const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
+const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
   Effect.fnUntraced(function* (
     message: unknown,
     { headers }: HttpServerRequest.HttpServerRequest,
@@ -165,7 +165,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const ask = makeAsk(yield* makeMcpServer, yield* HasReplica)
+    const serveMessage = makeServeMessage(yield* makeMcpServer, yield* HasReplica)
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
@@ -187,10 +187,10 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
         }
         const { accountId, connectionId, role, tier } = found.value
-        const passage = passageOf(request)
-        passage.caller = { _tag: "Connection", accountId, connectionId }
+        const requestState = requestStateOf(request)
+        requestState.caller = { _tag: "Connection", accountId, connectionId }
         const spender = { accountId, credentialId: connectionId }
-        const unspent = budget.look(spender)
+        const unspent = budget.peek(spender)
         chargeTo(toIncomingMessage(request), connectionId)
         const message = yield* Effect.either(readMessage(request, requestId))
         const name = message._tag === "Left" ? undefined : calledBy(message.right)
@@ -203,8 +203,8 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
         if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
-        extendTime(passage, tool?.bound ?? "usual")
-        passage.refuse = (error) =>
+        extendTime(requestState, tool?.bound ?? "usual")
+        requestState.refuse = (error) =>
           HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId), {
             ...commonHeaders,
             ...origins.readable(request)
@@ -221,7 +221,10 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           const challenge = challenges.insufficient(tooLow.needed, allowed)
           return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), standing }
         }
-        return { response: yield* ask(message.right, request, found.value, tool, requestId, tooLow?.called), standing }
+        return {
+          response: yield* serveMessage(message.right, request, found.value, tool, requestId, tooLow?.called),
+          standing
+        }
       })
 
     const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<CheckedRequest> => {
@@ -244,11 +247,11 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     }
 
     const answer: Handler = (request) => {
-      const passage = passageOf(request)
-      return Effect.suspend(() => pass(request, passage.id)).pipe(
+      const requestState = requestStateOf(request)
+      return Effect.suspend(() => pass(request, requestState.id)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.map(
-            answerFailure(passage, envelopeOf)(cause),
+            answerFailure(requestState, envelopeOf)(cause),
             (response): CheckedRequest => ({ response, standing: budget.untouched })
           )
         ),

@@ -108,21 +108,21 @@ for (const { absent, layer, name } of engines)
 
     it.effect("look uses no budget, begins no window, and includes other requests", () =>
       Effect.gen(function* () {
-        const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
+        const peek = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.peek(spender))
         const accountId = freshAccount()
         const one = { credentialId: "a", accountId }
         for (let turn = 0; turn < 5; turn++)
-          assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
+          assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
         yield* TestClock.adjust("10 seconds")
         yield* take(one)
         yield* take({ credentialId: "b", accountId })
-        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
+        assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
         yield* take(one)
-        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
+        assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
         const other = { credentialId: "c", accountId }
-        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.deepInclude(yield* peek(other), { remaining: 2, scope: "account" })
         assert.isNotNull((yield* take(other)).refusal)
-        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.deepInclude(yield* peek(other), { remaining: 2, scope: "account" })
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
     )
 

@@ -19,7 +19,7 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { type IssueFilters, IssuesPage, type Repair } from "./IssuesPage.tsx"
 import { actionOf, repairFields, rowsOfForm } from "./RepairForms.ts"
-import { equalRowsOf, fillRowsOf, type Kept, makeReadSheets, type Sheets } from "./RepairRows.ts"
+import { equalRowsOf, fillRowsOf, makeReadSheets, type SentRow, type Sheets } from "./RepairRows.ts"
 import { type CommonTarget, makeRepairs, type Outcome } from "./Repairs.ts"
 
 const routes = {
@@ -64,10 +64,10 @@ const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ store
 interface Sent {
   readonly outcome?: Outcome
   readonly refusal?: Saying
-  readonly kept?: ReadonlyArray<Kept>
+  readonly kept?: ReadonlyArray<SentRow>
   readonly typed?: string | undefined
   /** Show only the kept rows. */
-  readonly isOnlyKept?: boolean
+  readonly showsOnlySentRows?: boolean
 }
 
 /** `repaired=12-14`: 12 of 14 rows. */
@@ -112,13 +112,13 @@ const makeShowIssues = Effect.gen(function* () {
     section: HealthSection,
     issues: ReadonlyArray<HealthIssue>,
     sheets: Sheets,
-    { isOnlyKept = false, kept = [] }: Sent
+    { showsOnlySentRows = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
       // A refused row disappears if somebody else repaired it. If all disappear, the other rows of the page are shown.
       const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
         const refused = rows.filter(({ refusal }) => refusal !== undefined)
-        return isOnlyKept && refused.length > 0 ? refused : rows
+        return showsOnlySentRows && refused.length > 0 ? refused : rows
       }
       if (section === "sync-failed") return { _tag: "Retry" } as const
       if (isFillable(section)) {
@@ -170,7 +170,7 @@ const makeShowIssues = Effect.gen(function* () {
 })
 
 /** The rows of a form as they were sent, without a refusal. */
-const keptRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<Kept> =>
+const toSentRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<SentRow> =>
   rows.map(({ entityId, field, kind, typed, where }) => ({
     target: { entityId, field, kind },
     typed,
@@ -245,7 +245,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               const filled = rows.filter((row) => row.typed.trim() !== "")
               if (filled.length === 0) return yield* refuse("Nothing is filled: type a value into a row first.")
               const outcome = yield* repairs.fill(filled)
-              return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed })
+              return yield* finish(visitor, query, outcome, { kept: outcome.refused, showsOnlySentRows: true, typed })
             }
           }
         })
@@ -260,23 +260,30 @@ export const issueList: Surface<Needs> = surfaceOf(
             const where = row.where === "" ? given : row.where
             return Option.match(readStore(where ?? ""), { onNone: () => [], onSome: (id) => [{ ...row, where: id }] })
           })
-          const kept = keptRows(rows)
+          const sentRows = toSentRows(rows)
           if (actionOf(form) === "all") {
             if (Option.isNone(common))
               return yield* showIssues(visitor, query, {
                 refusal: "Nothing is changed: choose the store whose values to use for the whole list first.",
-                kept
+                kept: sentRows
               })
             const issues = yield* repairs.firstIssues(filterOf(query))
-            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), { kept, typed: given })
+            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), {
+              kept: sentRows,
+              typed: given
+            })
           }
           if (chosen.length === 0)
             return yield* showIssues(visitor, query, {
               refusal: "Nothing is changed: choose a store's value in a row, or one store for all rows first.",
-              kept
+              kept: sentRows
             })
           const outcome = yield* repairs.equal(chosen)
-          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed: given })
+          return yield* finish(visitor, query, outcome, {
+            kept: outcome.refused,
+            showsOnlySentRows: true,
+            typed: given
+          })
         })
       ),
       retry: withForm((visitor, form) =>

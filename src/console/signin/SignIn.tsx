@@ -24,7 +24,7 @@ import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { stranger } from "../Viewer.tsx"
+import { anonymousViewer } from "../Viewer.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
 import { CodePage } from "./CodePage.tsx"
 import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
@@ -47,7 +47,7 @@ const routes = {
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Nobody is signed in on these pages. */
-const viewerOf = (request: Request) => stranger(pageLanguageOf(request))
+const viewerOf = (request: Request) => anonymousViewer(pageLanguageOf(request))
 
 const usedUp = ({ message }: LinkUsedUp) =>
   new PageRefused({ status: 400, title: "This link is used up", message: message })
