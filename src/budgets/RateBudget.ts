@@ -52,7 +52,7 @@ interface Window {
   readonly spent: number
 }
 
-/** Whether both windows admitted a request, and the state of the windows after it. */
+/** The result of taking requests from both windows: whether both admitted them, and the state of the windows afterwards. */
 export interface TakeResult {
   readonly now: Moment
   readonly admitted: boolean

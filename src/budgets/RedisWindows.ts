@@ -6,7 +6,7 @@ import { defaultCallMillis, makeRedisConnection, NoRedis, noRedis, type RedisCli
 /**
  * Takes from both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
  * length in ms, the time (empty: Redis' own clock, which all processes share), and the number of requests to take (0: only read).
- * Returns the fields of `Outcome`.
+ * Returns the fields of `TakeResult`.
  *
  * The script itself decides when a window has ended; Redis' expiry deletes the key a second later. If a window has more than its
  * length left, Redis' clock was set back: the window then ends a full length from now.

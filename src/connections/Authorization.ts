@@ -25,7 +25,7 @@ export class Authorization extends Context.Tag("catalog/Authorization")<
       parameters: Parameters,
       baseUrl: string
     ) => Effect.Effect<CheckedRequest | InvalidRequest, NotForwarded>
-    /** Stores the consent for which the page asks. The merchant has ten minutes to decide. */
+    /** Stores the consent that the page then asks for. The merchant has ten minutes to decide. */
     readonly createConsent: (signedIn: SignedIn, request: CheckedRequest) => Effect.Effect<Consent>
     /**
      * Carries out the merchant's decision about a consent, once. ForgedDecision: the form did not come from the page that

@@ -8,7 +8,7 @@ export interface Parameters {
   readonly names: ReadonlyArray<string>
   /** Names that are given more than once. */
   readonly repeated: ReadonlyArray<string>
-  /** Whether a name or a value has U+0000, which PostgreSQL cannot store. */
+  /** Whether a name or a value has U+0000 (NUL), which PostgreSQL cannot store. */
   readonly hasNul: boolean
 }
 

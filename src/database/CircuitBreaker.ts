@@ -1,10 +1,10 @@
 /**
- * Leaves a server that did not answer alone for some time. Then one call tries it; further calls wait until that one has ended
- * well. Each call that was admitted must report how it ended. Times are in milliseconds of one clock.
+ * A circuit breaker. After a failed call, calls are refused for some time (open). Then one call is admitted as a test (half-open);
+ * others are refused until that one has succeeded. Each admitted call must report its result. Times are milliseconds of one clock.
  */
 export class CircuitBreaker {
   private readonly openMillis: number
-  /** The end of the rest. Undefined: the server answers. */
+  /** End of the time without calls. Undefined: the circuit is closed, so calls are admitted. */
   private openUntil: number | undefined
   private isHalfOpen = false
 
@@ -20,7 +20,7 @@ export class CircuitBreaker {
     return true
   }
 
-  /** Returns true if the server had not answered before. */
+  /** The server answered. Returns true if the circuit was open before. */
   recordSuccess(): boolean {
     const wasOpen = this.openUntil !== undefined
     this.openUntil = undefined
@@ -28,7 +28,7 @@ export class CircuitBreaker {
     return wasOpen
   }
 
-  /** Returns true if the server had answered before. */
+  /** The server did not answer. Returns true if the circuit was closed before. */
   recordFailure(now: number): boolean {
     const wasClosed = this.openUntil === undefined
     this.openUntil = now + this.openMillis
@@ -36,7 +36,7 @@ export class CircuitBreaker {
     return wasClosed
   }
 
-  /** The call ended without a sign of the server. */
+  /** The call ended before it was known whether the server answers. */
   recordUnknown(now: number): void {
     if (this.openUntil !== undefined) this.recordFailure(now)
   }

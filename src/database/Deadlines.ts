@@ -112,7 +112,7 @@ export const replicaDeadlines = (deadlines: Deadlines): Deadlines => ({
   connection: Math.min(replicaConnectionMillis, deadlines.connection)
 })
 
-/** How long a read replica that did not answer is not asked, in milliseconds. Then one read tries it. */
+/** Pause after a read replica did not answer, in milliseconds: it gets no reads. Then one read tries it. */
 export const replicaPauseMillis = 5_000
 
 /**

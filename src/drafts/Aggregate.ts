@@ -4,7 +4,7 @@ import { type Attributes, effective } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
-/** The related entities that the derived fields of an aggregate depend on. */
+/** The related entities from which derived fields of an aggregate are computed. */
 export interface RelatedAggregates {
   /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string

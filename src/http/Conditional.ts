@@ -9,7 +9,7 @@ const tags = /(?:W\/)?("[^"]*")/g
 const matchesTag = (header: string, tag: string) =>
   header.trim() === "*" || [...header.matchAll(tags)].some(([, each]) => each === tag)
 
-/** Whether the client of a GET or HEAD has the body with this tag already, so that 304 is enough. */
+/** Whether a GET or HEAD can be answered with 304, because the client has the body with this tag. */
 export const isNotModified = (
   { headers, method }: { readonly method: string; readonly headers: { readonly [name: string]: string | undefined } },
   etag: string

@@ -5,7 +5,7 @@ import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, toSafeText } from "./Vocabulary.ts"
 
-/** Maximum characters of the issues in a refusal. The advice that follows them is never cut. */
+/** Maximum characters of the issues in a refusal. The advice after them is never cut. */
 const maxIssuesCharacters = 3_000
 
 /** Maximum number of issues in a refusal: if there are many, most are alike. */

@@ -66,8 +66,8 @@ interface Sent {
   readonly refusal?: Saying
   readonly kept?: ReadonlyArray<SentRow>
   readonly typed?: string | undefined
-  /** Show only the kept rows. */
-  readonly showsOnlySentRows?: boolean
+  /** Whether the page shows only the rows of the sent form. */
+  readonly isOnlySent?: boolean
 }
 
 /** `repaired=12-14`: 12 of 14 rows. */
@@ -112,13 +112,13 @@ const makeShowIssues = Effect.gen(function* () {
     section: HealthSection,
     issues: ReadonlyArray<HealthIssue>,
     sheets: Sheets,
-    { showsOnlySentRows = false, kept = [] }: Sent
+    { isOnlySent = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
       // A refused row disappears if somebody else repaired it. If all disappear, the other rows of the page are shown.
       const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
         const refused = rows.filter(({ refusal }) => refusal !== undefined)
-        return showsOnlySentRows && refused.length > 0 ? refused : rows
+        return isOnlySent && refused.length > 0 ? refused : rows
       }
       if (section === "sync-failed") return { _tag: "Retry" } as const
       if (isFillable(section)) {
@@ -245,7 +245,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               const filled = rows.filter((row) => row.typed.trim() !== "")
               if (filled.length === 0) return yield* refuse("Nothing is filled: type a value into a row first.")
               const outcome = yield* repairs.fill(filled)
-              return yield* finish(visitor, query, outcome, { kept: outcome.refused, showsOnlySentRows: true, typed })
+              return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed })
             }
           }
         })
@@ -260,30 +260,23 @@ export const issueList: Surface<Needs> = surfaceOf(
             const where = row.where === "" ? given : row.where
             return Option.match(readStore(where ?? ""), { onNone: () => [], onSome: (id) => [{ ...row, where: id }] })
           })
-          const sentRows = toSentRows(rows)
+          const kept = toSentRows(rows)
           if (actionOf(form) === "all") {
             if (Option.isNone(common))
               return yield* showIssues(visitor, query, {
                 refusal: "Nothing is changed: choose the store whose values to use for the whole list first.",
-                kept: sentRows
+                kept
               })
             const issues = yield* repairs.firstIssues(filterOf(query))
-            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), {
-              kept: sentRows,
-              typed: given
-            })
+            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), { kept, typed: given })
           }
           if (chosen.length === 0)
             return yield* showIssues(visitor, query, {
               refusal: "Nothing is changed: choose a store's value in a row, or one store for all rows first.",
-              kept: sentRows
+              kept
             })
           const outcome = yield* repairs.equal(chosen)
-          return yield* finish(visitor, query, outcome, {
-            kept: outcome.refused,
-            showsOnlySentRows: true,
-            typed: given
-          })
+          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed: given })
         })
       ),
       retry: withForm((visitor, form) =>

@@ -47,7 +47,7 @@ export interface RepairTarget {
   readonly field: string
 }
 
-/** What a form sent for a row. `refusal`: why it was not repaired. */
+/** A row as a form sent it. `refusal`: why it was not repaired. */
 export interface SentRow {
   readonly target: RepairTarget
   readonly typed: string

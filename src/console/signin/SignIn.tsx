@@ -117,7 +117,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     }
   })
 
-/** What follows a right password, code or link. */
+/** The steps after a correct password, code or link. */
 const makeEnter = Effect.gen(function* () {
   const sessions = yield* Sessions
   const signIns = yield* SignIns
@@ -143,7 +143,7 @@ const makeEnter = Effect.gen(function* () {
       return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
 
-  /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
+  /** After a correct password or a link: asks for the code of the second factor if the user has one, else starts a session. */
   const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
     Effect.gen(function* () {
       if (!user.hasSecondFactor)
