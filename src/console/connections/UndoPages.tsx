@@ -111,7 +111,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
 const Trail = ({ connection }: { readonly connection: Connection }) => {
   const t = useWords()
   return (
-    <nav class="trail" aria-label={t("Trail")}>
+    <nav class="trail" aria-label={t("Breadcrumb")}>
       <a href={connectionPath(connection.id)}>{connection.clientName}</a>
     </nav>
   )
@@ -234,7 +234,7 @@ export const UndonePage = ({
           {fields === 0
             ? t("Nothing was changed.")
             : t(
-                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# entity} other {# entities}} went back.",
+                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# entity} other {# entities}} {fields, plural, one {has its earlier value} other {have their earlier values}} again.",
                 { fields, entities }
               )}{" "}
           {fields > 0 && t(stayLive)}

@@ -332,7 +332,7 @@ const RefusalIn = (props: GalleryProps) => {
             {!isThere
               ? t("The picture that you changed is not in it any more.")
               : change._tag === "Show"
-                ? t("Your choice of stores is still below. Saving it replaces the choice of before.")
+                ? t("Your choice of stores is still below. Saving it replaces the earlier choice.")
                 : t("You wanted {picture} as picture {place, number}.", { picture: name, place: change.place + 1 })}
           </p>
         </>
