@@ -59,8 +59,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
-     * Locks a drop until the transaction ends, and inserts the unique claim of a start or an end. None: the step is not due any
-     * more, or another process has locked or claimed it.
+     * Locks a drop until the transaction ends, and records its start or end as carried out, which is possible only once. None: the
+     * step is no longer due, or another process has locked the drop or recorded the step.
      */
     readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */

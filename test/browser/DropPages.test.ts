@@ -137,7 +137,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             drops.map(({ changes, ends_at, name, starts_at }) => [name, starts_at, ends_at, changes.length]),
             [["Camp weekend", "2030-12-06T23:00:00.000000Z", "2030-12-08T23:00:00.000000Z", 6]]
           )
-          // The browser reports what the policy stops, and answers other than 200, which refusals have.
+          // The console of the browser lists blocked content and failed requests. Refused forms are answered with 400, so these are expected.
           assert.deepStrictEqual(
             complaints.filter((text) => !/favicon|status of 400/.test(text)),
             []
