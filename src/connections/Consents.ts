@@ -110,7 +110,7 @@ export const makeConsents = Effect.gen(function* () {
   })
 
   /** Finds the client, and the redirect URI for its code: the requested one, or the only registered one. */
-  const trust = Effect.fnUntraced(function* (parameters: Parameters) {
+  const findDestination = Effect.fnUntraced(function* (parameters: Parameters) {
     if (["client_id", "redirect_uri"].some((name) => parameters.repeated.includes(name)))
       return yield* new NotForwarded({ message: "The request has client_id or redirect_uri twice." })
     const client = yield* Effect.mapError(
@@ -130,7 +130,7 @@ export const makeConsents = Effect.gen(function* () {
   })
 
   const check = Effect.fn("Authorization.check")(function* (parameters: Parameters, baseUrl: string) {
-    const { client, redirectUri } = yield* trust(parameters)
+    const { client, redirectUri } = yield* findDestination(parameters)
     return Either.match(readAuthorizationRequest(parameters, baseUrl), {
       onLeft: (refused): InvalidRequest => ({
         _tag: "InvalidRequest",

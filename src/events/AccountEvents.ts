@@ -87,7 +87,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
 
         const stateOf = (accountId: AccountId) => Effect.map(repo.read(accountId), textOf)
 
-        const hear = (payload: string) => {
+        const onNotification = (payload: string) => {
           const notification = parseNotification(payload)
           if (notification === undefined) return
           const { accountId, id, kind } = notification
@@ -97,7 +97,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
         const listening =
           repo.listen === undefined
             ? Effect.void
-            : repo.listen(channel, hear, accounts.onListening).pipe(
+            : repo.listen(channel, onNotification, accounts.onListening).pipe(
                 Effect.catchTag("ListeningLost", ({ reason }) =>
                   Effect.suspend(() => {
                     const wasListening = accounts.isListening

@@ -6,7 +6,7 @@ import type { Credential } from "../access/ApiKey.ts"
 import { ApiKeys } from "../access/ApiKeys.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
-import { RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
 import { unwatch } from "../database/Deadlines.ts"
 import { Forbidden, type Issue, Unauthorized } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -61,8 +61,8 @@ const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpSer
   headers.accept?.includes("text/html") === true &&
   !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
 
-const withHeaders = ({ id }: RequestState, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
-  HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
+const withHeaders = ({ id }: RequestState, response: HttpServerResponse.HttpServerResponse, rateStatus: RateStatus) =>
+  HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(rateStatus), "x-request-id": id })
 
 const cacheHits = metrics.answerCache.of("hit")
 const cacheMisses = metrics.answerCache.of("miss")
@@ -88,23 +88,23 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   }
 
   /** Compresses the body of a known answer, caches the compressed copy if the answer is cached, and sends it. */
-  const sendCompressed = (state: GateState, known: KnownAnswer, coding: Coding, standing: Standing) =>
+  const sendCompressed = (state: GateState, known: KnownAnswer, coding: Coding, rateStatus: RateStatus) =>
     Effect.map(withCoding(known, coding), (coded) => {
       const { reading } = state
       if (reading !== undefined) cache.replace(reading.accountId, reading.target, known, coded)
       stopTimer(state)
-      sendKnown(state.request, state.id, coded, coding, standing)
+      sendKnown(state.request, state.id, coded, coding, rateStatus)
       return alreadySent
     })
 
-  const answer = (state: GateState, response: HttpServerResponse.HttpServerResponse, standing: Standing) => {
+  const answer = (state: GateState, response: HttpServerResponse.HttpServerResponse, rateStatus: RateStatus) => {
     const { id, known, request } = state
     const coding = known && codingFor(request, known.body)
     if (known !== undefined && coding !== undefined && mustCompress(request, known, coding))
-      return sendCompressed(state, known, coding, standing)
+      return sendCompressed(state, known, coding, rateStatus)
     stopTimer(state)
-    if (known === undefined) return Effect.succeed(withHeaders(state, response, standing))
-    sendKnown(request, id, known, coding, standing)
+    if (known === undefined) return Effect.succeed(withHeaders(state, response, rateStatus))
+    sendKnown(request, id, known, coding, rateStatus)
     return Effect.succeed(alreadySent)
   }
 
@@ -115,9 +115,9 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
       return Effect.succeed(sendWhole(state.request, marked) ? alreadySent : marked)
     }
     keepAnswer(state, response)
-    return state.standing === undefined
-      ? Effect.flatMap(budget.untouched, (standing) => answer(state, response, standing))
-      : answer(state, response, state.standing)
+    return state.rateStatus === undefined
+      ? Effect.flatMap(budget.fullBudget, (rateStatus) => answer(state, response, rateStatus))
+      : answer(state, response, state.rateStatus)
   }
 }
 
@@ -136,8 +136,8 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
     const runtime = yield* Effect.runtime()
     const cache = new AnswerCache()
     const limitTime = yield* makeTimeLimit((state: RequestState, error) => {
-      const standing = state.standing ?? Runtime.runSync(runtime, budget.untouched)
-      return withHeaders(state, errorResponse(error, state.id), standing)
+      const rateStatus = state.rateStatus ?? Runtime.runSync(runtime, budget.fullBudget)
+      return withHeaders(state, errorResponse(error, state.id), rateStatus)
     })
 
     const newState = (request: HttpServerRequest.HttpServerRequest): GateState => ({
@@ -151,7 +151,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
       route: undefined,
       caller: undefined,
       pageLanguage: undefined,
-      standing: undefined,
+      rateStatus: undefined,
       decoding: undefined,
       reading: undefined,
       known: undefined
@@ -217,8 +217,8 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
             return admit(state, methods, credential)
           }
           const { accountId, keyId } = credential.value
-          return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, standing }): Answer => {
-            state.standing = standing
+          return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, rateStatus }): Answer => {
+            state.rateStatus = rateStatus
             return refusal ?? admit(state, methods, credential)
           })
         })

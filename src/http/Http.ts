@@ -174,7 +174,7 @@ export const layer = <R = never>({
       })
       observeRequests(server, writeAccessLog)
       boundBodies(server, bounds)
-      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
+      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.fullBudget))
       const drain = makeDrain(server, patience)
       server.on("request", toOriginForm)
       holdUntilServed(server)

@@ -3,7 +3,7 @@ import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import type { BoundName } from "../api/TimeBound.ts"
-import type { Standing } from "../budgets/RateBudget.ts"
+import type { RateStatus } from "../budgets/RateBudget.ts"
 import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -41,7 +41,7 @@ export interface RequestState {
    */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The rate window of the API key. Undefined until it is known. */
-  standing: Standing | undefined
+  rateStatus: RateStatus | undefined
 }
 
 /** The state is a property of Node's request: a WeakMap entry costs more, and a context for each request much more. */

@@ -56,13 +56,13 @@ const rowsOf = ({ channels = [], masters = [] }: DryRun) => [...channels, ...mas
 const wouldPublish = ({ outcome }: { readonly outcome: string }) => outcome === "would_publish"
 
 /** Limits the call to the masters that the user was shown. The dry run refused the others; they may be publishable by now. */
-const onlySeen = (args: unknown, { masters }: DryRun): unknown => {
+const limitToShown = (args: unknown, { masters }: DryRun): unknown => {
   if (!isObject(args) || masters === undefined || !Array.isArray(args.masters)) return args
   return { ...args, masters: args.masters.filter((_, place) => wouldPublish(masters[place] ?? { outcome: "refused" })) }
 }
 
 /** Adds the masters that were not published to the answer, each at its place in the call's list. */
-const withUnseen = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
+const withNotShown = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
   if (masters === undefined || called._tag === "Refused") return called
   const answer: DryRun = JSON.parse(called.json)
   const published = [...(answer.masters ?? [])]
@@ -119,7 +119,7 @@ export const makePublishConfirmed = Effect.gen(function* () {
       const until = typeof state === "string" ? cursors.decode(binding, state) : Option.none()
       if (answer.kind !== "elicit" || Option.isNone(until) || until.value < now)
         return askUser(dryRun, cursors.encode(binding, now + answerMillis))
-      return withUnseen(yield* call(onlySeen(args, dryRun)), dryRun)
+      return withNotShown(yield* call(limitToShown(args, dryRun)), dryRun)
     })
 
   return (

@@ -229,7 +229,7 @@ export const withoutNulls = (schema: JsonSchema, value: unknown): unknown => {
 }
 
 /** The paths of arguments that have a wrong JSON type, or a wrong number of items. Does not search below such a path. */
-export const misshapenIn = (
+export const findWrongTypes = (
   schema: JsonSchema,
   value: unknown,
   path: ReadonlyArray<PropertyKey> = []
@@ -240,11 +240,11 @@ export const misshapenIn = (
     if (value.length > Number(schema.maxItems ?? value.length) || value.length < Number(schema.minItems ?? 0))
       return [path]
     const { items } = schema
-    return isRecord(items) ? value.flatMap((item, index) => misshapenIn(items, item, [...path, index])) : []
+    return isRecord(items) ? value.flatMap((item, index) => findWrongTypes(items, item, [...path, index])) : []
   }
   const { properties } = schema
   if (!isRecord(value) || !isRecord(properties)) return []
   return Object.entries(properties).flatMap(([name, member]) =>
-    isRecord(member) && Object.hasOwn(value, name) ? misshapenIn(member, value[name], [...path, name]) : []
+    isRecord(member) && Object.hasOwn(value, name) ? findWrongTypes(member, value[name], [...path, name]) : []
   )
 }

@@ -3,7 +3,7 @@ import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, identity, Option, Runtime, Stream } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
-import { messagesPerConnection, RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { messagesPerConnection, RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
 import { Activity } from "../connections/Activity.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
@@ -151,7 +151,7 @@ const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>, ha
 interface CheckedRequest {
   readonly response: HttpServerResponse.HttpServerResponse
   /** The connection's rate window, which becomes the rate headers of the response. */
-  readonly standing: Effect.Effect<Standing>
+  readonly rateStatus: Effect.Effect<RateStatus>
 }
 
 /**
@@ -184,7 +184,10 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           : Option.none()
         if (Option.isNone(found)) {
           if (header !== null) refusedTokens.add(1)
-          return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
+          return {
+            response: challenges.unauthorized(requestId, header !== null, allowed),
+            rateStatus: budget.fullBudget
+          }
         }
         const { accountId, connectionId, role, tier } = found.value
         const requestState = requestStateOf(request)
@@ -197,10 +200,10 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const tool = name === undefined ? undefined : toolsByName.get(name)
         const units = tool === undefined || message._tag === "Left" ? 1 : costOf(tool, message.right)
         // An unreadable body costs as much as a message that is not a tool call.
-        const { refusal, standing: after } = yield* name === undefined
+        const { refusal, rateStatus: after } = yield* name === undefined
           ? budget.takeMessage(spender)
           : budget.take(spender, units)
-        const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
+        const rateStatus = name === undefined && refusal === null ? unspent : Effect.succeed(after)
         if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
         extendTime(requestState, tool?.bound ?? "usual")
@@ -212,18 +215,18 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         if (refusal !== null) {
           const words = name === undefined ? overMessages(refusal) : overBudget(refusal, units)
           const wait = { "retry-after": String(refusal.retryAfterSeconds) }
-          return { response: toRefusal("RateLimited", words, id, requestId, wait), standing }
+          return { response: toRefusal("RateLimited", words, id, requestId, wait), rateStatus }
         }
-        if (message._tag === "Left") return { response: message.left, standing }
+        if (message._tag === "Left") return { response: message.left, rateStatus }
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier, role }, message.right, request)
         if (tooLow?._tag === "Status") {
           const challenge = challenges.insufficient(tooLow.needed, allowed)
-          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), standing }
+          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), rateStatus }
         }
         return {
           response: yield* serveMessage(message.right, request, found.value, tool, requestId, tooLow?.called),
-          standing
+          rateStatus
         }
       })
 
@@ -231,7 +234,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
       const { headers, method, originalUrl } = request
       const { query } = splitTarget(originalUrl)
       const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<CheckedRequest> =>
-        Effect.succeed({ response, standing: budget.untouched })
+        Effect.succeed({ response, rateStatus: budget.fullBudget })
       if (!allowedMethods.includes(method)) return from(notServed(requestId))
       const foreign = origins.refuse(request, requestId)
       if (foreign !== undefined) return from(foreign)
@@ -252,11 +255,11 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         Effect.catchAllCause((cause) =>
           Effect.map(
             answerFailure(requestState, envelopeOf)(cause),
-            (response): CheckedRequest => ({ response, standing: budget.untouched })
+            (response): CheckedRequest => ({ response, rateStatus: budget.fullBudget })
           )
         ),
-        Effect.flatMap(({ response, standing }) =>
-          Effect.map(standing, (window) =>
+        Effect.flatMap(({ response, rateStatus }) =>
+          Effect.map(rateStatus, (window) =>
             HttpServerResponse.setHeaders(response, {
               ...commonHeaders,
               ...rateHeaders(window),
@@ -277,7 +280,7 @@ export const makeMcpSurface = (settings: McpSettings) =>
     const refuse: Refuse = (error, requestId) =>
       HttpServerResponse.setHeaders(
         error._tag === "MethodNotAllowed" ? notServed(requestId) : envelopeOf(error, requestId),
-        { ...commonHeaders, ...rateHeaders(Runtime.runSync(runtime)(budget.untouched)) }
+        { ...commonHeaders, ...rateHeaders(Runtime.runSync(runtime)(budget.fullBudget)) }
       )
     return surfaceOf(
       {

@@ -1,7 +1,7 @@
 import { Cookies, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
-import type { Standing } from "../../budgets/RateBudget.ts"
+import type { RateStatus } from "../../budgets/RateBudget.ts"
 import { commonHeaders } from "../CommonHeaders.ts"
 import { type Coding, compress } from "../Compression.ts"
 import { etagOf, isNotModified } from "../Conditional.ts"
@@ -91,7 +91,7 @@ export const sendKnown = (
   requestId: string,
   { body, compressed, contentSecurityPolicy, contentType, etag }: KnownAnswer,
   coding: Coding | undefined,
-  { limit, remaining, resetAtSeconds, scope }: Standing
+  { limit, remaining, resetAtSeconds, scope }: RateStatus
 ): void => {
   const isFresh = isNotModified(request, etag)
   const sent = (coding && compressed[coding]) ?? body
