@@ -6,8 +6,8 @@ import { WatchedClient, type WatchedConfig } from "./ServerPools.ts"
 export class ListeningLost extends Data.TaggedError("ListeningLost")<{ readonly reason: string }> {}
 
 /**
- * Listens to a channel until it is interrupted. `hear` is called with the payload of each notification, `onListening` runs
- * when notifications of later commits arrive.
+ * Listens to a channel until it is interrupted. `onNotification` is called with the payload of each notification,
+ * `onListening` runs when notifications of later commits arrive.
  */
 export type Listen = (
   channel: string,
@@ -15,7 +15,7 @@ export type Listen = (
   onListening: Effect.Effect<void>
 ) => Effect.Effect<never, ListeningLost>
 
-/** Hears NOTIFY. Undefined: the database cannot be listened to, because a pooler gives each transaction another connection. */
+/** Receives NOTIFY messages. Undefined: the database cannot be listened to, because a pooler gives each transaction another connection. */
 export class Notifications extends Context.Tag("catalog/Notifications")<Notifications, Listen | undefined>() {}
 
 /** Interval and deadline of a statement that finds out whether the connection still works. */
