@@ -12,7 +12,7 @@ class NoRoute extends Data.TaggedError("NotFound")<{
   readonly nearest: string | undefined
 }> {
   override get message() {
-    return `No route ${this.asked}.${this.nearest === undefined ? "" : ` Did you mean ${this.nearest}?`}`
+    return `No route ${this.requested}.${this.nearest === undefined ? "" : ` Did you mean ${this.nearest}?`}`
   }
 }
 

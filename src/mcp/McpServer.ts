@@ -14,7 +14,7 @@ import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type CallOutcome, type RefusedCall, tools, toolsByName } from "./Calls.ts"
-import type { Asks } from "./Confirmation.ts"
+import type { UserQuestion } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
 import { calledBy, progressTokenOf } from "./Message.ts"
@@ -123,8 +123,8 @@ export const makeMcpServer = Effect.gen(function* () {
     _meta: { [errorKey]: { code, request_id: requestId } }
   })
 
-  const resultOf = (called: CallOutcome | Asks, { answered, requestId }: CallContext) => {
-    if (called._tag === "Asks") return called.question
+  const resultOf = (called: CallOutcome | UserQuestion, { answered, requestId }: CallContext) => {
+    if (called._tag === "UserQuestion") return called.question
     if (called._tag === "Refused") return refusalResult(called, requestId)
     if (answered === undefined)
       return { content: [{ type: "text" as const, text: called.json }], structuredContent: JSON.parse(called.json) }

@@ -106,7 +106,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
     )
 
-    it.effect("look uses no budget, begins no window, and includes other requests", () =>
+    it.effect("peek uses no budget, begins no window, and includes other requests", () =>
       Effect.gen(function* () {
         const peek = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.peek(spender))
         const accountId = freshAccount()

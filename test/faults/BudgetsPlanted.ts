@@ -20,14 +20,14 @@ const sizes = { perKey: 120, perAccount: 240 }
 const readThenWrite = Layer.scoped(
   RateBudget,
   Effect.gen(function* () {
-    const { look, takeMessage, fullBudget } = yield* RateBudget
+    const { peek, takeMessage, fullBudget } = yield* RateBudget
     const url = Redacted.value(yield* Config.redacted("BUDGETS_REDIS_URL"))
     const redis = yield* Effect.acquireRelease(
       Effect.promise(() => createClient({ url }).connect()),
       (client) => Effect.promise(() => client.close())
     )
     return {
-      look,
+      peek,
       takeMessage,
       fullBudget,
       take: ({ accountId, credentialId }) =>
