@@ -128,7 +128,7 @@ describe("reads from a replica", () => {
   )
 })
 
-describe("a circuit", () => {
+describe("a circuit breaker", () => {
   it("rests after a failure, admits one call then, and all calls after that one has succeeded", () => {
     const circuit = new CircuitBreaker(5)
     assert.isTrue(circuit.admits(0) && circuit.admits(0))
