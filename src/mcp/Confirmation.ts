@@ -21,7 +21,7 @@ const question = "publish"
 
 /** A call that waits for the user's answer. */
 export interface UserQuestion {
-  readonly _tag: "Asks"
+  readonly _tag: "UserQuestion"
   readonly question: InputRequiredResult
 }
 
@@ -71,7 +71,7 @@ const withNotShown = (called: CallOutcome, { masters }: DryRun): CallOutcome => 
 }
 
 const askUser = (preview: DryRun, requestState: string): UserQuestion => ({
-  _tag: "Asks",
+  _tag: "UserQuestion",
   question: inputRequired({
     inputRequests: {
       [question]: inputRequired.elicit({
