@@ -75,7 +75,7 @@ import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
 import { SpanPercent } from "./http/Spans.ts"
-import { beside, type Surface } from "./http/Surface.ts"
+import { combine, type Surface } from "./http/Surface.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "./imports/PulledRecordsRepo.ts"
@@ -288,7 +288,7 @@ export const surfaceOf = (
   > & { readonly eventTimes?: EventTimes }
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
-    const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
+    const { layer, refuseAddress, routes } = combine(combine(pages(config), authorizationServer(config)), connector)
     return {
       routes,
       refuseAddress,

@@ -8,8 +8,8 @@ import type { SessionLife } from "./UsersRepo.ts"
 
 /**
  * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links and sign-ins that wait for a code.
- * It must follow the statement that changes the user, in the same transaction: a session that began before that statement had the
- * row is only visible to a later one.
+ * It must run after the statement that changes the user, in the same transaction: only a later statement sees the sessions that
+ * began while that statement waited for the user's row.
  */
 export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sessionHash = "") => sql`
   WITH ended AS (

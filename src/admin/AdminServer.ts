@@ -23,8 +23,8 @@ class PathTooLong extends Data.TaggedError("PathTooLong")<{ readonly path: strin
 /** The path of the socket: in the data directory or, if that path is too long, in a private temporary directory. */
 const chooseSocketPath = (dataDirectory: string) =>
   Effect.gen(function* () {
-    const beside = resolve(dataDirectory, "admin.sock")
-    if (Buffer.byteLength(beside) <= longestPathBytes) return beside
+    const inDataDirectory = resolve(dataDirectory, "admin.sock")
+    if (Buffer.byteLength(inDataDirectory) <= longestPathBytes) return inDataDirectory
     const files = yield* FileSystem.FileSystem
     const path = `${yield* files.makeTempDirectoryScoped({ prefix: "catalog-" })}/admin.sock`
     return Buffer.byteLength(path) <= longestPathBytes ? path : yield* new PathTooLong({ path })

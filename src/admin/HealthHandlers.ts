@@ -23,11 +23,11 @@ export const HealthHandlers = HealthRpcs.toLayer(
     /** Runs a request for the typed store, if any. NotFound becomes a refusal, because the store was unlinked after the look-up. */
     const aboutStore = <A, E>(
       named: Option.Option<string>,
-      ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound | E, CurrentActor>
+      run: (id: StoreId | undefined) => Effect.Effect<A, NotFound | E, CurrentActor>
     ) =>
       Effect.flatMap(storeId(named), (id) =>
         Effect.catchIf(
-          ask(id),
+          run(id),
           (error): error is NotFound => error instanceof NotFound,
           () => unknownStore(Option.getOrElse(named, () => "of these"))
         )

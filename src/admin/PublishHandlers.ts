@@ -65,7 +65,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
             const id = yield* findEntity(entity)
             const all = yield* targets(id, named)
             const isOnly = all.length === 1
-            const asked = yield* Effect.forEach(all, (store) =>
+            const requests = yield* Effect.forEach(all, (store) =>
               // A store without a platform is skipped, unless it is the only target: then the command fails.
               store.platform === "none" && !isOnly
                 ? Effect.succeed(resultOn(store, "skipped"))
@@ -89,11 +89,11 @@ export const PublishHandlers = PublishRpcs.toLayer(
                     )
                   )
             )
-            const ids = asked.flatMap(({ publication_id }) => publication_id ?? [])
+            const ids = requests.flatMap(({ publication_id }) => publication_id ?? [])
             const records = yield* publishing.settle(ids, (open) =>
               report({ _tag: "Progress", open, total: ids.length })
             )
-            const results = asked.map((result): PublishResult => {
+            const results = requests.map((result): PublishResult => {
               const record = records.find((each) => each.id === result.publication_id)
               return record === undefined
                 ? result

@@ -27,7 +27,7 @@ export const messagesPerConnection = 600
 const messageSizes: BudgetSizes = { perKey: messagesPerConnection, perAccount: 999_999_999 }
 
 /** The values of the rate headers. */
-export interface Standing {
+export interface RateStatus {
   readonly limit: number
   /** Requests left in the key's window. */
   readonly remaining: number
@@ -38,7 +38,7 @@ export interface Standing {
 }
 
 export interface BudgetState {
-  readonly standing: Standing
+  readonly rateStatus: RateStatus
   /** Set when a budget has too few requests left. The request then spent nothing. */
   readonly refusal: RateLimited | null
 }
@@ -52,8 +52,8 @@ interface Window {
   readonly spent: number
 }
 
-/** Whether both windows admitted a request, and the state of the windows after it. */
-export interface Outcome {
+/** The result of taking requests from both windows: whether both admitted them, and the state of the windows afterwards. */
+export interface TakeResult {
   readonly now: Moment
   readonly admitted: boolean
   readonly key: Window
@@ -61,7 +61,7 @@ export interface Outcome {
 }
 
 /** Requests left in both windows, at least 0: another process that still has a larger size can have spent more. */
-const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | "key">) => ({
+const leftOf = (sizes: BudgetSizes, { account, key }: Pick<TakeResult, "account" | "key">) => ({
   leftOfKey: Math.max(0, sizes.perKey - key.spent),
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
 })
@@ -69,7 +69,7 @@ const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | 
 const unixSecondsOf = ({ endsAt }: Window, { toUnix }: Moment): number => Math.ceil((endsAt + toUnix) / 1000)
 
 /** The rate headers of a request that was not refused. */
-const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key" | "now">): Standing => {
+const rateStatusOf = (sizes: BudgetSizes, windows: Pick<TakeResult, "account" | "key" | "now">): RateStatus => {
   const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
   return {
     limit: sizes.perKey,
@@ -79,17 +79,17 @@ const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key"
   }
 }
 
-const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, units = 1): BudgetState => {
-  if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
+const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: TakeResult, units = 1): BudgetState => {
+  if (admitted) return { rateStatus: rateStatusOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
-  const standing = { limit: sizes.perKey, remaining: leftOfKey }
+  const rateStatus = { limit: sizes.perKey, remaining: leftOfKey }
   // If both windows refuse, the client must wait for the one that ends later.
   const isByKey = leftOfKey < units && (leftOfAccount >= units || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
   metrics.refusals.of(sizes === messageSizes ? "rate_messages" : `rate_${scope}`).add(1)
   const window = isByKey ? key : account
   return {
-    standing: { ...standing, resetAtSeconds: unixSecondsOf(window, now), scope },
+    rateStatus: { ...rateStatus, resetAtSeconds: unixSecondsOf(window, now), scope },
     refusal: new RateLimited({ scope, retryAfterSeconds: Math.max(1, Math.ceil((window.endsAt - now.millis) / 1000)) })
   }
 }
@@ -133,9 +133,9 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     /** Takes one message other than a tool call from the connection's window. */
     readonly takeMessage: (spender: Spender) => Effect.Effect<BudgetState>
     /** Reads the windows, for the headers of a request that spends nothing. */
-    readonly look: (spender: Spender) => Effect.Effect<Standing>
+    readonly peek: (spender: Spender) => Effect.Effect<RateStatus>
     /** A full budget, for the headers of a request without a credential. */
-    readonly untouched: Effect.Effect<Standing>
+    readonly fullBudget: Effect.Effect<RateStatus>
   }
 >() {
   private static readonly makeProcess = (sizes: BudgetSizes): typeof RateBudget.Service => {
@@ -178,15 +178,15 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     return {
       take: (spender, units = 1) => Effect.map(moment, (now) => takeAt(now, spender, units)),
       takeMessage: (spender) => Effect.map(moment, (now) => takeMessageAt(now, spender)),
-      look: ({ accountId, credentialId }) =>
+      peek: ({ accountId, credentialId }) =>
         Effect.map(moment, (now) =>
-          standingOf(sizes, {
+          rateStatusOf(sizes, {
             now,
             key: keys.find(credentialId, now.millis),
             account: accounts.find(accountId, now.millis)
           })
         ),
-      untouched: Effect.map(moment, (now) => ({
+      fullBudget: Effect.map(moment, (now) => ({
         limit: sizes.perKey,
         remaining: sizes.perKey,
         resetAtSeconds: unixSecondsOf({ endsAt: now.millis + windowMillis, spent: 0 }, now),
@@ -210,31 +210,31 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
         (windows) => {
           const inProcess = RateBudget.makeProcess(sizes)
           const orInProcess = <A>(
-            inRedis: Effect.Effect<Option.Option<Outcome>>,
+            inRedis: Effect.Effect<Option.Option<TakeResult>>,
             fallback: Effect.Effect<A>,
-            read: (outcome: Outcome) => A
+            read: (result: TakeResult) => A
           ): Effect.Effect<A> =>
-            Effect.flatMap(inRedis, (outcome) =>
-              Option.isNone(outcome)
+            Effect.flatMap(inRedis, (result) =>
+              Option.isNone(result)
                 ? Effect.zipRight(
                     Effect.sync(() => fallbacks.add(1)),
                     fallback
                   )
-                : Effect.succeed(read(outcome.value))
+                : Effect.succeed(read(result.value))
             )
           return {
             ...inProcess,
             take: (spender, units = 1) =>
-              orInProcess(windows.take(spender, "requests", units), inProcess.take(spender, units), (outcome) =>
-                takenOf(sizes, outcome, units)
+              orInProcess(windows.take(spender, "requests", units), inProcess.take(spender, units), (result) =>
+                takenOf(sizes, result, units)
               ),
             takeMessage: (spender) =>
-              orInProcess(windows.take(spender, "messages", 1), inProcess.takeMessage(spender), (outcome) =>
-                takenOf(messageSizes, outcome)
+              orInProcess(windows.take(spender, "messages", 1), inProcess.takeMessage(spender), (result) =>
+                takenOf(messageSizes, result)
               ),
-            look: (spender) =>
-              orInProcess(windows.read(spender, "requests"), inProcess.look(spender), (outcome) =>
-                standingOf(sizes, outcome)
+            peek: (spender) =>
+              orInProcess(windows.read(spender, "requests"), inProcess.peek(spender), (result) =>
+                rateStatusOf(sizes, result)
               )
           }
         }

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto"
 import { Effect, type Option, type Redacted, Schema, type Scope } from "effect"
-import type { BudgetSizes, Outcome, Spender, WindowKind } from "./RateBudget.ts"
+import type { BudgetSizes, Spender, TakeResult, WindowKind } from "./RateBudget.ts"
 import { defaultCallMillis, makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./RedisConnection.ts"
 
 /**
  * Takes from both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
  * length in ms, the time (empty: Redis' own clock, which all processes share), and the number of requests to take (0: only read).
- * Returns the fields of `Outcome`.
+ * Returns the fields of `TakeResult`.
  *
  * The script itself decides when a window has ended; Redis' expiry deletes the key a second later. If a window has more than its
  * length left, Redis' clock was set back: the window then ends a full length from now.
@@ -77,9 +77,9 @@ export interface RedisOptions {
 /** Windows in Redis, which several processes share. */
 export interface RedisWindows {
   /** Takes `units` requests from both windows, or from neither. None, within about 300 ms: Redis does not answer. */
-  readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<Outcome>>
+  readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<TakeResult>>
   /** Reads both windows. None has the same meaning as for `take`. */
-  readonly read: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
+  readonly read: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<TakeResult>>
 }
 
 /** Runs the window script by its hash. Sends the text if this Redis does not have the script. */
@@ -95,7 +95,7 @@ const runScript = (client: RedisClient, keys: Array<string>, args: Array<string>
     ),
     Effect.filterOrFail(isReply, () => new NoRedis({ reason: "its answer has an unexpected form" })),
     Effect.map(
-      ([admitted, now, spentOfKey, keyEndsAt, spentOfAccount, accountEndsAt]): Outcome => ({
+      ([admitted, now, spentOfKey, keyEndsAt, spentOfAccount, accountEndsAt]): TakeResult => ({
         now: { millis: now, toUnix: 0 },
         admitted: admitted === 1,
         key: { spent: spentOfKey, endsAt: keyEndsAt },

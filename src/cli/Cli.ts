@@ -106,9 +106,9 @@ export const runCli = (argv: ReadonlyArray<string>) =>
             exitCodes.wrongUsage
           )
         const { isAnswered = false, lines } = error instanceof Refused ? error : {}
-        const said = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
+        const printError = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
         return Effect.as(
-          Effect.zipRight(said, isAnswered ? Effect.void : printFailure(failureOf(error))),
+          Effect.zipRight(printError, isAnswered ? Effect.void : printFailure(failureOf(error))),
           exitCodes.refuse
         )
       })

@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { UndoEvent } from "../admin/AdminRpcs.ts"
 import type { ActivityDay, ConnectionChange } from "../connections/ActivityRecord.ts"
 import type { Connection } from "../connections/Connection.ts"
-import type { FieldUndo, LeftReason } from "../connections/UndoRules.ts"
+import type { FieldUndo, NotUndoneReason } from "../connections/UndoRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
@@ -94,7 +94,7 @@ const show = Command.make("show", { id: connectionId, account, json }, ({ accoun
   )
 ).pipe(Command.withDescription("Show a connection, its calls, writes and publishes by day, and its newest changes."))
 
-const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
+const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, string>> = {
   already_back: "has its earlier value already",
   not_on_store: "the entity is no longer on the store, or the store is not linked",
   misfit: "the earlier value no longer fits the rules of the field",

@@ -32,9 +32,9 @@ export const failureOf = (error: unknown): Failure => {
     }
   const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : ""
   const code = Predicate.hasProperty(error, "code") && tag === "Refusal" ? String(error.code) : undefined
-  const known = Object.hasOwn(errorCode, tag) ? errorCode[tag as keyof typeof errorCode] : codes[tag]
+  const codeOfTag = Object.hasOwn(errorCode, tag) ? errorCode[tag as keyof typeof errorCode] : codes[tag]
   return {
-    code: code ?? known ?? errorCode.InternalError,
+    code: code ?? codeOfTag ?? errorCode.InternalError,
     message,
     ...(Predicate.hasProperty(error, "issues") && isIssues(error.issues) && { details: error.issues })
   }

@@ -58,11 +58,11 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
     const rows = by_section
       .filter(({ rows }) => rows > 0)
       .map(({ rows, section }) => `${section.slice(snapshot.dimension.length + 1) || "rows"} ${rows}`)
-    const said =
+    const summary =
       checked === 0
         ? "nothing to check"
         : `${affected} of ${checked} affected${rows.length === 0 ? "" : `: ${rows.join(", ")}`}${recommendedOf(snapshot.result)}`
-    return `${name}  ${paint(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
+    return `${name}  ${paint(score, bar(score))}  ${`${score}`.padStart(3)}%  ${summary}`
   })
 
 const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<string>): ReadonlyArray<string> => {
@@ -137,7 +137,7 @@ const wordsOfReason = { zero_price: "is 0 on an active product" } as const
 
 const lineOf = (issue: HealthIssue, domains: ReadonlyMap<string, string>): string => {
   const { entity_id, entity_type, fields, locale, reasons = [], sku, store_id, values } = issue
-  const said =
+  const details =
     values === undefined
       ? fields
           .map((field) => {
@@ -148,7 +148,7 @@ const lineOf = (issue: HealthIssue, domains: ReadonlyMap<string, string>): strin
       : values.map(({ field, value }) => `${field} ${quoted(value)}`).join(", ")
   const place = `${domains.get(store_id) ?? store_id}${locale === undefined ? "" : ` ${locale}`}`
   const skuText = sku === undefined || sku === "" ? "" : `  SKU ${quoted(sku)}`
-  return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${nameOf(issue)}${skuText}${said === "" ? "" : `  ${said}`}${othersOf(issue)}`
+  return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${nameOf(issue)}${skuText}${details === "" ? "" : `  ${details}`}${othersOf(issue)}`
 }
 
 const defaultPageSize = 25

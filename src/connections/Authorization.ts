@@ -6,8 +6,8 @@ import {
   type Consent,
   type ConsentAnswer,
   type Decision,
-  makeConsents,
-  type SentBack
+  type InvalidRequest,
+  makeConsents
 } from "./Consents.ts"
 import type { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
@@ -21,9 +21,12 @@ export class Authorization extends Context.Tag("catalog/Authorization")<
      * Checks a client's request before the merchant signs in. `baseUrl`: the service's own URL. NotForwarded: the client or
      * its redirect URI is unknown, so the answer must not be sent to that URI.
      */
-    readonly check: (parameters: Parameters, baseUrl: string) => Effect.Effect<CheckedRequest | SentBack, NotForwarded>
-    /** Stores the consent for which the page asks. The merchant has ten minutes to decide. */
-    readonly ask: (signedIn: SignedIn, request: CheckedRequest) => Effect.Effect<Consent>
+    readonly check: (
+      parameters: Parameters,
+      baseUrl: string
+    ) => Effect.Effect<CheckedRequest | InvalidRequest, NotForwarded>
+    /** Stores the consent that the page then asks for. The merchant has ten minutes to decide. */
+    readonly createConsent: (signedIn: SignedIn, request: CheckedRequest) => Effect.Effect<Consent>
     /**
      * Carries out the merchant's decision about a consent, once. ForgedDecision: the form did not come from the page that
      * this browser was shown. NotForwarded: the consent was decided already, or has expired.

@@ -8,8 +8,8 @@ export interface Parameters {
   readonly names: ReadonlyArray<string>
   /** Names that are given more than once. */
   readonly repeated: ReadonlyArray<string>
-  /** Whether a name or a value has U+0000, which PostgreSQL cannot store. */
-  readonly unkeepable: boolean
+  /** Whether a name or a value has U+0000 (NUL), which PostgreSQL cannot store. */
+  readonly hasNul: boolean
 }
 
 export const parametersOf = (text: string): Parameters => {
@@ -19,7 +19,7 @@ export const parametersOf = (text: string): Parameters => {
   const repeated = new Set<string>()
   for (const name of given.keys()) (names.has(name) ? repeated : names).add(name)
   return {
-    unkeepable: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
+    hasNul: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
     names: [...names],
     // RFC 6749 (3.1): a parameter without a value counts as left out.
     get: (name) => given.get(name) || undefined,
@@ -30,7 +30,7 @@ export const parametersOf = (text: string): Parameters => {
 /** The valid parameters of a request, except client and redirect URI. */
 export interface AuthorizationRequest {
   /** The highest requested tier. Undefined: the request has no tier, so the page offers all. */
-  readonly asked: Tier | undefined
+  readonly requestedTier: Tier | undefined
   readonly state: string | undefined
   readonly codeChallenge: string
   /** The URL of the service for which the tokens are valid. */
@@ -78,9 +78,9 @@ export const readAuthorizationRequest = (
   parameters: Parameters,
   baseUrl: string
 ): Either.Either<AuthorizationRequest, OAuthRefused> => {
-  const { get, repeated, unkeepable } = parameters
+  const { get, repeated, hasNul } = parameters
   if (repeated.length > 0) return invalid("A parameter is given more than once.")
-  if (unkeepable) return invalid("A parameter has U+0000.")
+  if (hasNul) return invalid("A parameter has U+0000.")
   const state = get("state")
   if (state !== undefined && state.length > maxStateCharacters)
     return invalid(`state must have at most ${maxStateCharacters} characters.`)
@@ -95,7 +95,7 @@ export const readAuthorizationRequest = (
   if (get("code_challenge_method") !== "S256") return invalid("The only code_challenge_method is S256.")
   if (!challengePattern.test(codeChallenge)) return invalid("code_challenge must be a SHA-256 in base64url.")
   return Either.map(readResource(get("resource"), baseUrl), (resource) => ({
-    asked: tierOfScope(get("scope") ?? ""),
+    requestedTier: tierOfScope(get("scope") ?? ""),
     state,
     codeChallenge,
     resource

@@ -28,8 +28,8 @@ export interface CheckedRequest extends AuthorizationRequest {
 }
 
 /** An invalid request: the client gets the refusal without a consent page. */
-export interface SentBack extends Destination {
-  readonly _tag: "SentBack"
+export interface InvalidRequest extends Destination {
+  readonly _tag: "InvalidRequest"
   readonly refused: OAuthRefused
 }
 
@@ -110,7 +110,7 @@ export const makeConsents = Effect.gen(function* () {
   })
 
   /** Finds the client, and the redirect URI for its code: the requested one, or the only registered one. */
-  const trust = Effect.fnUntraced(function* (parameters: Parameters) {
+  const findDestination = Effect.fnUntraced(function* (parameters: Parameters) {
     if (["client_id", "redirect_uri"].some((name) => parameters.repeated.includes(name)))
       return yield* new NotForwarded({ message: "The request has client_id or redirect_uri twice." })
     const client = yield* Effect.mapError(
@@ -130,10 +130,10 @@ export const makeConsents = Effect.gen(function* () {
   })
 
   const check = Effect.fn("Authorization.check")(function* (parameters: Parameters, baseUrl: string) {
-    const { client, redirectUri } = yield* trust(parameters)
+    const { client, redirectUri } = yield* findDestination(parameters)
     return Either.match(readAuthorizationRequest(parameters, baseUrl), {
-      onLeft: (refused): SentBack => ({
-        _tag: "SentBack",
+      onLeft: (refused): InvalidRequest => ({
+        _tag: "InvalidRequest",
         redirectUri,
         state: parameters.repeated.includes("state") ? undefined : parameters.get("state"),
         refused
@@ -142,10 +142,13 @@ export const makeConsents = Effect.gen(function* () {
     })
   })
 
-  const ask = Effect.fn("Authorization.ask")(function* (signedIn: SignedIn, request: CheckedRequest) {
+  const createConsent = Effect.fn("Authorization.createConsent")(function* (
+    signedIn: SignedIn,
+    request: CheckedRequest
+  ) {
     const id = yield* mintId(ConsentId)
     const formToken = yield* mintSecret("form")
-    const highest = lower(request.asked ?? Tier.literals[2], tierOfRole(signedIn.role))
+    const highest = lower(request.requestedTier ?? Tier.literals[2], tierOfRole(signedIn.role))
     yield* oauth.addConsent(signedIn.accountId, id, {
       userId: signedIn.userId,
       sessionHash: signedIn.sessionHash,
@@ -187,5 +190,5 @@ export const makeConsents = Effect.gen(function* () {
     }).pipe(transaction.run)
   })
 
-  return { check, ask, decide }
+  return { check, createConsent, decide }
 })

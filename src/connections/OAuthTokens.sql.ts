@@ -41,7 +41,7 @@ export const makeTokenStatements = (sql: SqlClient) => {
     WHERE t.hash = decode(${hash}, 'hex') AND t.kind = 'refresh'
     FOR UPDATE OF g`
 
-  // A statement after the lock: the one that waits for the lock sees all other rows as they were before the wait.
+  // Separate from the statement that locks: after a wait for a lock, a statement still sees other rows as they were before the wait.
   const readRefresh = findOne(StoredRefreshToken)(
     (hash: string) => sql`
       SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", g.tier, u.role, g.resource,

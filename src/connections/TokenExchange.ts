@@ -14,7 +14,7 @@ import type { Client, NewTokens, StoredCode } from "./OAuthRecords.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 import { destinationOf } from "./RedirectUri.ts"
 import { lower, scopeOf, tierOfRole } from "./Tier.ts"
-import { judgeRefresh, refreshedTier } from "./TokenLife.ts"
+import { decideRefresh, refreshedTier } from "./TokenLife.ts"
 
 /** A successful token response: RFC 6749, section 5.1. */
 export interface TokenAnswer {
@@ -178,7 +178,7 @@ const makeRefresh =
       const stored = yield* Effect.mapError(yield* oauth.lockRefresh(tokenHash), () => unknown)
       const { accountId, grantId, role, tier } = stored
       if (stored.clientId !== client.id) return yield* unknown
-      switch (judgeRefresh(stored)) {
+      switch (decideRefresh(stored)) {
         case "refuse":
           return yield* unknown
         case "replayed": {
@@ -187,9 +187,9 @@ const makeRefresh =
         }
         case "issue": {
           yield* requireResource(parameters, baseUrl, stored.resource, "The refresh token is for another resource.")
-          const asked = refreshedTier(tier, parameters.get("scope"))
-          if (asked instanceof OAuthRefused) return yield* asked
-          const accessTier = lower(asked, tierOfRole(role))
+          const requested = refreshedTier(tier, parameters.get("scope"))
+          if (requested instanceof OAuthRefused) return yield* requested
+          const accessTier = lower(requested, tierOfRole(role))
           yield* oauth.useRefresh(accountId, tokenHash)
           return Either.right(
             yield* issue(accountId, { grantId, parentHash: tokenHash, accessTier, refreshTier: tier })

@@ -33,7 +33,7 @@ export interface RefreshFacts {
  * grace issue tokens again, at most `maxSiblings` times: so concurrent refreshes and lost answers do not end the connection. A
  * use after that (`replayed`) ends the connection, because somebody else may have a copy of the token.
  */
-export const judgeRefresh = ({
+export const decideRefresh = ({
   dead,
   successors,
   successorUsed,
@@ -48,8 +48,8 @@ export const judgeRefresh = ({
 /** The tier of a refreshed access token: the connection's tier, or a lower one if `scope` asks for it. */
 export const refreshedTier = (granted: Tier, scope: string | undefined): Tier | OAuthRefused => {
   if (scope === undefined) return granted
-  const asked = tierOfScope(scope)
-  return asked !== undefined && covers(granted, asked)
-    ? asked
+  const requested = tierOfScope(scope)
+  return requested !== undefined && covers(granted, requested)
+    ? requested
     : OAuthRefused.because("invalid_scope", "The connection does not include that scope: connect again to request it.")
 }

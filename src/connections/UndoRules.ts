@@ -44,17 +44,17 @@ export type WrittenField = typeof WrittenField.Type
  * value. `not_on_store`: the entity is no longer on the store, or the store is not linked. `misfit`: the earlier value no longer
  * fits the rule of its key. `not_a_value`: an addition to a store, or a change of media, members or the order of variants.
  */
-export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
-export type LeftReason = typeof LeftReason.Type
+export const NotUndoneReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
+export type NotUndoneReason = typeof NotUndoneReason.Type
 
 /** The effect of an undo on a field. If `left` is null, the value changes from `now` back to `before`. */
 export const FieldUndo = Schema.Struct({
   ...WrittenField.omit("isThere", "laterUndoOf").fields,
-  left: Schema.NullOr(LeftReason)
+  left: Schema.NullOr(NotUndoneReason)
 })
 export type FieldUndo = typeof FieldUndo.Type
 
-const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): LeftReason | null => {
+const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): NotUndoneReason | null => {
   const { action, before, isThere, key, kind, laterActor, laterUndoOf, now } = field
   if (!isThere) return "not_on_store"
   if (action !== "attributes") return "not_a_value"

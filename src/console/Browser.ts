@@ -7,7 +7,7 @@ import type { SignedIn } from "../access/User.ts"
 import { type Parameters, parametersOf } from "../connections/AuthorizationRequest.ts"
 import { ownOrigins } from "../http/BaseUrl.ts"
 import { readForm, readFormData } from "../http/Body.ts"
-import { passageOf } from "../http/Passage.ts"
+import { requestStateOf } from "../http/RequestState.ts"
 import type { ImportRun } from "../imports/Import.ts"
 import type { SentFile } from "../imports/Imports.ts"
 import { fileNameOf } from "../model/Name.ts"
@@ -66,7 +66,7 @@ export const themeIn = (request: Request): Theme => themeOf(request.cookies[them
 
 /** The language of the pages for a request: of its signed-in user, or else the one that the browser prefers. */
 export const pageLanguageOf = (request: Request): Language =>
-  languageOf(passageOf(request).pageLanguage ?? "") ?? acceptedLanguage(request.headers["accept-language"])
+  languageOf(requestStateOf(request).pageLanguage ?? "") ?? acceptedLanguage(request.headers["accept-language"])
 
 /** Whether the browser sends a session cookie. It may have expired. */
 export const mayBeSignedIn = ({ cookies }: Request): boolean =>
@@ -93,9 +93,9 @@ export const visitorOf = (
         sessions.find(token, isUse),
         Option.map((signedIn): Visitor => {
           const { accountId, userId } = signedIn
-          const passage = passageOf(request)
-          passage.caller = { _tag: "User", accountId, userId }
-          passage.pageLanguage = signedIn.language ?? undefined
+          const state = requestStateOf(request)
+          state.caller = { _tag: "User", accountId, userId }
+          state.pageLanguage = signedIn.language ?? undefined
           const page = { theme: themeIn(request), pageLanguage: pageLanguageOf(request) }
           return { ...signedIn, ...page, csrf: csrfOf(token), lock: undefined, workState: undefined }
         })
@@ -199,7 +199,7 @@ const requireOwnOrigin = ({ headers }: Request, baseUrl: string) => {
 
 const fieldsOf = (text: string) => {
   const form = parametersOf(text)
-  return form.repeated.length > 0 || form.unkeepable
+  return form.repeated.length > 0 || form.hasNul
     ? Effect.fail(
         new PageRefused({
           status: 400,

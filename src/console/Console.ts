@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
+import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
 import { assetPaths, icon, script, stylesheet } from "./Assets.ts"
 import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
@@ -55,16 +55,16 @@ const common: Surface<Visits> = {
  * front of the service whose statement of the client's IP address is trusted.
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
-  beside(
-    beside(
-      beside(beside(common, pictureRoutes), beside(signIn(settings), beside(profile, team))),
-      beside(beside(keys, connectionList), connectionActivity)
+  combine(
+    combine(
+      combine(combine(common, pictureRoutes), combine(signIn(settings), combine(profile, team))),
+      combine(combine(keys, connectionList), connectionActivity)
     ),
-    beside(
-      beside(
-        beside(beside(storeList, exportDownloads), importReviews),
-        beside(beside(home, beside(entities, publishReview)), beside(productLists, selections))
+    combine(
+      combine(
+        combine(combine(storeList, exportDownloads), importReviews),
+        combine(combine(home, combine(entities, publishReview)), combine(productLists, selections))
       ),
-      beside(beside(beside(beside(health, issueList), drops), eventStreams), beside(jobList, webhookList))
+      combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))
     )
   )

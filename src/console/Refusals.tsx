@@ -2,12 +2,12 @@ import type { HttpServerRequest } from "@effect/platform"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { headersOf } from "../http/Envelope.ts"
-import type { Refuse } from "../http/Passage.ts"
+import type { Refuse } from "../http/RequestState.ts"
 import { mayBeSignedIn, type PageRefused, pageLanguageOf, themeIn } from "./Browser.ts"
 import { ErrorPage } from "./ErrorPage.tsx"
 import { html } from "./Html.ts"
 import { paths } from "./Paths.ts"
-import { stranger } from "./Viewer.tsx"
+import { anonymousViewer } from "./Viewer.tsx"
 
 /**
  * The frame of an error page. The visitor is unknown, so the cookies tell whether to show the navigation, and in which
@@ -18,7 +18,7 @@ const frameFor = (request: HttpServerRequest.HttpServerRequest) => ({
   theme: themeIn(request)
 })
 
-const viewerOf = (request: HttpServerRequest.HttpServerRequest) => stranger(pageLanguageOf(request))
+const viewerOf = (request: HttpServerRequest.HttpServerRequest) => anonymousViewer(pageLanguageOf(request))
 
 const titleOf = (error: ApiError): string => {
   switch (error._tag) {

@@ -17,7 +17,7 @@ export interface ViewerOf {
 export const Viewer = createContext<ViewerOf>({ role: "view", timeZone: null, pageLanguage: "en" })
 
 /** A viewer who is not signed in. */
-export const stranger = (pageLanguage: Language): ViewerOf => ({ role: "view", timeZone: null, pageLanguage })
+export const anonymousViewer = (pageLanguage: Language): ViewerOf => ({ role: "view", timeZone: null, pageLanguage })
 
 /** The words of the pages in the language of their viewer. */
 export const useWords = (): Words => wordsIn(useContext(Viewer).pageLanguage)

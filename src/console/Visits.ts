@@ -33,7 +33,7 @@ import { wordsIn } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
 import { refusedPage } from "./Refusals.tsx"
 import { signInPage } from "./signin/SignInPage.tsx"
-import { stranger } from "./Viewer.tsx"
+import { anonymousViewer } from "./Viewer.tsx"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
@@ -240,7 +240,7 @@ export const makeVisits = Effect.gen(function* () {
                   kept === undefined
                     ? toSignIn(request, baseUrl)
                     : html(
-                        stranger(pageLanguageOf(request)),
+                        anonymousViewer(pageLanguageOf(request)),
                         signInPage({ kept, returnTo: sentFrom(request, baseUrl) }),
                         { status: 403 }
                       )

@@ -51,7 +51,7 @@ export const waitingLine = ({ accounts, address }: ClusterNode): string => {
 export const watchNodes = Effect.gen(function* () {
   if (!(yield* isDistributed)) return
   let down: ReadonlySet<string> = new Set()
-  const look = Effect.gen(function* () {
+  const checkNodes = Effect.gen(function* () {
     const nodes = yield* readNodes
     for (const node of nodes) {
       if (!node.answers && !down.has(node.address)) yield* Effect.logWarning(waitingLine(node))
@@ -59,7 +59,7 @@ export const watchNodes = Effect.gen(function* () {
     }
     down = new Set(nodes.filter(({ answers }) => !answers).map(({ address }) => address))
   })
-  yield* look.pipe(
+  yield* checkNodes.pipe(
     Effect.catchAllCause((cause) => Effect.logWarning("Cannot check the nodes of the cluster", cause)),
     Effect.repeat(Schedule.spaced("5 seconds"))
   )

@@ -311,9 +311,9 @@ const missingSettings = ({ name, timeout, timezone }: (typeof ServerRows.Type)[0
   ]
   return missing.length === 0
     ? undefined
-    : `behind a pooler of transactions, sessions have the settings of the database. Run there: ${missing
+    : `behind a pooler in transaction mode, a session cannot change its settings, so the database must have them. Run there: ${missing
         .map((setting) => `ALTER DATABASE "${name}" SET ${setting};`)
-        .join(" ")} Then let the pooler connect afresh (RECONNECT).`
+        .join(" ")} Then make the pooler open new connections (RECONNECT).`
 }
 
 const openServer = (options: ServerOptions) =>

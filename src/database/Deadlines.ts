@@ -112,8 +112,8 @@ export const replicaDeadlines = (deadlines: Deadlines): Deadlines => ({
   connection: Math.min(replicaConnectionMillis, deadlines.connection)
 })
 
-/** How long a read replica that did not answer is not asked, in milliseconds. Then one read tries it. */
-export const replicaRestMillis = 5_000
+/** Pause after a read replica did not answer, in milliseconds: it gets no reads. Then one read tries it. */
+export const replicaPauseMillis = 5_000
 
 /**
  * The pooler between this process and the server. `transaction`: it may use another connection for each transaction.

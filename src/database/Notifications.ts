@@ -6,16 +6,16 @@ import { WatchedClient, type WatchedConfig } from "./ServerPools.ts"
 export class ListeningLost extends Data.TaggedError("ListeningLost")<{ readonly reason: string }> {}
 
 /**
- * Listens to a channel until it is interrupted. `hear` is called with the payload of each notification, `onListening` runs
- * when notifications of later commits arrive.
+ * Listens to a channel until it is interrupted. `onNotification` is called with the payload of each notification,
+ * `onListening` runs when notifications of later commits arrive.
  */
 export type Listen = (
   channel: string,
-  hear: (payload: string) => void,
+  onNotification: (payload: string) => void,
   onListening: Effect.Effect<void>
 ) => Effect.Effect<never, ListeningLost>
 
-/** Hears NOTIFY. Undefined: the database cannot be listened to, because a pooler gives each transaction another connection. */
+/** Receives NOTIFY messages. Undefined: the database cannot be listened to, because a pooler gives each transaction another connection. */
 export class Notifications extends Context.Tag("catalog/Notifications")<Notifications, Listen | undefined>() {}
 
 /** Interval and deadline of a statement that finds out whether the connection still works. */
@@ -27,7 +27,7 @@ const lost = (reason: unknown) =>
 /** Listens on a connection of its own, outside all pools. */
 export const listenOnServer =
   (config: WatchedConfig): Listen =>
-  (channel, hear, onListening) =>
+  (channel, onNotification, onListening) =>
     Effect.acquireUseRelease(
       Effect.sync(() => new WatchedClient(config)),
       (client) => {
@@ -36,7 +36,7 @@ export const listenOnServer =
           client.once("end", () => resume(Effect.fail(lost("the server closed the connection"))))
         })
         client.deadlineMillis = probe.deadlineMillis
-        client.on("notification", ({ payload = "" }) => hear(payload))
+        client.on("notification", ({ payload = "" }) => onNotification(payload))
         const query = (text: string) => Effect.tryPromise({ try: () => client.query(text), catch: lost })
         return Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
           Effect.zipRight(query(`LISTEN ${channel}`)),
@@ -57,14 +57,14 @@ export const listenOnServer =
 /** Listens on the one connection of the embedded engine. If the pool replaces it, the new one listens too. */
 export const listenOnPool =
   (pool: pg.Pool): Listen =>
-  (channel, hear, onListening) =>
+  (channel, onNotification, onListening) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
         const listening = new WeakSet<pg.PoolClient>()
         const listenOn = (client: pg.PoolClient) => {
           if (listening.has(client)) return
           listening.add(client)
-          client.on("notification", ({ payload = "" }) => hear(payload))
+          client.on("notification", ({ payload = "" }) => onNotification(payload))
           client.query(`LISTEN ${channel}`, () => {})
         }
         pool.on("connect", listenOn)

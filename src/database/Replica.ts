@@ -6,13 +6,13 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
 import pg from "pg"
 import { metrics } from "../telemetry/Metrics.ts"
-import { Circuit } from "./Circuit.ts"
-import { replicaConnectionMillis, replicaRestMillis } from "./Deadlines.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import { replicaConnectionMillis, replicaPauseMillis } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import { NoConnectionFree } from "./ServerPools.ts"
 
 /** The account that a request reads, and the version that its next statement needs at least. */
-interface Needed {
+interface NeededVersion {
   readonly accountId: string
   /** Rises to the version that the replica answered with, so that no statement sees less than an earlier one. */
   version: number
@@ -25,7 +25,7 @@ interface Needed {
  * the account's version.
  */
 class ReadVersion extends Context.Reference<ReadVersion>()("catalog/ReadVersion", {
-  defaultValue: (): Needed | undefined => undefined
+  defaultValue: (): NeededVersion | undefined => undefined
 }) {}
 
 /**
@@ -63,7 +63,7 @@ export interface ReplicaPool {
 }
 
 /** What the replica says about itself and the account. */
-interface Seen {
+interface ReplicaState {
   readonly follows: boolean
   readonly version: number | null
 }
@@ -84,7 +84,7 @@ type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
  * account's version: so the version is exactly that of the rows, also behind a balancer of several replicas.
  */
 export class Replica {
-  private readonly circuit = new Circuit(replicaRestMillis)
+  private readonly circuit = new CircuitBreaker(replicaPauseMillis)
   private readonly pool: ReplicaPool
   private readonly now: () => number
   /** Called when the replica ceases to answer, with the reason, and when it answers again (undefined). */
@@ -107,7 +107,7 @@ export class Replica {
     primary: Effect.Effect<ReadonlyArray<unknown>, SqlError>
   ): Effect.Effect<ReadonlyArray<unknown>, SqlError> {
     return Effect.withFiberRuntime((fiber) => {
-      const needed = fiber.currentContext.unsafeMap.get(ReadVersion.key) as Needed | undefined
+      const needed = fiber.currentContext.unsafeMap.get(ReadVersion.key) as NeededVersion | undefined
       if (needed === undefined || needed.isOnPrimary) return primary
       return Effect.flatMap(
         Effect.async<ReadonlyArray<unknown> | undefined>((resume) =>
@@ -118,7 +118,7 @@ export class Replica {
     })
   }
 
-  private read(needed: Needed, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
+  private read(needed: NeededVersion, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
     if (!this.circuit.admits(this.now())) {
       this.fallBack(needed, ended, "resting")
       return
@@ -143,7 +143,7 @@ export class Replica {
       const fail = (error: Error) => giveUp(isAnswer(error) ? "refused" : "unanswered", error.message)
       client.query(snapshotOf(client.begin, needed.accountId), (error, results) => {
         if (error) return fail(error)
-        const seen = results.at(-1)?.rows[0] as Seen
+        const seen = results.at(-1)?.rows[0] as ReplicaState
         if (!seen.follows) return giveUp("not_standby", "the server is not a standby")
         if (!isRecent(seen, needed)) return giveUp("behind")
         client.deadlineMillis = readMillis
@@ -159,23 +159,25 @@ export class Replica {
     })
   }
 
-  private fallBack(needed: Needed, ended: Ended, reason: Fallback, message: string = reason): void {
+  private fallBack(needed: NeededVersion, ended: Ended, reason: Fallback, message: string = reason): void {
     needed.isOnPrimary = true
     metrics.replicaReads.of(reason).add(1)
     if (resting.has(reason)) {
-      if (this.circuit.fail(this.now())) this.onChange(message)
-    } else if (reason === "busy") this.circuit.abstain(this.now())
+      if (this.circuit.recordFailure(this.now())) this.onChange(message)
+    } else if (reason === "busy") this.circuit.recordUnknown(this.now())
     else if (reason !== "resting") this.noteAnswer()
     ended(undefined)
   }
 
   private noteAnswer(): void {
-    if (this.circuit.succeed()) this.onChange(undefined)
+    if (this.circuit.recordSuccess()) this.onChange(undefined)
   }
 }
 
-const isRecent = (seen: Seen, { version }: Needed): seen is Seen & { readonly version: number } =>
-  seen.version !== null && seen.version >= version
+const isRecent = (
+  seen: ReplicaState,
+  { version }: NeededVersion
+): seen is ReplicaState & { readonly version: number } => seen.version !== null && seen.version >= version
 
 /** Begins a transaction with one snapshot, and reads the account's version in it: one message. */
 const snapshotOf = (begin: string, accountId: string) =>

@@ -4,8 +4,8 @@ import { type Attributes, effective } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
-/** The related entities that the derived fields of an aggregate depend on. */
-export interface Surroundings {
+/** The related entities from which derived fields of an aggregate are computed. */
+export interface RelatedAggregates {
   /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string
   /** The variants of a product, by position; empty for other kinds. */
@@ -69,11 +69,10 @@ export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameOrder(left.members, right.members)
 
 /** Computes the derived fields again: pending states, their roll-up, the stores and the search text. */
-export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggregate => {
+export const derive = (aggregate: Aggregate, related: RelatedAggregates): Aggregate => {
   const versions = aggregate.versions.map((version) => {
     const pendingPublish =
-      version.accepted === null ||
-      !samePublishable(version.accepted, publishable(aggregate, version, surroundings.variants))
+      version.accepted === null || !samePublishable(version.accepted, publishable(aggregate, version, related.variants))
     // An unchanged version stays the same object, which makes later comparisons cheap.
     return pendingPublish === version.pendingPublish ? version : { ...version, pendingPublish }
   })
@@ -84,8 +83,8 @@ export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggreg
     storeIds: versions.map(({ storeId }) => storeId),
     searchText: searchTextOf({
       ...aggregate,
-      productTitle: surroundings.productTitle,
-      skus: surroundings.variants.flatMap((variant) => layersOf(variant, "sku"))
+      productTitle: related.productTitle,
+      skus: related.variants.flatMap((variant) => layersOf(variant, "sku"))
     })
   }
 }

@@ -4,7 +4,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
 import { type CatalogChange, type Decision, type LockedCatalog, ownersOf, referencesOf } from "./CatalogChange.ts"
-import { carriedOut, isEmpty, planChanges } from "./ChangePlan.ts"
+import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
 import { type Author, HistoryRepo } from "./HistoryRepo.ts"
@@ -92,7 +92,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             yield* drafts.saveStamped(actor.accountId, plan)
             yield* record
           }
-          return carriedOut(locked, plan)
+          return stateAfter(locked, plan)
         })
 
       const write = (

@@ -60,7 +60,7 @@ export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
 }
 
 /** The locked state after the plan was written. */
-export const carriedOut = (locked: LockedCatalog, plan: Plan): LockedCatalog => ({
+export const stateAfter = (locked: LockedCatalog, plan: Plan): LockedCatalog => ({
   ...locked,
   aggregates: new Map([
     ...locked.aggregates,

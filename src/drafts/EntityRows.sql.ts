@@ -46,14 +46,14 @@ export const makeEntityRows = (sql: SqlClient) => ({
     WHERE own.account_id = ${accountId}`
   },
 
-  /** `raised`: a statement that returns `seq_before` and `time_before`. `beside`: an INSERT that may read `raised`. */
+  /** `raised`: a statement that returns `seq_before` and `time_before`. `insert`: an INSERT that may read `raised`. */
   updateEntities: (
     accountId: AccountId,
     updates: ReadonlyArray<EntityUpdate>,
     raised: Fragment,
-    beside?: Fragment
+    insert?: Fragment
   ) => sql`
-    WITH raised AS (${raised}) ${beside === undefined ? sql`` : sql`, beside AS (${beside})`}
+    WITH raised AS (${raised}) ${insert === undefined ? sql`` : sql`, inserted AS (${insert})`}
     UPDATE entity e
     SET attributes = coalesce(r.attributes, e.attributes), position = coalesce(r.position, e.position),
         pending_publish = coalesce(r."pendingPublish", e.pending_publish),

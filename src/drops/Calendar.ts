@@ -2,7 +2,7 @@ import type { DropRow } from "./Drop.ts"
 import { dayOf } from "./Zone.ts"
 
 const dayMillis = 86_400_000
-/** Largest distance of a zone's midnight from that of UTC, in milliseconds. */
+/** Maximum offset of a time zone from UTC, in milliseconds, rounded up. */
 const maxOffset = 15 * 3_600_000
 
 const millisOf = (day: string) => Date.parse(`${day}T00:00:00Z`)
@@ -32,7 +32,7 @@ export const weeksOf = (month: Month): ReadonlyArray<ReadonlyArray<Day>> => {
   )
 }
 
-/** The instants, in milliseconds, outside of which nothing is on these days in any zone. */
+/** The earliest and the latest instant, in milliseconds, that can be on one of these days in any time zone. */
 export const boundsOf = (weeks: ReadonlyArray<ReadonlyArray<Day>>) => ({
   from: millisOf(weeks[0]?.[0] ?? "1970-01-01") - maxOffset,
   until: millisOf(weeks.at(-1)?.[6] ?? "1970-01-01") + dayMillis + maxOffset
@@ -52,7 +52,7 @@ export const daysOf = ({
   }
 }
 
-/** A part of a line of a week: days without a drop, or with one. */
+/** A cell in a line of a week. It spans one or more days: those of a drop, or days without a drop. */
 export interface Slot<A> {
   readonly days: number
   readonly item: A | undefined
@@ -66,7 +66,7 @@ interface Span {
   readonly last: Day
 }
 
-/** The lines of a week. Each drop is in the first line with room for it; longer drops and earlier ones come first. */
+/** Divides the drops of a week into lines. Each drop is in the first line with room for it; longer and earlier drops come first. */
 export const linesOf = <A extends Span>(
   week: ReadonlyArray<Day>,
   items: ReadonlyArray<A>

@@ -22,7 +22,7 @@ export interface DropThing {
   }>
 }
 
-/** Which entities are read as things, and what of them. */
+/** Selects the entities to read as things, and their fields. */
 export interface ThingsQuery {
   readonly ids: ReadonlyArray<EntityId>
   /** Whether each product is followed by its variants that are not among `ids`. */
@@ -42,14 +42,14 @@ export interface FieldValue {
 export interface Choice {
   /** null: all stores of each thing. */
   readonly store: Store | null
-  /** A discount on the prices of variants, in hundredths of a percent. It needs a store. */
+  /** A discount on the prices of variants, in hundredths of a percent. Only with one store. */
   readonly discount: bigint | null
-  /** Whether the price before becomes the present price. */
+  /** Whether the discount also copies the current price into `compare_at_price`. */
   readonly keepsOldPrice: boolean
   readonly values: ReadonlyArray<FieldValue>
 }
 
-/** A change with the value that the store has before it. `before` null: stores have different values. */
+/** A change, and the store's value before it. `before` null: the stores have different values. */
 export interface ComposedChange {
   readonly thing: DropThing
   readonly store_id: StoreId | null
@@ -73,7 +73,7 @@ export interface Composition {
   readonly leftOut: ReadonlyArray<LeftOut>
 }
 
-/** The value that a store shows: the accepted one, or before the first publish that of the draft. */
+/** The value that a store shows: the accepted one. Before the first publish: the draft's. */
 const shownOn = ({ attributes }: DropThing, { accepted, overrides }: DropThing["versions"][number], field: string) =>
   valueOf(accepted ?? { ...attributes, ...overrides }, field)
 

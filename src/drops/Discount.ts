@@ -15,7 +15,7 @@ export const decimalsOf = (currency: string): number =>
     ? (new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2)
     : 2
 
-/** A price of at most 13 digits before the point and 9 after it, in billionths. Undefined: the text is none. */
+/** A price of at most 13 digits before the point and 9 after it, in billionths. Undefined: the text is not such a price. */
 const billionthsOf = (price: string) => {
   const [, whole, fraction = ""] = /^(\d{1,13})(?:\.(\d{1,9}))?$/.exec(price) ?? []
   return whole === undefined ? undefined : BigInt(`${whole}${fraction.padEnd(9, "0")}`)

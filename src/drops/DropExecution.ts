@@ -20,7 +20,7 @@ import {
   type DropEffect,
   type DueStep,
   endDrop,
-  type HeldDrop,
+  type LockedDrop,
   outcomesOf,
   type PlannedStep,
   startDrop,
@@ -66,24 +66,24 @@ const makeStartAndEnd = Effect.gen(function* () {
       })
     })
 
-  const start = (due: DueStep, held: HeldDrop) =>
+  const start = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
       const linked = yield* stores.list(due.accountId)
       const publishable = new Set(linked.filter(({ platform }) => platform !== "none").map(({ id }) => id))
-      const pairs = held.changes.flatMap(({ entity_id: entityId, store_id }) =>
+      const pairs = drop.changes.flatMap(({ entity_id: entityId, store_id }) =>
         (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
       )
       const locked = yield* lockTargets(due.accountId, pairs)
-      const step = startDrop(held.changes, publishable, locked, yield* definitions.rules(due.accountId))
+      const step = startDrop(drop.changes, publishable, locked, yield* definitions.rules(due.accountId))
       const effects = yield* carryOut(due.id, step)
       yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })
     })
 
-  const end = (due: DueStep, held: HeldDrop) =>
+  const end = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
-      const locked = yield* lockTargets(due.accountId, held.effects)
-      const effects = yield* carryOut(due.id, endDrop(held.effects, locked))
-      yield* repo.move(due, { status: held.status, next: "settle_end", effects, outcomes: [] })
+      const locked = yield* lockTargets(due.accountId, drop.effects)
+      const effects = yield* carryOut(due.id, endDrop(drop.effects, locked))
+      yield* repo.move(due, { status: drop.status, next: "settle_end", effects, outcomes: [] })
     })
 
   return { start, end }
@@ -113,10 +113,10 @@ const makeSettle = Effect.gen(function* () {
     })
 
   /** Returns false if a publish has not ended yet. */
-  return (due: DueStep, held: HeldDrop) =>
+  return (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
       const isStart = due.step === "settle_start"
-      const open = held.effects.filter(({ outcome }) => outcome === null)
+      const open = drop.effects.filter(({ outcome }) => outcome === null)
       const ended = yield* findEnded(open)
       if (Option.isNone(ended)) return false
       const ids = ended.value.map(({ id }) => id)
@@ -125,13 +125,13 @@ const makeSettle = Effect.gen(function* () {
         const record = ended.value.find(({ id }) => id === effect.publicationId)
         return isStart ? settleStart(effect, record, contents) : settleEnd(effect, record)
       })
-      const effects = [...held.effects.filter(({ outcome }) => outcome !== null), ...settled]
+      const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
       if (isStart) yield* withdrawDrafts(due, effects)
-      const outcomes = outcomesOf(held.changes.length, effects)
+      const outcomes = outcomesOf(drop.changes.length, effects)
       const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
       yield* repo.move(due, {
         status: hasFailed ? "failed" : isStart ? "applied" : "reverted",
-        next: isStart && held.endsAt !== null ? "end" : null,
+        next: isStart && drop.endsAt !== null ? "end" : null,
         effects: settled,
         outcomes
       })
@@ -176,15 +176,15 @@ export const makeDropExecution = Effect.gen(function* () {
   const settle = yield* makeSettle
   const transaction = yield* Transaction
 
-  const carryOut = (due: DueStep, held: HeldDrop) => {
+  const carryOut = (due: DueStep, drop: LockedDrop) => {
     switch (due.step) {
       case "start":
-        return Effect.as(start(due, held), true)
+        return Effect.as(start(due, drop), true)
       case "end":
-        return Effect.as(end(due, held), true)
+        return Effect.as(end(due, drop), true)
       case "settle_start":
       case "settle_end":
-        return settle(due, held)
+        return settle(due, drop)
     }
   }
 
@@ -195,9 +195,9 @@ export const makeDropExecution = Effect.gen(function* () {
         Effect.gen(function* () {
           // While an import locks the account, the account's drops wait.
           if (Option.isSome(yield* importLock.share(due.accountId))) return false
-          const held = yield* repo.hold(due)
-          if (Option.isNone(held)) return false
-          const isDone = yield* Effect.provideService(carryOut(due, held.value), CurrentActor, held.value.actor)
+          const drop = yield* repo.lock(due)
+          if (Option.isNone(drop)) return false
+          const isDone = yield* Effect.provideService(carryOut(due, drop.value), CurrentActor, drop.value.actor)
           if (!isDone) return false
           yield* faults.at(isSettling ? "dropSettling" : "dropMoving")
           yield* drafts.raise(due.accountId)

@@ -98,7 +98,7 @@ export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefi
             WHERE own.account_id = ${accountId}`,
           changes.length
         )
-        // The first look replaces it by the time of the start.
+        // The hint is due now. The worker that reads it replaces its time by the start of the drop.
         if (hints !== undefined) yield* hints.add(accountId)
       }).pipe(orDie),
     cancel: (accountId, id, actor) =>

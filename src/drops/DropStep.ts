@@ -11,7 +11,10 @@ import { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { DropOutcome, type DropStatus, type PlannedChange } from "./Drop.ts"
 
-/** The next step of a drop. `start` and `end` are due at their times; the settle steps when all publishes have ended. */
+/**
+ * The next step of a drop. `start` and `end` are due at their times. `settle_start` and `settle_end` are due when all publishes have
+ * ended.
+ */
 export const DropStepName = Schema.Literal("start", "settle_start", "end", "settle_end")
 export type DropStepName = typeof DropStepName.Type
 
@@ -40,7 +43,7 @@ export const DropEffect = Schema.Struct({
 export type DropEffect = typeof DropEffect.Type
 
 /** A drop whose next step is being carried out. The transaction holds its row lock. */
-export interface HeldDrop {
+export interface LockedDrop {
   readonly actor: Actor
   readonly status: DropStatus
   readonly endsAt: Timestamp | null

@@ -35,7 +35,7 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
   )`
 
 /** Statements that find due steps and lock drops. */
-export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "hold"> => {
+export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "lock"> => {
   const due = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), limit: Schema.Int, except: Schema.Array(DropId) }),
     Result: Schema.Struct({ ...DueStep.fields, at: Timestamp }),
@@ -122,16 +122,16 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
             hints.look((accountId) => due({ accountId, limit, except })),
             (steps) => Arr.take(Arr.sort(steps, byTime), limit)
           ),
-    hold: (step) =>
+    lock: (step) =>
       Effect.gen(function* () {
-        const held = yield* lock(step)
-        if (Option.isNone(held) || (step.step !== "start" && step.step !== "end")) return held
+        const drop = yield* lock(step)
+        if (Option.isNone(drop) || (step.step !== "start" && step.step !== "end")) return drop
         const claimed = yield* sql`
           INSERT INTO drop_claim (account_id, drop_id, step)
           VALUES (${step.accountId}, ${step.id}, ${step.step})
           ON CONFLICT DO NOTHING
           RETURNING step`
-        return claimed.length === 0 ? Option.none() : held
+        return claimed.length === 0 ? Option.none() : drop
       }).pipe(orDie)
   }
 }

@@ -202,7 +202,7 @@ const makeReads = (store: Store): Pick<Repo, "between" | "find" | "list" | "open
     })
 })
 
-const makeSteps = (store: Store): Pick<Repo, "due" | "hold" | "move"> => ({
+const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move"> => ({
   due: (limit, except) =>
     Effect.gen(function* () {
       const time = yield* now
@@ -219,14 +219,14 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "hold" | "move"> => ({
         .slice(0, limit)
         .map(({ accountId, id, step }) => ({ accountId, id, step }))
     }),
-  hold: ({ accountId, id, step }) =>
+  lock: ({ accountId, id, step }) =>
     Effect.gen(function* () {
       const account = (yield* Ref.get(store)).get(accountId)
       const drop = account?.drops.get(id)
       if (account === undefined || drop?.nextStep !== step) return Option.none()
       if (!isDue(account, drop, yield* now) || drop.claims.includes(step)) return Option.none()
       if (step === "start" || step === "end")
-        yield* updateDrop(store, accountId, id, (held) => ({ ...held, claims: [...held.claims, step] }))
+        yield* updateDrop(store, accountId, id, (drop) => ({ ...drop, claims: [...drop.claims, step] }))
       const { actor, effects, planned, status } = drop
       return Option.some({ actor, status, endsAt: planned.ends_at, changes: planned.changes, effects })
     }),

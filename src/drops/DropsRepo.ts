@@ -8,7 +8,7 @@ import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
 import { makeDropReads } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
-import type { ChangeOutcome, DropEffect, DropStepName, DueStep, HeldDrop } from "./DropStep.ts"
+import type { ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
 import { makeReadThings } from "./DropThings.sql.ts"
 
@@ -59,10 +59,10 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
-     * Locks a drop until the transaction ends, and inserts the unique claim of a start or an end. None: the step is not due any
-     * more, or another process has locked or claimed it.
+     * Locks a drop until the transaction ends, and records its start or end as carried out, which is possible only once. None: the
+     * step is no longer due, or another process has locked the drop or recorded the step.
      */
-    readonly hold: (due: DueStep) => Effect.Effect<Option.Option<HeldDrop>>
+    readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */
     readonly move: (
       due: Pick<DueStep, "accountId" | "id">,

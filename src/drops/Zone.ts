@@ -27,9 +27,9 @@ export type Instants =
   /** The text is not a date and a time. */
   | { readonly _tag: "Unreadable" }
   | { readonly _tag: "Once"; readonly at: Timestamp }
-  /** The clocks are turned forward over it. `to`: the local time to which they are turned, `YYYY-MM-DDTHH:MM`. */
+  /** This local time does not exist, because the clocks are turned forward over it. `to`: the local time to which they are turned, `YYYY-MM-DDTHH:MM`. */
   | { readonly _tag: "Never"; readonly from: string; readonly to: string }
-  /** The clocks are turned back over it. */
+  /** This local time exists twice, because the clocks are turned back over it. */
   | { readonly _tag: "Twice"; readonly first: Timestamp; readonly second: Timestamp }
 
 const local = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,3})?)?$/
@@ -45,7 +45,7 @@ const millisOf = (text: string) => {
     : millis
 }
 
-/** The distance of the zone's clocks from UTC at an instant, in milliseconds. */
+/** The offset of the zone from UTC at an instant, in milliseconds. */
 const offsetAt = (millis: number, timeZone: string) => Date.parse(`${localTimeOf(millis, timeZone)}Z`) - millis
 
 /** The first instant after `before` that has the other offset. `after` is a later instant with that offset. */

@@ -9,7 +9,7 @@ import { parseNotification, workKinds } from "./WorkEvent.ts"
 
 export interface EventTimes {
   /** Interval between checks for changes that may not be announced. */
-  readonly look: Duration.DurationInput
+  readonly pollInterval: Duration.DurationInput
   /** Changes that come within this time after the first are sent with it. */
   readonly collect: Duration.DurationInput
   /** Pause before the process listens to the database again. */
@@ -29,7 +29,7 @@ export interface EventTimes {
 }
 
 export const defaultEventTimes: EventTimes = {
-  look: "2 seconds",
+  pollInterval: "2 seconds",
   collect: "300 millis",
   retry: "1 second",
   heartbeat: "15 seconds",
@@ -74,7 +74,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
    */
   static readonly layer = (
     bounds: EventBounds = defaultEventBounds,
-    { collect, heartbeat, lifetime, look, renew, retry }: EventTimes = defaultEventTimes,
+    { collect, heartbeat, lifetime, pollInterval, renew, retry }: EventTimes = defaultEventTimes,
     catchesUp = true
   ) =>
     Layer.scoped(
@@ -87,7 +87,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
 
         const stateOf = (accountId: AccountId) => Effect.map(repo.read(accountId), textOf)
 
-        const hear = (payload: string) => {
+        const onNotification = (payload: string) => {
           const notification = parseNotification(payload)
           if (notification === undefined) return
           const { accountId, id, kind } = notification
@@ -97,7 +97,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
         const listening =
           repo.listen === undefined
             ? Effect.void
-            : repo.listen(channel, hear, accounts.onListening).pipe(
+            : repo.listen(channel, onNotification, accounts.onListening).pipe(
                 Effect.catchTag("ListeningLost", ({ reason }) =>
                   Effect.suspend(() => {
                     const wasListening = accounts.isListening
@@ -115,7 +115,7 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
           if (hasBegun) return
           hasBegun = true
           run(listening)
-          run(Effect.repeat(accounts.look, Schedule.spaced(look)))
+          run(Effect.repeat(accounts.poll, Schedule.spaced(pollInterval)))
         }
 
         const refuseOver = (accountId: AccountId, session: string) => {

@@ -109,11 +109,11 @@ export class WatchedAccounts {
   readonly onListening: Effect.Effect<void> = Effect.suspend(() => {
     this.isListening = true
     for (const watched of this.accounts.values()) watched.renewAt = 0
-    return this.look
+    return this.poll
   })
 
   /** Finds changes that are not announced. */
-  readonly look: Effect.Effect<void> = Effect.gen(this, function* () {
+  readonly poll: Effect.Effect<void> = Effect.gen(this, function* () {
     const now = yield* Clock.currentTimeMillis
     const isDue = ({ renewAt }: Watched) => renewAt <= now
     if (this.isListening) {
@@ -128,13 +128,13 @@ export class WatchedAccounts {
     // Each on its own: an account whose node is down must not hide the others.
     for (const [accountId, watched] of silent)
       yield* Effect.catchAllCause(
-        this.lookAt(accountId, watched, oldest),
+        this.pollAccount(accountId, watched, oldest),
         logged(`Changes of account ${accountId} could not be read`)
       )
   }).pipe(asBackground, Effect.catchAllCause(logged("Changes of work could not be read")))
 
   /** `oldest`: the oldest transaction that was running before this check. */
-  private lookAt(accountId: AccountId, watched: Watched, oldest: bigint): Effect.Effect<void> {
+  private pollAccount(accountId: AccountId, watched: Watched, oldest: bigint): Effect.Effect<void> {
     const { silentBefore } = watched
     return Effect.map(this.repo.read(accountId), (state) => {
       if (watched.silentBefore === silentBefore && silentBefore <= oldest) watched.silentBefore = 0n

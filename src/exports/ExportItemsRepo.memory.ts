@@ -11,7 +11,7 @@ interface Staged {
   readonly stagedAt: number
 }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerExportItemsRepoMemory = Layer.sync(ExportItemsRepo, () => {
   let all: ReadonlyArray<Staged> = []
   const keyOf = (...ids: ReadonlyArray<string>) => ids.join(" ")

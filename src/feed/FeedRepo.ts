@@ -86,14 +86,14 @@ const rowsAtOnce = 1_000
 const age = "interval '30 days'"
 
 const makeForgetChanges = (sql: SqlClient.SqlClient): Effect.Effect<number> => {
-  // The oldest row of a feed ends within `maxSlice` numbers after the floor.
+  // Finds each account's oldest row without a sort: it ends within `maxSlice` numbers after the floor.
   const accounts = sql<{ id: string }>`
     SELECT DISTINCT a.account_id AS id
     FROM account_state a
     JOIN change_note n ON n.account_id = a.account_id AND n.last_seq <= a.feed_floor + ${sql.literal(String(maxSlice))}
     WHERE n.at < app_now() - ${sql.literal(age)} ${sql.literal(allAccounts)}`
 
-  /** The last of the oldest rows that are all too old. */
+  /** The end of the rows to delete: the last row of a batch, or the last one before the first row that is kept. */
   const lastOf = (accountId: string) => sql<{ seq: number | null; version: number | null }>`
     WITH oldest AS MATERIALIZED (
       SELECT n.last_seq, n.version, n.at FROM change_note n

@@ -59,7 +59,7 @@ export const BlockCount = Schema.Struct({
 export type BlockCount = typeof BlockCount.Type
 
 /** The data that one step of a scan read, the rows that it found, and the changes of the counts. */
-export const Stepped = Schema.Struct({
+export const StepResult = Schema.Struct({
   version: Schema.Number,
   /** The linked stores of the scan, by domain. */
   stores: Schema.Array(LinkedStore),
@@ -72,7 +72,7 @@ export const Stepped = Schema.Struct({
   /** The new rows as JSON, for `makeInsertRows`. Null: there are none, or they were inserted. */
   found: Schema.NullOr(Schema.String)
 })
-export type Stepped = typeof Stepped.Type
+export type StepResult = typeof StepResult.Type
 
 /** The sections in which a dimension has rows, including those whose rows are only counted. */
 const sectionsIn = (dimension: HealthDimension): ReadonlyArray<string> => [
@@ -180,7 +180,7 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
       rules: Schema.typeSchema(HealthRules),
       keys: Schema.instanceOf(KeyRules)
     }),
-    Result: Stepped,
+    Result: StepResult,
     execute: ({ accountId, base, dimension, end, keys, reached, rules, storeId, version }) => {
       const below = (id: Fragment) => (reached === null ? sql`true` : sql`${id} < ${reached}::uuid`)
       const inRange = (id: Fragment) =>

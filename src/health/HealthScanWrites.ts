@@ -19,7 +19,7 @@ import {
   makeStep,
   type Population,
   type RowCount,
-  type Stepped
+  type StepResult
 } from "./HealthScanRows.sql.ts"
 import { makeHealthScans } from "./HealthScans.ts"
 import { makeNextRun, makeReplaceSnapshots } from "./HealthSnapshots.sql.ts"
@@ -102,7 +102,7 @@ export const makeScan = (
     })
 
   /** Updates the blocks of a base after a step. */
-  const divide = ({ accountId, dimension }: ScanOf, base: HealthBase, end: EntityId | null, { blocks }: Stepped) =>
+  const divide = ({ accountId, dimension }: ScanOf, base: HealthBase, end: EntityId | null, { blocks }: StepResult) =>
     Effect.gen(function* () {
       const before = yield* lists({ accountId, base: base.base })
       const range: DividedRows =

@@ -140,7 +140,7 @@ const misfitIn = (
 }
 
 /** Holds the entities of a batch, including the changes of earlier operations. */
-class Working {
+class WorkingCopy {
   private readonly kind: EntityKind
   private readonly rules: KeyRules
   private readonly aggregates: Map<EntityId, Aggregate>
@@ -199,7 +199,7 @@ class Working {
 export const decideFills =
   (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules, basedOn = basedOnNothing) =>
   (locked: LockedCatalog): Remedy<FillResult> => {
-    const working = new Working(kind, rules, locked)
+    const working = new WorkingCopy(kind, rules, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
       const target = { entity_id, store_id: store_id ?? null, field }
       const failed = (error: OperationError): FillResult => ({ ...target, ok: false, filled: false, error })
@@ -255,7 +255,7 @@ export const decideReconciles =
     basedOn = basedOnNothing
   ) =>
   (locked: LockedCatalog): Remedy<ReconcileResult> => {
-    const working = new Working(kind, rules, locked)
+    const working = new WorkingCopy(kind, rules, locked)
     const results = operations.map((operation): ReconcileResult => {
       const { entity_id, field, store_id, winner_store_id } = operation
       const aggregate = onStores(working.find(entity_id), comparison)

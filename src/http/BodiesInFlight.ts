@@ -12,7 +12,7 @@ export interface BodyBounds {
 interface Body {
   owner: string
   /** Counts more bytes of this body. False: a bound is exceeded, and the bytes of this body are no longer counted. */
-  readonly hold: (bytes: number) => boolean
+  readonly count: (bytes: number) => boolean
 }
 
 /** The bodies that are being read or processed, by request. */
@@ -25,19 +25,20 @@ export const chargeTo = (request: IncomingMessage, credentialId: string): void =
 }
 
 /** Counts bytes of a request's body. False: they exceed a limit, so the request must be refused. */
-export const holdBytes = (request: IncomingMessage, bytes: number): boolean => bodies.get(request)?.hold(bytes) ?? true
+export const countBytes = (request: IncomingMessage, bytes: number): boolean =>
+  bodies.get(request)?.count(bytes) ?? true
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
 export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredential }: BodyBounds): void => {
-  let held = 0
-  const heldByOwner = new Tally<string>()
+  let totalBytes = 0
+  const bytesByOwner = new Tally<string>()
 
   const add = (owner: string, bytes: number) => {
-    held += bytes
-    heldByOwner.add(owner, bytes)
+    totalBytes += bytes
+    bytesByOwner.add(owner, bytes)
   }
 
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
@@ -51,9 +52,9 @@ export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredentia
     }
     const body: Body = {
       owner: request.socket.remoteAddress ?? "unknown",
-      hold: (bytes) => {
+      count: (bytes) => {
         if (isOver) return false
-        if (held + bytes > maxBytes || heldByOwner.of(body.owner) + bytes > bytesPerCredential) {
+        if (totalBytes + bytes > maxBytes || bytesByOwner.of(body.owner) + bytes > bytesPerCredential) {
           release()
           // The rest of the body is not read, so the connection cannot carry another request.
           response.shouldKeepAlive = false

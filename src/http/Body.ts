@@ -6,7 +6,7 @@ import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { JsonScan } from "../model/JsonScan.ts"
 import { metrics } from "../telemetry/Metrics.ts"
-import { holdBytes } from "./BodiesInFlight.ts"
+import { countBytes } from "./BodiesInFlight.ts"
 
 /** Maximum nesting of arrays and objects in a body. */
 export const depthLimit = 32
@@ -106,7 +106,7 @@ export const readBytes = <E = never>(
       if (length > pacedFrom) takeTurns(source)
       if (chunks === undefined) return
       if (length > limitBytes) return stop(new PayloadTooLarge({ limitBytes }))
-      if (!holdBytes(source, chunk.length)) {
+      if (!countBytes(source, chunk.length)) {
         metrics.refusals.of("bodies").add(1)
         return stop(
           new Unavailable({

@@ -1,10 +1,10 @@
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Authentication } from "../api/Authentication.ts"
-import { passageOf } from "./Passage.ts"
+import { requestStateOf } from "./RequestState.ts"
 
 const caller = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-  const { actor } = passageOf(request)
+  const { actor } = requestStateOf(request)
   return actor === undefined
     ? Effect.dieMessage("an authenticated endpoint ran without a credential")
     : Effect.succeed(actor)

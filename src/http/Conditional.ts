@@ -6,14 +6,14 @@ export const etagOf = (body: Uint8Array | string): string => `"${hash("sha1", bo
 const tags = /(?:W\/)?("[^"]*")/g
 
 /** Whether an `If-None-Match` header matches the tag. It can be a list, with weak tags, or `*`: RFC 9110 (13.1.2). */
-const names = (header: string, tag: string) =>
-  header.trim() === "*" || [...header.matchAll(tags)].some(([, named]) => named === tag)
+const matchesTag = (header: string, tag: string) =>
+  header.trim() === "*" || [...header.matchAll(tags)].some(([, each]) => each === tag)
 
-/** Whether the client of a GET or HEAD has the body with this tag already, so that 304 is enough. */
-export const isKnown = (
+/** Whether a GET or HEAD can be answered with 304, because the client has the body with this tag. */
+export const isNotModified = (
   { headers, method }: { readonly method: string; readonly headers: { readonly [name: string]: string | undefined } },
   etag: string
 ): boolean => {
-  const asked = headers["if-none-match"]
-  return asked !== undefined && (method === "GET" || method === "HEAD") && names(asked, etag)
+  const ifNoneMatch = headers["if-none-match"]
+  return ifNoneMatch !== undefined && (method === "GET" || method === "HEAD") && matchesTag(ifNoneMatch, etag)
 }

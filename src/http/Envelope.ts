@@ -5,7 +5,7 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
-import type { Passage, Refuse } from "./Passage.ts"
+import type { Refuse, RequestState } from "./RequestState.ts"
 
 /** The response headers that an error adds to the usual ones. */
 export const headersOf = (error: ApiError): Record<string, string> => {
@@ -107,7 +107,7 @@ const noteUnavailable = (requestId: string, { message }: Unavailable) =>
  */
 export const answerFailure =
   (
-    { id: requestId, request }: Pick<Passage, "id" | "request">,
+    { id: requestId, request }: Pick<RequestState, "id" | "request">,
     refuse: Refuse = errorResponse,
     misfits = noMisfits,
     isProbe = false

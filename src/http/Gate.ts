@@ -6,7 +6,7 @@ import type { Credential } from "../access/ApiKey.ts"
 import { ApiKeys } from "../access/ApiKeys.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
-import { RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
 import { unwatch } from "../database/Deadlines.ts"
 import { Forbidden, type Issue, Unauthorized } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -19,9 +19,9 @@ import { answerFailure, errorResponse } from "./Envelope.ts"
 import { AnswerCache } from "./fast/AnswerCache.ts"
 import { type KnownAnswer, knownAnswerOf, mustCompress, sendKnown, sendWhole, withCoding } from "./fast/KnownAnswer.ts"
 import { readinessPath } from "./Health.ts"
-import { carry, extendTime, type Passage, type Refuse } from "./Passage.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
+import { attachState, extendTime, type Refuse, type RequestState } from "./RequestState.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
 import { makeTrace } from "./Spans.ts"
 import { makeTimeLimit } from "./TimeLimit.ts"
@@ -32,7 +32,7 @@ const bearer = /^bearer +([^\s,]+)$/i
 const tokenOf = (header: string | undefined) => (header === undefined ? undefined : bearer.exec(header)?.[1])
 
 /** The state of a request, with fields that only the gate uses. */
-interface GatePassage extends Passage {
+interface GateState extends RequestState {
   /** The route and the input that it decodes: the body, or the target with its parameters. Undefined before the decoding. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
   /** The answer, if it is a 200 with its whole body in memory. */
@@ -44,7 +44,7 @@ const parametersOf = (target: string) =>
   UrlParams.toRecord(UrlParams.fromInput(new URLSearchParams(splitTarget(target).query)))
 
 /** The issues of a request's body or parameters. */
-const misfitsOf = ({ decoding }: GatePassage): ReadonlyArray<Issue> => {
+const misfitsOf = ({ decoding }: GateState): ReadonlyArray<Issue> => {
   if (decoding === undefined) return []
   const { input, route } = decoding
   return route.bodyLimitBytes === undefined
@@ -61,63 +61,63 @@ const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpSer
   headers.accept?.includes("text/html") === true &&
   !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
 
-const withHeaders = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
-  HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
+const withHeaders = ({ id }: RequestState, response: HttpServerResponse.HttpServerResponse, rateStatus: RateStatus) =>
+  HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(rateStatus), "x-request-id": id })
 
 const cacheHits = metrics.answerCache.of("hit")
 const cacheMisses = metrics.answerCache.of("miss")
 const refusedKeys = metrics.credentialRefusals.of("rest")
 
 /** The response for the library when the gate itself writes the answer to Node's response. */
-const sent = HttpServerResponse.empty({ status: 200 })
+const alreadySent = HttpServerResponse.empty({ status: 200 })
 
 /** Ends the time limit of a request that is about to be answered. */
-const unwatchPassage = ({ watching }: Passage) => {
+const stopTimer = ({ watching }: RequestState) => {
   if (watching !== undefined) unwatch(watching)
 }
 
 /** Makes the last step of every request, which caches the answer if that is allowed, adds the headers and sends it. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   /** Keeps a 200 in the request's state, to send it, and in the cache for later requests if that is allowed. */
-  const note = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
-    const { reading } = passage
-    if (passage.known !== undefined) return
-    passage.known = knownAnswerOf(response, reading?.version ?? 0)
-    if (passage.known !== undefined && reading !== undefined)
-      cache.remember(reading.accountId, reading.target, passage.known)
+  const keepAnswer = (state: GateState, response: HttpServerResponse.HttpServerResponse) => {
+    const { reading } = state
+    if (state.known !== undefined) return
+    state.known = knownAnswerOf(response, reading?.version ?? 0)
+    if (state.known !== undefined && reading !== undefined)
+      cache.remember(reading.accountId, reading.target, state.known)
   }
 
   /** Compresses the body of a known answer, caches the compressed copy if the answer is cached, and sends it. */
-  const sendCompressed = (passage: GatePassage, known: KnownAnswer, coding: Coding, standing: Standing) =>
+  const sendCompressed = (state: GateState, known: KnownAnswer, coding: Coding, rateStatus: RateStatus) =>
     Effect.map(withCoding(known, coding), (coded) => {
-      const { reading } = passage
+      const { reading } = state
       if (reading !== undefined) cache.replace(reading.accountId, reading.target, known, coded)
-      unwatchPassage(passage)
-      sendKnown(passage.request, passage.id, coded, coding, standing)
-      return sent
+      stopTimer(state)
+      sendKnown(state.request, state.id, coded, coding, rateStatus)
+      return alreadySent
     })
 
-  const answer = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse, standing: Standing) => {
-    const { id, known, request } = passage
+  const answer = (state: GateState, response: HttpServerResponse.HttpServerResponse, rateStatus: RateStatus) => {
+    const { id, known, request } = state
     const coding = known && codingFor(request, known.body)
     if (known !== undefined && coding !== undefined && mustCompress(request, known, coding))
-      return sendCompressed(passage, known, coding, standing)
-    unwatchPassage(passage)
-    if (known === undefined) return Effect.succeed(withHeaders(passage, response, standing))
-    sendKnown(request, id, known, coding, standing)
-    return Effect.succeed(sent)
+      return sendCompressed(state, known, coding, rateStatus)
+    stopTimer(state)
+    if (known === undefined) return Effect.succeed(withHeaders(state, response, rateStatus))
+    sendKnown(request, id, known, coding, rateStatus)
+    return Effect.succeed(alreadySent)
   }
 
-  return (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
-    if (passage.refuse !== undefined) {
-      unwatchPassage(passage)
-      const marked = HttpServerResponse.setHeader(response, "x-request-id", passage.id)
-      return Effect.succeed(sendWhole(passage.request, marked) ? sent : marked)
+  return (state: GateState, response: HttpServerResponse.HttpServerResponse) => {
+    if (state.refuse !== undefined) {
+      stopTimer(state)
+      const marked = HttpServerResponse.setHeader(response, "x-request-id", state.id)
+      return Effect.succeed(sendWhole(state.request, marked) ? alreadySent : marked)
     }
-    note(passage, response)
-    return passage.standing === undefined
-      ? Effect.flatMap(budget.untouched, (standing) => answer(passage, response, standing))
-      : answer(passage, response, passage.standing)
+    keepAnswer(state, response)
+    return state.rateStatus === undefined
+      ? Effect.flatMap(budget.fullBudget, (rateStatus) => answer(state, response, rateStatus))
+      : answer(state, response, state.rateStatus)
   }
 }
 
@@ -135,12 +135,12 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
     const bounds = yield* RequestDeadlines
     const runtime = yield* Effect.runtime()
     const cache = new AnswerCache()
-    const limitTime = yield* makeTimeLimit((passage: Passage, error) => {
-      const standing = passage.standing ?? Runtime.runSync(runtime, budget.untouched)
-      return withHeaders(passage, errorResponse(error, passage.id), standing)
+    const limitTime = yield* makeTimeLimit((state: RequestState, error) => {
+      const rateStatus = state.rateStatus ?? Runtime.runSync(runtime, budget.fullBudget)
+      return withHeaders(state, errorResponse(error, state.id), rateStatus)
     })
 
-    const newPassage = (request: HttpServerRequest.HttpServerRequest): GatePassage => ({
+    const newState = (request: HttpServerRequest.HttpServerRequest): GateState => ({
       request,
       id: `req_${randomUUID()}`,
       bounds,
@@ -151,7 +151,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
       route: undefined,
       caller: undefined,
       pageLanguage: undefined,
-      standing: undefined,
+      rateStatus: undefined,
       decoding: undefined,
       reading: undefined,
       known: undefined
@@ -166,84 +166,75 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> => {
       type Answer = HttpApp.Default<E | ApiError, R>
 
-      const admit = (
-        passage: GatePassage,
-        methods: Methods | undefined,
-        credential: Option.Option<Credential>
-      ): Answer => {
-        const { request } = passage
+      const admit = (state: GateState, methods: Methods | undefined, credential: Option.Option<Credential>): Answer => {
+        const { request } = state
         if (methods === undefined) return routes.missing(request.method, splitTarget(request.originalUrl).path)
         const route = methods.get(request.method)
         if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
-        if (route.bound !== undefined) extendTime(passage, route.bound)
+        if (route.bound !== undefined) extendTime(state, route.bound)
         if (!route.authenticated) return app
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
         const target = withoutBlanks(request.originalUrl)
         if (route.method === "GET" && !route.isLive) {
-          passage.reading = { accountId, target, version: accountVersion }
-          passage.known = cache.find(accountId, target, accountVersion)
-          if (passage.known !== undefined) {
+          state.reading = { accountId, target, version: accountVersion }
+          state.known = cache.find(accountId, target, accountVersion)
+          if (state.known !== undefined) {
             cacheHits.add(1)
-            return Effect.succeed(sent)
+            return Effect.succeed(alreadySent)
           }
           cacheMisses.add(1)
         }
-        passage.actor = { _tag: "Key", accountId, keyId }
+        state.actor = { _tag: "Key", accountId, keyId }
         if (route.bodyLimitBytes !== undefined) {
           chargeTo(toIncomingMessage(request), keyId)
           return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
-            passage.decoding = { route, input: value }
+            state.decoding = { route, input: value }
             return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
           })
         }
         // Data and not a closure: a closure doubles the bytes of a request that survive two garbage collections (docs/benchmarks.md).
-        passage.decoding = { route, input: target }
+        state.decoding = { route, input: target }
         return target === request.originalUrl
           ? app
           : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
       }
 
-      const pass = (passage: GatePassage): Answer => {
-        const { request } = passage
+      const pass = (state: GateState): Answer => {
+        const { request } = state
         const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
-        passage.route = any
-        passage.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
+        state.route = any
+        state.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit
         const token = any?.authenticated === false ? undefined : tokenOf(request.headers.authorization)
-        if (token === undefined) return admit(passage, methods, Option.none())
+        if (token === undefined) return admit(state, methods, Option.none())
         return Effect.flatMap(keys.authenticate(token), (credential): Answer => {
           if (Option.isNone(credential)) {
             refusedKeys.add(1)
-            return admit(passage, methods, credential)
+            return admit(state, methods, credential)
           }
           const { accountId, keyId } = credential.value
-          return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, standing }): Answer => {
-            passage.standing = standing
-            return refusal ?? admit(passage, methods, credential)
+          return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, rateStatus }): Answer => {
+            state.rateStatus = rateStatus
+            return refusal ?? admit(state, methods, credential)
           })
         })
       }
 
       return Effect.withFiberRuntime((fiber) => {
         const request = fiber.currentContext.unsafeMap.get(HttpServerRequest.HttpServerRequest.key)
-        const passage = newPassage(request)
-        carry(passage)
-        limitTime(passage, fiber)
+        const state = newState(request)
+        attachState(state)
+        limitTime(state, fiber)
         const answer = Effect.catchAllCause(
-          Effect.suspend(() => pass(passage)),
+          Effect.suspend(() => pass(state)),
           (cause) =>
-            answerFailure(
-              passage,
-              passage.refuse,
-              () => misfitsOf(passage),
-              passage.route?.path === readinessPath
-            )(cause)
-        ).pipe(Effect.flatMap((response) => leave(passage, response)))
-        return trace === undefined ? answer : trace(passage, answer)
+            answerFailure(state, state.refuse, () => misfitsOf(state), state.route?.path === readinessPath)(cause)
+        ).pipe(Effect.flatMap((response) => leave(state, response)))
+        return trace === undefined ? answer : trace(state, answer)
       })
     }
   })

@@ -8,7 +8,7 @@ import { HasReplica, readingAt } from "../database/Replica.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Programs } from "../programs/Programs.ts"
-import { passageOf } from "./Passage.ts"
+import { requestStateOf } from "./RequestState.ts"
 
 type Handler = (input: unknown) => Effect.Effect<unknown, ApiError, CurrentActor | HttpServerRequest.HttpServerRequest>
 
@@ -28,7 +28,7 @@ const fromReplica =
   (program: AnyProgram): Handler =>
   (input) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-      const { reading } = passageOf(request)
+      const { reading } = requestStateOf(request)
       const answer = program(input)
       return reading === undefined ? answer : readingAt(reading.accountId, reading.version)(answer)
     })

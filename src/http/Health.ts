@@ -33,12 +33,12 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
             if (before === reason) return Effect.void
             return reason === undefined ? Effect.logInfo("Ready again") : Effect.logWarning(`Not ready: ${reason}`)
           })
-        const ask = Effect.provide(dependencies, context).pipe(
+        const checkDependencies = Effect.provide(dependencies, context).pipe(
           Effect.tap(() => note(undefined)),
           Effect.tapError(({ message }) => note(message))
         )
         return {
-          check: Effect.flatMap(Deferred.isDone(closing), (closed) => (closed ? new Unavailable() : ask)),
+          check: Effect.flatMap(Deferred.isDone(closing), (closed) => (closed ? new Unavailable() : checkDependencies)),
           close: Effect.asVoid(Deferred.succeed(closing, undefined)),
           closed: Deferred.await(closing)
         }

@@ -22,12 +22,12 @@ import { Handlers } from "./Handlers.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
-import type { Refuse } from "./Passage.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { observeRequests, type WriteAccessLog } from "./RequestLog.ts"
+import type { Refuse } from "./RequestState.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { requestTracing, startTraced } from "./Spans.ts"
-import { nothingBeside, type Surface } from "./Surface.ts"
+import { noSurface, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
@@ -85,7 +85,7 @@ export const serveWith = <R>(surface: Surface<R>) =>
   )
 
 /** Serves only the API, on the HttpServer that is provided. */
-export const HttpLive = serveWith(nothingBeside)
+export const HttpLive = serveWith(noSurface)
 
 /** How long a server waits for its clients. */
 export interface Patience extends DrainPatience {
@@ -141,7 +141,7 @@ const tooManyConnections = "Too many connections are open; retry with exponentia
 export const layer = <R = never>({
   bounds = defaultBounds,
   patience = defaultPatience,
-  surface = nothingBeside,
+  surface = noSurface,
   writeAccessLog,
   ...address
 }: {
@@ -174,7 +174,7 @@ export const layer = <R = never>({
       })
       observeRequests(server, writeAccessLog)
       boundBodies(server, bounds)
-      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
+      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.fullBudget))
       const drain = makeDrain(server, patience)
       server.on("request", toOriginForm)
       holdUntilServed(server)

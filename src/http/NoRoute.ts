@@ -7,34 +7,34 @@ const longestPath = 200
 
 /** No route has this method and path. An absent record of an existing route is a plain `NotFound`. */
 class NoRoute extends Data.TaggedError("NotFound")<{
-  readonly asked: string
+  readonly requested: string
   /** The path of the nearest route. */
   readonly nearest: string | undefined
 }> {
   override get message() {
-    return `No route ${this.asked}.${this.nearest === undefined ? "" : ` Did you mean ${this.nearest}?`}`
+    return `No route ${this.requested}.${this.nearest === undefined ? "" : ` Did you mean ${this.nearest}?`}`
   }
 }
 
 const isParameter = (segment: string) => segment.startsWith(":")
 
 /** Edit distance of a path and the path of a route, ignoring case. A parameter matches any one segment. */
-const editsToRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
+const editsToRoute = (path: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
   distance(
-    asked,
+    path,
     route,
     (segment) => (isParameter(segment) ? 4 : segment.length + 1),
     (segment, other) => (isParameter(other) ? (segment === "" ? 4 : 0) : editsBetween(segment, other))
   )
 
 /** Whether a path matches a route. A parameter of the route matches any text. */
-const isOfRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
-  asked.length === route.length &&
-  route.every((segment, index) => (isParameter(segment) ? asked[index] !== "" : asked[index] === segment))
+const isOfRoute = (path: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
+  path.length === route.length &&
+  route.every((segment, index) => (isParameter(segment) ? path[index] !== "" : path[index] === segment))
 
 /** Makes the error for a method and path without a route. It suggests the nearest route if its path is similar. */
 export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) => {
-  const known = routes.map(({ method, path }) => ({
+  const candidates = routes.map(({ method, path }) => ({
     method,
     segments: path.split("/"),
     shown: path.replaceAll(/:(\w+)/g, "{$1}"),
@@ -42,21 +42,21 @@ export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; rea
     maxEdits: Math.max(2, path.length / 8)
   }))
   return (method: string, path: string): NotFound => {
-    const asked = path.split("/")
-    if (known.some(({ segments }) => isOfRoute(asked, segments))) return new NotFound()
+    const pathSegments = path.split("/")
+    if (candidates.some(({ segments }) => isOfRoute(pathSegments, segments))) return new NotFound()
     const shown = `${method} ${path.length > longestPath ? `${path.slice(0, longestPath)}…` : path}`
-    if (path.length > longestPath) return new NoRoute({ asked: shown, nearest: undefined })
-    const words = asked.map((segment) => segment.toLowerCase())
+    if (path.length > longestPath) return new NoRoute({ requested: shown, nearest: undefined })
+    const words = pathSegments.map((segment) => segment.toLowerCase())
     const served = method === "HEAD" ? "GET" : method
     let nearest: string | undefined
     let least = Number.POSITIVE_INFINITY
-    for (const route of known) {
+    for (const route of candidates) {
       if (route.method !== served) continue
       const edits = editsToRoute(words, route.segments)
       if (edits >= least || edits > route.maxEdits) continue
       least = edits
       nearest = route.shown
     }
-    return new NoRoute({ asked: shown, nearest })
+    return new NoRoute({ requested: shown, nearest })
   }
 }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { ExpectationFailed, HeadersTooLarge, RequestTimeout, UriTooLong } from "../api/RequestErrors.ts"
-import type { Standing } from "../budgets/RateBudget.ts"
+import type { RateStatus } from "../budgets/RateBudget.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
@@ -48,7 +48,7 @@ const errorOf = (error: ClientError): ApiError => {
   }
 }
 
-const answerOf = (error: ApiError, standing: Standing) => {
+const answerOf = (error: ApiError, rateStatus: RateStatus) => {
   const requestId = `req_${randomUUID()}`
   const body = JSON.stringify(envelopeOf(error, requestId))
   return {
@@ -58,7 +58,7 @@ const answerOf = (error: ApiError, standing: Standing) => {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
       ...commonHeaders,
-      ...rateHeaders(standing),
+      ...rateHeaders(rateStatus),
       "x-request-id": requestId,
       connection: "close"
     }
@@ -95,7 +95,7 @@ const hangUp = (socket: Socket, answer = "") => {
  */
 export const answerNodeErrors = (
   server: Server,
-  untouched: () => Standing
+  fullBudget: () => RateStatus
 ): ((socket: Socket, error: ApiError) => void) => {
   const refused = new WeakSet<Socket>()
   /** Connections whose head is too large for a cause that is unknown so far. Value: the text to prepend to the next bytes. */
@@ -123,7 +123,7 @@ export const answerNodeErrors = (
       socket.destroy()
       return
     }
-    const { body, headers, status } = answerOf(error, untouched())
+    const { body, headers, status } = answerOf(error, fullBudget())
     countUnread(status)
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
@@ -161,7 +161,7 @@ export const answerNodeErrors = (
     refuse(socket, found)
   })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())
+    const { body, headers, status } = answerOf(new ExpectationFailed(), fullBudget())
     countUnread(status)
     response.writeHead(status, headers).end(body)
   })

@@ -90,18 +90,18 @@ export const boundConnections = (
     for (const listener of serve) listener.call(server, socket)
   })
 
-  const look = () => {
+  const closeStalled = () => {
     const now = performance.now()
-    for (const [socket, known] of open) {
+    for (const [socket, progress] of open) {
       if (socket.writableLength === 0) {
-        if (known !== undefined) open.set(socket, undefined)
+        if (progress !== undefined) open.set(socket, undefined)
         continue
       }
       const sent = sentBy(socket)
-      if (known === undefined || known.sent !== sent) open.set(socket, { sent, since: now })
-      else if (now - known.since >= writeStallMillis) socket.destroy()
+      if (progress === undefined || progress.sent !== sent) open.set(socket, { sent, since: now })
+      else if (now - progress.since >= writeStallMillis) socket.destroy()
     }
   }
-  const looking = setInterval(look, Math.max(10, writeStallMillis / 10)).unref()
-  server.once("close", () => clearInterval(looking))
+  const timer = setInterval(closeStalled, Math.max(10, writeStallMillis / 10)).unref()
+  server.once("close", () => clearInterval(timer))
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Actor } from "../model/Actor.ts"
 import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
-import { type Passage, passageIn } from "./Passage.ts"
+import { type RequestState, requestStateIn } from "./RequestState.ts"
 
 /** Status of a request whose connection was closed before its answer was sent, as nginx counts it. */
 export const abandoned = 499
@@ -94,9 +94,9 @@ const timeOf = (millis: number): string => {
  * method, which Node's parser takes from a list of words. The path is not in it: it may have names, and a query has tokens and
  * search words.
  */
-const lineOf = (passage: Passage | undefined, method: string, { bytes, millis, status }: AccessLine): string => {
-  const caller = passage === undefined ? undefined : (passage.caller ?? passage.actor)
-  return `{"time":"${timeOf(Date.now())}","message":"request","id":"${passage?.id ?? ""}","route":"${passage?.route?.path ?? noRoute}","method":"${method}","status":${status},"ms":${Math.round(millis * 1_000) / 1_000},"bytes":${bytes}${caller === undefined ? "" : callerOf(caller)}}\n`
+const lineOf = (state: RequestState | undefined, method: string, { bytes, millis, status }: AccessLine): string => {
+  const caller = state === undefined ? undefined : (state.caller ?? state.actor)
+  return `{"time":"${timeOf(Date.now())}","message":"request","id":"${state?.id ?? ""}","route":"${state?.route?.path ?? noRoute}","method":"${method}","status":${status},"ms":${Math.round(millis * 1_000) / 1_000},"bytes":${bytes}${caller === undefined ? "" : callerOf(caller)}}\n`
 }
 
 const flushMillis = 100
@@ -147,18 +147,18 @@ export const observeRequests = (server: Server, write: WriteAccessLog | undefine
   function closed(this: Answer) {
     inFlight--
     const request = this.req
-    const passage = passageIn(request)
+    const state = requestStateIn(request)
     const millis = performance.now() - (this[startedAt] ?? 0)
     const status = this.writableFinished ? this.statusCode : abandoned
     const method = request.method ?? ""
-    if (measuring.isOn) countRequest(passage?.route?.path ?? noRoute, method, status, millis / 1_000)
+    if (measuring.isOn) countRequest(state?.route?.path ?? noRoute, method, status, millis / 1_000)
     if (lines === undefined) return
     const socket: Connection = request.socket
     const written = socket.bytesWritten
     // Answers of a connection are sent one after the other.
     const bytes = written - (socket[writtenBefore] ?? 0)
     socket[writtenBefore] = written
-    lines.add(lineOf(passage, method, { status, millis, bytes }))
+    lines.add(lineOf(state, method, { status, millis, bytes }))
   }
 
   server.on("request", (_request: IncomingMessage, response: Answer) => {

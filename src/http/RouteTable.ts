@@ -9,7 +9,7 @@ import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import type { Issue, NotFound } from "../model/Errors.ts"
 import type { Role } from "../model/Role.ts"
 import { makeNoRoute } from "./NoRoute.ts"
-import type { Refuse } from "./Passage.ts"
+import type { Refuse } from "./RequestState.ts"
 
 /** A route with everything that the gate checks before the handler runs. */
 export interface Route {

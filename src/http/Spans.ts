@@ -3,7 +3,7 @@ import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Context, Effect, Exit, identity, Option, Runtime, Tracer } from "effect"
 import { makeSampler, parentOf } from "../telemetry/Sampling.ts"
 import { RequestTracing, type Tracing } from "../telemetry/Tracing.ts"
-import type { Passage } from "./Passage.ts"
+import type { RequestState } from "./RequestState.ts"
 
 /** The share of requests whose spans are logged, in percent. */
 export class SpanPercent extends Context.Reference<SpanPercent>()("catalog/SpanPercent", {
@@ -62,7 +62,7 @@ export const startTraced =
     )
 
 /** Tells who makes a request: an account, but not a person. */
-const callerOf = ({ actor, caller = actor }: Passage): Readonly<Record<string, string>> =>
+const callerOf = ({ actor, caller = actor }: RequestState): Readonly<Record<string, string>> =>
   caller === undefined ? {} : { "catalog.account_id": caller.accountId, "catalog.caller": caller._tag.toLowerCase() }
 
 type Respond<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
@@ -70,8 +70,8 @@ type Respond<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 /** Gives a sampled request its span. Other requests have none, and neither have their programs. */
 export const makeTrace =
   ({ sample }: Tracing, routeOf: (request: HttpServerRequest.HttpServerRequest) => string | undefined) =>
-  <E, R>(passage: Passage, respond: Respond<E, R>): Respond<E, R> => {
-    const { request } = passage
+  <E, R>(state: RequestState, respond: Respond<E, R>): Respond<E, R> => {
+    const { request } = state
     const parent = parentOf(request.headers.traceparent)
     if (!sample(parent)) return respond
     const route = routeOf(request)
@@ -84,7 +84,7 @@ export const makeTrace =
         attributes: {
           "http.request.method": request.method,
           ...(route !== undefined && { "http.route": route }),
-          "catalog.request_id": passage.id
+          "catalog.request_id": state.id
         }
       },
       (span) =>
@@ -93,7 +93,7 @@ export const makeTrace =
             Effect.sync(() => {
               const own = toServerResponse(request)
               span.attribute("http.response.status_code", own.headersSent ? own.statusCode : status)
-              for (const [name, value] of Object.entries(callerOf(passage))) span.attribute(name, value)
+              for (const [name, value] of Object.entries(callerOf(state))) span.attribute(name, value)
             })
           )
         )

@@ -9,7 +9,7 @@ import { Context, Effect, Layer, Struct } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import type { BoundName } from "../api/TimeBound.ts"
 import type { Role } from "../model/Role.ts"
-import type { Refuse } from "./Passage.ts"
+import type { Refuse } from "./RequestState.ts"
 import type { Route } from "./RouteTable.ts"
 
 /**
@@ -25,10 +25,10 @@ export interface Surface<R = never> {
   readonly refuseAddress?: Refuse | undefined
 }
 
-export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
+export const noSurface: Surface = { routes: [], layer: Layer.empty }
 
 /** Combines two surfaces. */
-export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1 | R2> => ({
+export const combine = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1 | R2> => ({
   routes: [...one.routes, ...other.routes],
   layer: Layer.merge(one.layer, other.layer),
   refuseAddress: one.refuseAddress ?? other.refuseAddress

@@ -6,7 +6,7 @@ export const maxBatchCharacters = 160_000
 /** Maximum characters of a value. Longer values are cut, unless the call selects `attributes` or `fields`. */
 export const longestValue = 4_000
 /** Maximum characters of a value if the call selects it. It still fits an answer, with the rest of its record. */
-export const longestAskedValue = 50_000
+export const longestSelectedValue = 50_000
 /** Maximum characters of the error message of a failed operation in a batch. */
 const longestMessage = 120
 /** Maximum characters of an answer's other members, so that its rows have room. */
@@ -23,8 +23,8 @@ interface Caps {
 const everything = Number.POSITIVE_INFINITY
 
 /** The caps to try in turn until the JSON is short enough. The smallest still fits a UUID (36 characters). */
-const ladder: ReadonlyArray<Caps> = [
-  { text: longestAskedValue, items: everything },
+const capsToTry: ReadonlyArray<Caps> = [
+  { text: longestSelectedValue, items: everything },
   { text: 20_000, items: everything },
   { text: longestValue, items: everything },
   { text: longestValue, items: 1_000 },
@@ -36,7 +36,7 @@ const ladder: ReadonlyArray<Caps> = [
   { text: 40, items: 3 }
 ]
 
-const capsFrom = (text: number) => ladder.filter((caps) => caps.text <= text)
+const capsFrom = (text: number) => capsToTry.filter((caps) => caps.text <= text)
 
 /** The beginning of a text. A surrogate pair is not split. */
 const beginning = (text: string, length: number) => {
@@ -99,7 +99,7 @@ const fitRecord = (record: Json, characters: number, longest: number): FittedRec
 }
 
 /** Maximum characters of a value in an answer. `isAsked`: the call selects the value by `attributes` or `fields`. */
-export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
+export const longestOf = (isSelected: boolean): number => (isSelected ? longestSelectedValue : longestValue)
 
 /** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */
 export const cutRecord = (record: Json, longest: number): string => fitRecord(record, maxCharacters, longest).text
@@ -107,7 +107,7 @@ export const cutRecord = (record: Json, longest: number): string => fitRecord(re
 /** Maximum characters of a record's other members if one value is returned in parts. */
 const maxAround = 10_000
 /** Sizes of a part, in characters, largest first. Two parts of the smallest size fit an answer even if all of it is escaped. */
-const partSizes = [longestAskedValue, 20_000, 8_000, 4_000]
+const partSizes = [longestSelectedValue, 20_000, 8_000, 4_000]
 
 /**
  * The JSON of a record with one selected attribute: the part of the attribute's values from `offset` on that fits. Where the next
@@ -117,9 +117,9 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
   const whole = JSON.stringify(record)
   if (offset === 0 && whole.length <= maxCharacters) return whole
   const { attributes, ...others } = record
-  const asked = (Array.isArray(attributes) ? attributes : []).find((each) => isObject(each) && each.key === key)
-  if (!isObject(asked)) return cutRecord(record, longestAskedValue)
-  const values = Object.entries(asked).flatMap(([member, value]) =>
+  const selected = (Array.isArray(attributes) ? attributes : []).find((each) => isObject(each) && each.key === key)
+  if (!isObject(selected)) return cutRecord(record, longestSelectedValue)
+  const values = Object.entries(selected).flatMap(([member, value]) =>
     valueMembers.includes(member) && typeof value === "string" ? [[member, [...value]] as const] : []
   )
   const length = Math.max(...values.map(([, characters]) => characters.length))
@@ -130,7 +130,7 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
     const parts = values.map(([member, characters]) => [member, characters.slice(offset, end).join("")])
     smallest = JSON.stringify({
       ...around,
-      attributes: [{ ...asked, ...Object.fromEntries(parts) }],
+      attributes: [{ ...selected, ...Object.fromEntries(parts) }],
       ...(end < length && { next_value_offset: end })
     })
     if (smallest.length <= maxCharacters) break

@@ -150,9 +150,10 @@ export const makeCalls = Effect.gen(function* () {
   const toRefusal = (derived: DerivedTool, args: unknown, requestId: string) => (cause: Cause.Cause<unknown>) => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause)
-    const said = error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
-    if (said._tag === "PimLocked") return Effect.map(findLock, (lock) => refused(derived, args, said, lock))
-    const answer = Effect.succeed(refused(derived, args, said))
+    const reported =
+      error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
+    if (reported._tag === "PimLocked") return Effect.map(findLock, (lock) => refused(derived, args, reported, lock))
+    const answer = Effect.succeed(refused(derived, args, reported))
     return error._tag === "InternalError"
       ? Effect.zipRight(
           Effect.annotateLogs(Effect.logError("A tool ended in a defect", cause), {

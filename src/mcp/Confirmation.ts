@@ -20,8 +20,8 @@ import { isObject, toSafeText } from "./Vocabulary.ts"
 const question = "publish"
 
 /** A call that waits for the user's answer. */
-export interface Asks {
-  readonly _tag: "Asks"
+export interface UserQuestion {
+  readonly _tag: "UserQuestion"
   readonly question: InputRequiredResult
 }
 
@@ -56,13 +56,13 @@ const rowsOf = ({ channels = [], masters = [] }: DryRun) => [...channels, ...mas
 const wouldPublish = ({ outcome }: { readonly outcome: string }) => outcome === "would_publish"
 
 /** Limits the call to the masters that the user was shown. The dry run refused the others; they may be publishable by now. */
-const onlySeen = (args: unknown, { masters }: DryRun): unknown => {
+const limitToShown = (args: unknown, { masters }: DryRun): unknown => {
   if (!isObject(args) || masters === undefined || !Array.isArray(args.masters)) return args
   return { ...args, masters: args.masters.filter((_, place) => wouldPublish(masters[place] ?? { outcome: "refused" })) }
 }
 
 /** Adds the masters that were not published to the answer, each at its place in the call's list. */
-const withUnseen = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
+const withNotShown = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
   if (masters === undefined || called._tag === "Refused") return called
   const answer: DryRun = JSON.parse(called.json)
   const published = [...(answer.masters ?? [])]
@@ -70,8 +70,8 @@ const withUnseen = (called: CallOutcome, { masters }: DryRun): CallOutcome => {
   return { ...called, json: JSON.stringify({ ...answer, masters: rows }) }
 }
 
-const ask = (preview: DryRun, requestState: string): Asks => ({
-  _tag: "Asks",
+const askUser = (preview: DryRun, requestState: string): UserQuestion => ({
+  _tag: "UserQuestion",
   question: inputRequired({
     inputRequests: {
       [question]: inputRequired.elicit({
@@ -118,15 +118,15 @@ export const makePublishConfirmed = Effect.gen(function* () {
       const state: unknown = mcpReq.requestState()
       const until = typeof state === "string" ? cursors.decode(binding, state) : Option.none()
       if (answer.kind !== "elicit" || Option.isNone(until) || until.value < now)
-        return ask(dryRun, cursors.encode(binding, now + answerMillis))
-      return withUnseen(yield* call(onlySeen(args, dryRun)), dryRun)
+        return askUser(dryRun, cursors.encode(binding, now + answerMillis))
+      return withNotShown(yield* call(limitToShown(args, dryRun)), dryRun)
     })
 
   return (
     args: unknown,
     context: ServerContext,
     call: Call
-  ): Effect.Effect<CallOutcome | Asks, never, CurrentActor> => {
+  ): Effect.Effect<CallOutcome | UserQuestion, never, CurrentActor> => {
     if (isObject(args) && args.dry_run === true) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>

@@ -13,7 +13,7 @@ import type { CurrentActor } from "../model/Actor.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type CallOutcome, makeCalls, toolsByName } from "./Calls.ts"
-import { type Asks, makePublishConfirmed } from "./Confirmation.ts"
+import { makePublishConfirmed, type UserQuestion } from "./Confirmation.ts"
 import { pagesOf } from "./Pages.ts"
 import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
 import { completeResource, makeResources } from "./Resources.ts"
@@ -63,7 +63,7 @@ export const makeHandlers = Effect.gen(function* () {
       context: ServerContext,
       args: unknown,
       requestId: string
-    ): Effect.Effect<CallOutcome | Asks, ProtocolError, CurrentActor> => {
+    ): Effect.Effect<CallOutcome | UserQuestion, ProtocolError, CurrentActor> => {
       const tool = toolsByName.get(params.name)
       if (tool === undefined)
         return Effect.fail(invalidParams(`Unknown tool: ${toSafeText(params.name)}. tools/list names all.`))

@@ -45,7 +45,7 @@ export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): s
 }
 
 /** The JSON-RPC methods whose results include the instructions. */
-const greetings: ReadonlyArray<unknown> = ["initialize", "server/discover"]
+const methodsWithInstructions: ReadonlyArray<unknown> = ["initialize", "server/discover"]
 
 /** Makes the instructions for the actor's account. Other messages get an empty text, without a query. */
 export const makeInstructions = Effect.zipWith(
@@ -53,7 +53,7 @@ export const makeInstructions = Effect.zipWith(
   Stores,
   (baseUrl, { list }) =>
     (message: unknown): Effect.Effect<string, never, CurrentActor> =>
-      isObject(message) && greetings.includes(message.method)
+      isObject(message) && methodsWithInstructions.includes(message.method)
         ? Effect.map(list, (stores) => instructionsOf(baseUrl, stores))
         : Effect.succeed("")
 )

@@ -42,8 +42,9 @@ type Say = ((description: string) => string) | undefined
 const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
   if (Array.isArray(part)) return part.map((member) => plain(member, definitions, say))
   if (!isRecord(part)) return part
-  const { $ref, ...beside } = part
-  if (typeof $ref === "string") return plain({ ...definitions[$ref.slice(prefix.length)], ...beside }, definitions, say)
+  const { $ref, ...siblings } = part
+  if (typeof $ref === "string")
+    return plain({ ...definitions[$ref.slice(prefix.length)], ...siblings }, definitions, say)
   const schema = Object.fromEntries(
     Object.entries(part).flatMap(([keyword, value]): ReadonlyArray<readonly [string, unknown]> => {
       switch (keyword) {
@@ -228,7 +229,7 @@ export const withoutNulls = (schema: JsonSchema, value: unknown): unknown => {
 }
 
 /** The paths of arguments that have a wrong JSON type, or a wrong number of items. Does not search below such a path. */
-export const misshapenIn = (
+export const findWrongTypes = (
   schema: JsonSchema,
   value: unknown,
   path: ReadonlyArray<PropertyKey> = []
@@ -239,11 +240,11 @@ export const misshapenIn = (
     if (value.length > Number(schema.maxItems ?? value.length) || value.length < Number(schema.minItems ?? 0))
       return [path]
     const { items } = schema
-    return isRecord(items) ? value.flatMap((item, index) => misshapenIn(items, item, [...path, index])) : []
+    return isRecord(items) ? value.flatMap((item, index) => findWrongTypes(items, item, [...path, index])) : []
   }
   const { properties } = schema
   if (!isRecord(value) || !isRecord(properties)) return []
   return Object.entries(properties).flatMap(([name, member]) =>
-    isRecord(member) && Object.hasOwn(value, name) ? misshapenIn(member, value[name], [...path, name]) : []
+    isRecord(member) && Object.hasOwn(value, name) ? findWrongTypes(member, value[name], [...path, name]) : []
   )
 }

@@ -3,7 +3,7 @@ import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, identity, Option, Runtime, Stream } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
-import { messagesPerConnection, RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { messagesPerConnection, RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
 import { Activity } from "../connections/Activity.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
@@ -15,8 +15,8 @@ import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure } from "../http/Envelope.ts"
-import { extendTime, passageOf, type Refuse } from "../http/Passage.ts"
 import { splitTarget } from "../http/RequestHead.ts"
+import { extendTime, type Refuse, requestStateOf } from "../http/RequestState.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -114,7 +114,7 @@ const makeChallenges = (baseUrl: string) => {
 }
 
 /** Passes a message to the SDK. The ETag of a 200 is the hash of its body. */
-const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
+const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
   Effect.fnUntraced(function* (
     message: unknown,
     { headers }: HttpServerRequest.HttpServerRequest,
@@ -151,7 +151,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica:
 interface CheckedRequest {
   readonly response: HttpServerResponse.HttpServerResponse
   /** The connection's rate window, which becomes the rate headers of the response. */
-  readonly standing: Effect.Effect<Standing>
+  readonly rateStatus: Effect.Effect<RateStatus>
 }
 
 /**
@@ -165,7 +165,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const ask = makeAsk(yield* makeMcpServer, yield* HasReplica)
+    const serveMessage = makeServeMessage(yield* makeMcpServer, yield* HasReplica)
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
@@ -184,27 +184,30 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           : Option.none()
         if (Option.isNone(found)) {
           if (header !== null) refusedTokens.add(1)
-          return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
+          return {
+            response: challenges.unauthorized(requestId, header !== null, allowed),
+            rateStatus: budget.fullBudget
+          }
         }
         const { accountId, connectionId, role, tier } = found.value
-        const passage = passageOf(request)
-        passage.caller = { _tag: "Connection", accountId, connectionId }
+        const requestState = requestStateOf(request)
+        requestState.caller = { _tag: "Connection", accountId, connectionId }
         const spender = { accountId, credentialId: connectionId }
-        const unspent = budget.look(spender)
+        const unspent = budget.peek(spender)
         chargeTo(toIncomingMessage(request), connectionId)
         const message = yield* Effect.either(readMessage(request, requestId))
         const name = message._tag === "Left" ? undefined : calledBy(message.right)
         const tool = name === undefined ? undefined : toolsByName.get(name)
         const units = tool === undefined || message._tag === "Left" ? 1 : costOf(tool, message.right)
         // An unreadable body costs as much as a message that is not a tool call.
-        const { refusal, standing: after } = yield* name === undefined
+        const { refusal, rateStatus: after } = yield* name === undefined
           ? budget.takeMessage(spender)
           : budget.take(spender, units)
-        const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
+        const rateStatus = name === undefined && refusal === null ? unspent : Effect.succeed(after)
         if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
-        extendTime(passage, tool?.bound ?? "usual")
-        passage.refuse = (error) =>
+        extendTime(requestState, tool?.bound ?? "usual")
+        requestState.refuse = (error) =>
           HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId), {
             ...commonHeaders,
             ...origins.readable(request)
@@ -212,23 +215,26 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         if (refusal !== null) {
           const words = name === undefined ? overMessages(refusal) : overBudget(refusal, units)
           const wait = { "retry-after": String(refusal.retryAfterSeconds) }
-          return { response: toRefusal("RateLimited", words, id, requestId, wait), standing }
+          return { response: toRefusal("RateLimited", words, id, requestId, wait), rateStatus }
         }
-        if (message._tag === "Left") return { response: message.left, standing }
+        if (message._tag === "Left") return { response: message.left, rateStatus }
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier, role }, message.right, request)
         if (tooLow?._tag === "Status") {
           const challenge = challenges.insufficient(tooLow.needed, allowed)
-          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), standing }
+          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), rateStatus }
         }
-        return { response: yield* ask(message.right, request, found.value, tool, requestId, tooLow?.called), standing }
+        return {
+          response: yield* serveMessage(message.right, request, found.value, tool, requestId, tooLow?.called),
+          rateStatus
+        }
       })
 
     const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<CheckedRequest> => {
       const { headers, method, originalUrl } = request
       const { query } = splitTarget(originalUrl)
       const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<CheckedRequest> =>
-        Effect.succeed({ response, standing: budget.untouched })
+        Effect.succeed({ response, rateStatus: budget.fullBudget })
       if (!allowedMethods.includes(method)) return from(notServed(requestId))
       const foreign = origins.refuse(request, requestId)
       if (foreign !== undefined) return from(foreign)
@@ -244,16 +250,16 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     }
 
     const answer: Handler = (request) => {
-      const passage = passageOf(request)
-      return Effect.suspend(() => pass(request, passage.id)).pipe(
+      const requestState = requestStateOf(request)
+      return Effect.suspend(() => pass(request, requestState.id)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.map(
-            answerFailure(passage, envelopeOf)(cause),
-            (response): CheckedRequest => ({ response, standing: budget.untouched })
+            answerFailure(requestState, envelopeOf)(cause),
+            (response): CheckedRequest => ({ response, rateStatus: budget.fullBudget })
           )
         ),
-        Effect.flatMap(({ response, standing }) =>
-          Effect.map(standing, (window) =>
+        Effect.flatMap(({ response, rateStatus }) =>
+          Effect.map(rateStatus, (window) =>
             HttpServerResponse.setHeaders(response, {
               ...commonHeaders,
               ...rateHeaders(window),
@@ -274,7 +280,7 @@ export const makeMcpSurface = (settings: McpSettings) =>
     const refuse: Refuse = (error, requestId) =>
       HttpServerResponse.setHeaders(
         error._tag === "MethodNotAllowed" ? notServed(requestId) : envelopeOf(error, requestId),
-        { ...commonHeaders, ...rateHeaders(Runtime.runSync(runtime)(budget.untouched)) }
+        { ...commonHeaders, ...rateHeaders(Runtime.runSync(runtime)(budget.fullBudget)) }
       )
     return surfaceOf(
       {

@@ -14,7 +14,7 @@ import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type CallOutcome, type RefusedCall, tools, toolsByName } from "./Calls.ts"
-import type { Asks } from "./Confirmation.ts"
+import type { UserQuestion } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
 import { calledBy, progressTokenOf } from "./Message.ts"
@@ -68,13 +68,14 @@ const listed: { tools: Array<Tool> } = {
 }
 
 /** A caller with the data that its answer needs. The SDK passes it to the handlers in `authInfo.extra`. */
-interface Passenger extends Caller {
+interface CallContext extends Caller {
   readonly instructions: string
   /** Receives the JSON of the answer; the SDK then gets `standIn` instead. Undefined: the SDK serializes the answer. */
   readonly answered: ((json: string) => void) | undefined
 }
 
-const isPassenger = (value: unknown): value is Passenger => isObject(value) && "actor" in value && "answered" in value
+const isCallContext = (value: unknown): value is CallContext =>
+  isObject(value) && "actor" in value && "answered" in value
 
 /**
  * A placeholder for the answer in the SDK's message. `withAnswer` replaces it by the answer's JSON, which the SDK would otherwise
@@ -122,8 +123,8 @@ export const makeMcpServer = Effect.gen(function* () {
     _meta: { [errorKey]: { code, request_id: requestId } }
   })
 
-  const resultOf = (called: CallOutcome | Asks, { answered, requestId }: Passenger) => {
-    if (called._tag === "Asks") return called.question
+  const resultOf = (called: CallOutcome | UserQuestion, { answered, requestId }: CallContext) => {
+    if (called._tag === "UserQuestion") return called.question
     if (called._tag === "Refused") return refusalResult(called, requestId)
     if (answered === undefined)
       return { content: [{ type: "text" as const, text: called.json }], structuredContent: JSON.parse(called.json) }
@@ -131,7 +132,7 @@ export const makeMcpServer = Effect.gen(function* () {
     return standIn
   }
 
-  const serverFor = (caller: Passenger) => {
+  const serverFor = (caller: CallContext) => {
     const server = new Server(serverInfo, {
       capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
       instructions: caller.instructions,
@@ -163,9 +164,9 @@ export const makeMcpServer = Effect.gen(function* () {
 
   // The SDK answers with one JSON body, unless a handler sends notifications before its result.
   const handler = createMcpHandler(({ authInfo }) => {
-    const passenger = authInfo?.extra?.passenger
-    if (!isPassenger(passenger)) throw new Error("a request did not pass the gate")
-    return serverFor(passenger)
+    const callContext = authInfo?.extra?.callContext
+    if (!isCallContext(callContext)) throw new Error("a request did not pass the gate")
+    return serverFor(callContext)
   })
 
   const throughSdk = (
@@ -177,7 +178,7 @@ export const makeMcpServer = Effect.gen(function* () {
     Effect.promise(async (signal) => {
       let json: string | undefined
       const follows = isFollowed(message)
-      const passenger: Passenger = {
+      const callContext: CallContext = {
         ...caller,
         instructions,
         answered: follows
@@ -191,7 +192,7 @@ export const makeMcpServer = Effect.gen(function* () {
       const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
         parsedBody: message,
         // The handlers do not need the access token, so it is not passed on.
-        authInfo: { token: "", clientId: "", scopes: [], extra: { passenger } }
+        authInfo: { token: "", clientId: "", scopes: [], extra: { callContext } }
       })
       const contentType = response.headers.get("content-type") ?? "application/json"
       const head = { status: response.status, contentType }

@@ -5,8 +5,8 @@ import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, toSafeText } from "./Vocabulary.ts"
 
-/** Maximum characters of the issues in a refusal. The advice that follows them is never cut. */
-const longestAccount = 3_000
+/** Maximum characters of the issues in a refusal. The advice after them is never cut. */
+const maxIssuesCharacters = 3_000
 
 /** Maximum number of issues in a refusal: if there are many, most are alike. */
 const maxIssues = 20
@@ -31,12 +31,12 @@ const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
 
 const sentence = (parts: ReadonlyArray<string>) => parts.filter((part) => part !== "").join(" ")
 
-const absent = (derived: DerivedTool, args: unknown) => {
-  const given = namedBy(derived, args)
+const describeNotFound = (derived: DerivedTool, args: unknown) => {
+  const ids = namedBy(derived, args)
   const all = Object.entries(derived.tool.idsFrom ?? {})
-  const asked = all.filter(([name]) => isObject(args) && (args[name] ?? null) !== null)
-  const sources = [...new Set((asked.length === 0 ? all : asked).map(([, source]) => source))]
-  const what = given.length === 0 ? "such record" : `record with ${given.join(" and ")}`
+  const withValue = all.filter(([name]) => isObject(args) && (args[name] ?? null) !== null)
+  const sources = [...new Set((withValue.length === 0 ? all : withValue).map(([, source]) => source))]
+  const what = ids.length === 0 ? "such record" : `record with ${ids.join(" and ")}`
   return sentence([
     `Not found: this account has no ${what}.`,
     sources.length === 0 ? "" : `Call ${sources.join(" or ")} for ids that exist.`
@@ -46,7 +46,7 @@ const absent = (derived: DerivedTool, args: unknown) => {
 /** Maximum number of channels in a refusal. */
 const maxChannels = 20
 
-const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
+const describeNotOnChannel = ({ entityId, store, stores }: NotOnStore) => {
   const named = stores.slice(0, maxChannels).map(({ domain, id }) => `${id} (${domain})`)
   const others = stores.length - named.length
   return sentence([
@@ -59,21 +59,21 @@ const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
 }
 
 /** Lists as many issues as fit, but at least the first one. */
-const accountOf = (issues: ReadonlyArray<Issue>) => {
+const listIssues = (issues: ReadonlyArray<Issue>) => {
   const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
-  const told: Array<string> = []
-  let room = longestAccount
+  const listed: Array<string> = []
+  let room = maxIssuesCharacters
   for (const each of all.slice(0, maxIssues)) {
-    if (told.length > 0 && each.length > room) break
-    told.push(toSafeText(each, longestAccount))
+    if (listed.length > 0 && each.length > room) break
+    listed.push(toSafeText(each, maxIssuesCharacters))
     room -= each.length
   }
-  const rest = all.length - told.length
-  return `${told.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
+  const rest = all.length - listed.length
+  return `${listed.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
 }
 
 /** Data for a refusal's text in addition to its error. `lock`: for `PimLocked`, a description of the import. */
-export interface Surroundings {
+export interface RefusalContext {
   readonly pages: Pages
   readonly lock: string
 }
@@ -89,15 +89,15 @@ export const refusalOf = (
   derived: DerivedTool,
   args: unknown,
   error: ApiError,
-  { lock, pages }: Surroundings
+  { lock, pages }: RefusalContext
 ): string => {
   const { name } = derived.tool
   switch (error._tag) {
     case "NotFound":
-      return error instanceof NotOnStore ? notOnChannel(error) : absent(derived, args)
+      return error instanceof NotOnStore ? describeNotOnChannel(error) : describeNotFound(derived, args)
     case "ValidationFailed":
       return sentence([
-        `Invalid: ${accountOf(error.issues)}. Nothing was changed.`,
+        `Invalid: ${listIssues(error.issues)}. Nothing was changed.`,
         remedyOf(error.issues),
         `Correct this and call ${name} again.`
       ])
@@ -111,11 +111,11 @@ export const refusalOf = (
     case "PimLocked":
       return `Locked: ${lock}. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
     case "LiveReadFailed":
-      return `Failed: ${toSafeText(error.message, longestAccount)} A person can check the store at ${pages.stores}. Call ${name} again later.`
+      return `Failed: ${toSafeText(error.message, maxIssuesCharacters)} A person can check the store at ${pages.stores}. Call ${name} again later.`
     case "InternalError":
       return `Failed: something went wrong on our side. Call ${name} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
     default:
-      return `Failed: ${toSafeText(error.message, longestAccount)} Call ${name} again later.`
+      return `Failed: ${toSafeText(error.message, maxIssuesCharacters)} Call ${name} again later.`
   }
 }
 

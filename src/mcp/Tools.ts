@@ -9,9 +9,9 @@ import { JsonText } from "../model/JsonText.ts"
 import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
 import {
   allowedAt,
+  findWrongTypes,
   jsonSchemaOf,
   type ListedSchema,
-  misshapenIn,
   type ObjectSchema,
   outline,
   toListed,
@@ -329,8 +329,8 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
     const unknown = Object.keys(args).filter((name) => !names.includes(name))
     // Issues of the schema that agents read come first, because REST's schemas, which check the rest, speak of parameters.
     // Misshapen arguments are not decoded: REST's schemas would look at every item of a list of a million.
-    const misshapen = misshapenIn(inputSchema, isObject(sent) ? sent : {})
-    const refused = new Set(misshapen.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
+    const wrongTypes = findWrongTypes(inputSchema, isObject(sent) ? sent : {})
+    const refused = new Set(wrongTypes.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
     const found = takers.map((take, index) =>
       take(
         Object.fromEntries(
@@ -342,8 +342,8 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
     )
     const misfits: ReadonlyArray<Misfit> = [
       ...unknown.map((name) => notKnown(name, names)),
-      ...misshapen.map((path) => ({ path, message: undefined })),
-      ...found.flatMap((part) => part.misfits).filter(({ path }) => !misshapen.some((at) => isWithin(path, at)))
+      ...wrongTypes.map((path) => ({ path, message: undefined })),
+      ...found.flatMap((part) => part.misfits).filter(({ path }) => !wrongTypes.some((at) => isWithin(path, at)))
     ]
     // A misshapen argument was not decoded, so it is also reported as missing: only the first issue of a path counts.
     if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))

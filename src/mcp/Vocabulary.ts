@@ -61,7 +61,7 @@ const isConcerned = (ast: SchemaAST.AST): boolean => {
 /** Translates a schema to the connector's vocabulary, to make a tool's JSON Schema from it. */
 export const toConnectorSchema = (ast: SchemaAST.AST): SchemaAST.AST => {
   if (!isConcerned(ast)) return ast
-  // Keeps the filter for its annotations. It never runs.
+  // The refinement is kept only for its annotations: its filter never runs on the translated schema.
   if (ast._tag === "Refinement")
     return new SchemaAST.Refinement(toConnectorSchema(ast.from), ast.filter, ast.annotations)
   const inner = wire(ast)

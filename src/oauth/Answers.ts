@@ -2,7 +2,7 @@ import { HttpServerResponse } from "@effect/platform"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import type { OAuthRefused, TooManyRegistrations } from "../connections/OAuthErrors.ts"
 import { headersOf } from "../http/Envelope.ts"
-import type { Refuse } from "../http/Passage.ts"
+import type { Refuse } from "../http/RequestState.ts"
 
 type Headers = Readonly<Record<string, string>>
 

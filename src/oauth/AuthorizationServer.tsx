@@ -14,7 +14,7 @@ import { formOf, PageRefused, pageLanguageOf, visitorOf } from "../console/Brows
 import { html, pageHeaders } from "../console/Html.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
 import { SignInPage } from "../console/signin/SignInPage.tsx"
-import { stranger } from "../console/Viewer.tsx"
+import { anonymousViewer } from "../console/Viewer.tsx"
 import { page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
@@ -171,16 +171,17 @@ const makeConsentPages = Effect.gen(function* () {
         const checked = yield* documents
           .admit(parameters)
           .pipe(Effect.zipRight(authorization.check(parameters, baseUrl)), Effect.mapError(notForwarded))
-        if (checked._tag === "SentBack") {
+        if (checked._tag === "InvalidRequest") {
           const { code, description } = checked.refused
           return answerClient(checked, { error: code, error_description: description })
         }
         const target = request.originalUrl
         return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
           // Not a redirect to the sign-in page: with this request's URL in its query, that URL could be too long.
-          onNone: () => Effect.succeed(html(stranger(pageLanguageOf(request)), <SignInPage returnTo={target} />)),
+          onNone: () =>
+            Effect.succeed(html(anonymousViewer(pageLanguageOf(request)), <SignInPage returnTo={target} />)),
           onSome: (visitor) =>
-            Effect.map(authorization.ask(visitor, checked), (consent) =>
+            Effect.map(authorization.createConsent(visitor, checked), (consent) =>
               html(visitor, <ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
             )
         })

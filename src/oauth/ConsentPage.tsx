@@ -75,7 +75,7 @@ export const ConsentPage = ({
 }) => {
   const t = useWords()
   const { client, redirectUri } = request
-  const isLimitedByRole = !covers(consent.highest, request.asked ?? "pim:publish")
+  const isLimitedByRole = !covers(consent.highest, request.requestedTier ?? "pim:publish")
   return (
     <Frame title={t("Connect {agent}?", { agent: client.name })} visitor={visitor} returnTo={target} narrow>
       <div class="sheet">
@@ -111,7 +111,11 @@ export const ConsentPage = ({
             <bdi>{visitor.email}</bdi>
           </dd>
           <dt>{t("Requested permission")}</dt>
-          <dd>{request.asked === undefined ? t("None: choose one below.") : t.say(tierWords[request.asked].name)}</dd>
+          <dd>
+            {request.requestedTier === undefined
+              ? t("None: choose one below.")
+              : t.say(tierWords[request.requestedTier].name)}
+          </dd>
         </dl>
       </div>
       <form method="post" action={oauthPaths.decision} class="fields">
@@ -125,7 +129,7 @@ export const ConsentPage = ({
                 type="radio"
                 name={consentFields.tier}
                 value={tier}
-                checked={tier === (request.asked === undefined ? "pim:read" : consent.highest)}
+                checked={tier === (request.requestedTier === undefined ? "pim:read" : consent.highest)}
               />
               <strong>{t.say(tierWords[tier].name)}</strong> <span class="quiet">{t.say(tierWords[tier].meaning)}</span>
             </label>

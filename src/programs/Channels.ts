@@ -31,11 +31,11 @@ export const makeExplainAbsence = Effect.gen(function* () {
       const entity = details[kind](yield* catalog.get(kind, entityId))
       const bounds = yield* CurrentBounds
       const linked = yield* stores.list
-      const asked = storeIds.map((id) => linked.find((store) => store.id === id))
-      const missing = asked.find(
+      const chosen = storeIds.map((id) => linked.find((store) => store.id === id))
+      const missing = chosen.find(
         (store) => store !== undefined && !entity.stores.some((on) => on.store_id === store.id)
       )
-      if (missing === undefined || asked.includes(undefined)) return yield* new NotFound()
+      if (missing === undefined || chosen.includes(undefined)) return yield* new NotFound()
       return yield* new NotOnStore({
         entityId,
         store: { id: missing.id, domain: missing.domain },

@@ -60,7 +60,7 @@ const reasonOf = (error: RequestRefusal): string => {
   }
 }
 
-const makeAsk = Effect.gen(function* () {
+const makeRequestOrPreview = Effect.gen(function* () {
   const publishing = yield* Publishing
 
   const request = (id: EntityId, storeId: StoreId, revision: number) =>
@@ -80,14 +80,14 @@ const makeAsk = Effect.gen(function* () {
       publishing.preview(id, storeId, revision),
       ({ differences, included, isLive, outcome, ...head }): RequestResult => {
         const changes = differences.map(({ draft, key, live }) => ({ key, live: isLive ? live : null, new: draft }))
-        const beside = { changes, ...(included.length > 0 && { included: listSome(included) }) }
+        const details = { changes, ...(included.length > 0 && { included: listSome(included) }) }
         switch (outcome) {
           case "nothing_to_publish":
             return { ...head, outcome: upToDate, publicationId: null }
           case "joined":
-            return { ...head, outcome: { ...requestedAlready, ...beside }, publicationId: null }
+            return { ...head, outcome: { ...requestedAlready, ...details }, publicationId: null }
           case "would_publish":
-            return { ...head, outcome: { outcome, ...beside }, publicationId: null }
+            return { ...head, outcome: { outcome, ...details }, publicationId: null }
         }
       }
     )
@@ -98,11 +98,11 @@ const makeAsk = Effect.gen(function* () {
 /** Publishes one master to several of its channels. */
 const makePublishOne = Effect.gen(function* () {
   const catalog = yield* Catalog
-  const askOf = yield* makeAsk
+  const requestOrPreview = yield* makeRequestOrPreview
 
   return ({ draft_revision, master_id }: OneVersion, channels: ReadonlyArray<StoreId> | undefined, isDryRun: boolean) =>
     Effect.gen(function* () {
-      const ask = askOf(isDryRun)
+      const publish = requestOrPreview(isDryRun)
       const kind = yield* catalog.kindOf(master_id)
       const master = details[kind](yield* catalog.get(kind, master_id))
       if (master.draft_revision !== draft_revision)
@@ -116,18 +116,22 @@ const makePublishOne = Effect.gen(function* () {
       for (const store_id of new Set(channels ?? allowed)) {
         const state = on.get(store_id)
         const row = (outcome: Outcome) => stores.push({ store_id, store_domain: state?.store_domain ?? "", ...outcome })
-        const asked = yield* Effect.either(ask(master_id, store_id, draft_revision))
-        if (Either.isRight(asked)) {
-          row(asked.right.outcome)
-          for (const id of asked.right.waiting) waiting.add(id)
-        } else if (asked.left._tag === "ValidationFailed" && channels === undefined && state?.pending_publish === false)
+        const result = yield* Effect.either(publish(master_id, store_id, draft_revision))
+        if (Either.isRight(result)) {
+          row(result.right.outcome)
+          for (const id of result.right.waiting) waiting.add(id)
+        } else if (
+          result.left._tag === "ValidationFailed" &&
+          channels === undefined &&
+          state?.pending_publish === false
+        )
           // The caller did not name this store, the store has no platform and nothing is pending there, so it is not
           // listed as refused.
           row(upToDate)
         // Requests for other channels may have succeeded, so a failure becomes a row of the result.
-        else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
-          row({ outcome: "refused", message: reasonOf(asked.left) })
-        else return yield* asked.left
+        else if (result.left._tag === "ValidationFailed" || stores.length > 0)
+          row({ outcome: "refused", message: reasonOf(result.left) })
+        else return yield* result.left
       }
       if (stores.length > 0 && stores.every(({ outcome }) => outcome === "refused"))
         return yield* new ValidationFailed({
@@ -195,7 +199,7 @@ const makeFollow = Effect.gen(function* () {
 
 /** Publishes several masters to one channel. A master that fails does not stop the others. */
 const makePublishBatch = Effect.gen(function* () {
-  const askOf = yield* makeAsk
+  const requestOrPreview = yield* makeRequestOrPreview
   const catalog = yield* Catalog
   const follow = yield* makeFollow
   const stores = yield* Stores
@@ -238,7 +242,7 @@ const makePublishBatch = Effect.gen(function* () {
 
   return (masters: ReadonlyArray<OneVersion>, storeId: StoreId, isDryRun: boolean) =>
     Effect.gen(function* () {
-      const ask = askOf(isDryRun)
+      const publish = requestOrPreview(isDryRun)
       const store = yield* stores.find(storeId)
       const refusal = whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("channel_ids", refusal)
@@ -246,16 +250,16 @@ const makePublishBatch = Effect.gen(function* () {
       const requested = new Map<PublicationId, number>()
       const waiting = new Set<EntityId>()
       for (const { draft_revision, master_id } of masters) {
-        const asked = yield* Effect.either(ask(master_id, storeId, draft_revision))
-        if (Either.isLeft(asked)) {
+        const result = yield* Effect.either(publish(master_id, storeId, draft_revision))
+        if (Either.isLeft(result)) {
           // The account is locked, and no earlier master was requested: the whole call fails.
-          if (asked.left._tag === "PimLocked" && requested.size === 0) return yield* asked.left
-          rows.push(yield* refusedRow(master_id, asked.left))
+          if (result.left._tag === "PimLocked" && requested.size === 0) return yield* result.left
+          rows.push(yield* refusedRow(master_id, result.left))
           continue
         }
-        const { draftRevision, outcome, publicationId, title } = asked.right
+        const { draftRevision, outcome, publicationId, title } = result.right
         if (publicationId !== null) requested.set(publicationId, rows.length)
-        for (const id of asked.right.waiting) waiting.add(id)
+        for (const id of result.right.waiting) waiting.add(id)
         rows.push({ entity_id: master_id, title, draft_revision: draftRevision, ...outcome })
       }
       yield* follow(rows, requested)

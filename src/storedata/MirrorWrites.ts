@@ -59,7 +59,7 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
   return (merged: MergedImport) =>
     Effect.gen(function* () {
-      const beside = [
+      const counts = [
         (yield* total(mergeDefinitions(merged))).length,
         yield* overRows(merged, "metaobject_entry", (span) => [deleteEntriesOfOthers(span)]),
         yield* overItems(merged, "metaobject_entry", (span) => [mergeEntries(span)])
@@ -72,8 +72,8 @@ export const makeMirrorWrites = (sql: SqlClient) => {
       yield* overRows(merged, "translation", (span) => [deleteTranslationsOfOthers(span)], note)
       yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)], note)
       return {
-        isChanged: translated.size + Num.sumAll(beside) > 0,
-        isDefined: Num.sumAll(beside) > 0,
+        isChanged: translated.size + Num.sumAll(counts) > 0,
+        isDefined: Num.sumAll(counts) > 0,
         translated: [...translated]
       } satisfies TakenOver
     })

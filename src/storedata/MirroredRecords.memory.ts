@@ -105,10 +105,10 @@ export const translations = (mirrored: OfAccount, entity: Aggregate): EntityTran
     for (const { entityId, locale, translation } of translations.values()) {
       if (entityId !== entity.id) continue
       const stores = byLocale.get(locale) ?? new Map<StoreId, Array<Translation>>()
-      const said = stores.get(storeId) ?? []
+      const storeTranslations = stores.get(storeId) ?? []
       const { digest, ...shown } = translation
-      said.push({ ...shown, outdated: isOutdated(shown, digest) })
-      byLocale.set(locale, stores.set(storeId, said))
+      storeTranslations.push({ ...shown, outdated: isOutdated(shown, digest) })
+      byLocale.set(locale, stores.set(storeId, storeTranslations))
     }
     for (const { entityId, field } of ownFields.values()) {
       if (entityId !== entity.id) continue
@@ -119,7 +119,10 @@ export const translations = (mirrored: OfAccount, entity: Aggregate): EntityTran
   return {
     data: sortedBy([...byLocale], ([locale]) => [locale]).map(([locale, stores]) => ({
       locale,
-      stores: [...stores].map(([store_id, said]) => ({ store_id, translations: sortedBy(said, ({ key }) => [key]) }))
+      stores: [...stores].map(([store_id, storeTranslations]) => ({
+        store_id,
+        translations: sortedBy(storeTranslations, ({ key }) => [key])
+      }))
     })),
     // The sort is stable: fields with the same key stay in the order of the stores.
     translatable_fields: sortedBy([...fields.values()], ({ key }) => [key])

@@ -18,10 +18,10 @@ const make = Effect.gen(function* () {
   const platforms = yield* PlatformClient
 
   /** Calls the platform of a store. All platform failures become LiveReadFailed. */
-  const callPlatform = <A>(storeId: StoreId, ask: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
+  const callPlatform = <A>(storeId: StoreId, read: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
-      return yield* ask(yield* access.open(accountId, storeId))
+      return yield* read(yield* access.open(accountId, storeId))
     }).pipe(
       Effect.catchTags({
         PlatformRefused: ({ message }) => new LiveReadFailed({ message }),

@@ -65,7 +65,7 @@ export const verifiedStoreOf = (
 })
 
 /** Whether the database can store the values. */
-export const isSensible = ({ currency, domain, locales, name, primaryLocale }: StoreFacts) =>
+export const isValidStore = ({ currency, domain, locales, name, primaryLocale }: StoreFacts) =>
   isDomain(canonical(domain)) &&
   [currency, name, primaryLocale, ...locales].every((text) => text.isWellFormed() && !text.includes("\u0000")) &&
   [currency, primaryLocale, ...locales].every((text) => text !== "")
@@ -104,10 +104,10 @@ export const platformOf = (
 }
 
 /** Checks the values that a person gives for a store. */
-export const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
-  const misnomer = name === undefined || name.trim() === "" ? undefined : nameMisfit(name.trim())
+export const checkStore = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
+  const nameProblem = name === undefined || name.trim() === "" ? undefined : nameMisfit(name.trim())
   const issues = [
-    ...(misnomer === undefined ? [] : [{ path: "name", message: misnomer }]),
+    ...(nameProblem === undefined ? [] : [{ path: "name", message: nameProblem }]),
     ...(primaryLocale === undefined || /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(primaryLocale)
       ? []
       : [{ path: "locale", message: "must be a language such as en, pt-BR or zh-Hans" }]),

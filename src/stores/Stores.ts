@@ -21,13 +21,13 @@ import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import {
   canonical,
+  checkStore,
   credentialsOf,
   isDomain,
-  isSensible,
+  isValidStore,
   type NewStore,
   newStore,
   platformOf,
-  sensible,
   storeOf,
   verifiedStoreOf
 } from "./LinkRules.ts"
@@ -197,7 +197,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       if (adapter.fields.length > 0) yield* secrets.ready
       const { domain } = given
       const facts = yield* platforms.verify({ accountId, storeId, domain, platform: adapter.name, credentials })
-      if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
+      if (!isValidStore(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
       if (canonical(facts.domain) !== domain)
         return yield* ValidationFailed.at(
           "domain",
@@ -236,7 +236,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       const credentials = adapter === null ? {} : yield* credentialsOf(adapter, given)
       const isSealed = Object.keys(credentials).length > 0
       if (isSealed) yield* secrets.ready
-      yield* sensible(given)
+      yield* checkStore(given)
       const platform = adapter?.name ?? filesOnly
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {

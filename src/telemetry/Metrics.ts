@@ -158,7 +158,7 @@ export const metrics = {
   ),
   replicaReads: counter(
     "catalog_replica_reads_total",
-    "Reads that the read replica may answer. answered: it did. Otherwise the primary answered. behind: the replica lacks changes of the account. busy: no connection was free. refused: it answered with an error. unreachable, unanswered, not_standby: it is then left alone for some seconds (resting).",
+    "Reads that the read replica may answer. answered: it did. Otherwise the primary answered. behind: the replica lacks changes of the account. busy: no connection was free. refused: it answered with an error. unreachable, unanswered, not_standby: it then gets no reads for some seconds (resting).",
     "outcome"
   ).preset("answered", "behind", "busy", "not_standby", "refused", "resting", "unanswered", "unreachable"),
   poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
@@ -194,11 +194,11 @@ export const metrics = {
   ).preset("account", "session"),
   eventListening: gauge(
     "catalog_event_listening",
-    "1: the database announces changes to this process. 0: it looks for them, or no page is open."
+    "1: the database announces changes to this process. 0: the process polls for them, or no page is open."
   ),
   eventListenerLosses: counter(
     "catalog_event_listener_losses_total",
-    "Times that the connection that hears changes was lost or could not be opened. What was missed is then looked for."
+    "How often the connection that listens for changes was lost or could not be opened. Missed changes are then found by polling."
   ),
 
   webhookDeliveries: counter(

@@ -79,7 +79,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             await page.getByLabel("Starts").fill("2030-12-07T00:00")
             await page.getByLabel("Ends").fill("2030-12-09T00:00")
             await page.getByLabel("Percent off").fill("20")
-            await press(page.getByLabel("Show the old price as Price before"))
+            await press(page.getByLabel("Show the old price as Compare-at price"))
             await page.getByLabel("Search", { exact: true }).selectOption("Collections")
             await page.getByLabel("Words").fill("camp")
             await page.keyboard.press("Enter")
@@ -91,7 +91,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             await press(button("Review"))
             await page.getByRole("heading", { name: "Review: Camp weekend" }).waitFor()
             assert.deepStrictEqual(await page.getByRole("row").allTextContents(), [
-              "WhatPriceEURPrice beforeEUR",
+              "WhatPriceEURCompare-at priceEUR",
               ...["The stove: One", "The tent: M", "The tent: S"].map(
                 (thing) => `${thing}Now: 10.00In the drop: 8.00Now: emptyIn the drop: 10.00`
               )
@@ -106,7 +106,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             const banner = page.getByRole("note", { name: "Drops" })
             assert.strictEqual(
               await banner.textContent(),
-              "Scheduled Camp weekend changes Price before and Price of 2 things from Sat, 7 Dec 2030, 00:00 to Mon, 9 Dec 2030, 00:00 (Europe/Berlin)"
+              "Scheduled Camp weekend changes Compare-at price and Price of 2 things from Sat, 7 Dec 2030, 00:00 to Mon, 9 Dec 2030, 00:00 (Europe/Berlin)"
             )
             await check("banner")
             await press(banner.getByRole("link"))
@@ -137,7 +137,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             drops.map(({ changes, ends_at, name, starts_at }) => [name, starts_at, ends_at, changes.length]),
             [["Camp weekend", "2030-12-06T23:00:00.000000Z", "2030-12-08T23:00:00.000000Z", 6]]
           )
-          // The browser reports what the policy stops, and answers other than 200, which refusals have.
+          // The console of the browser lists blocked content and failed requests. Refused forms are answered with 400, so these are expected.
           assert.deepStrictEqual(
             complaints.filter((text) => !/favicon|status of 400/.test(text)),
             []

@@ -35,7 +35,7 @@ const naive = ({ perAccount, perKey }: BudgetSizes) => {
     const remaining = perKey - key.count - spent
     const tighter = perAccount - shared.count - spent < remaining ? "account" : "key"
     return {
-      standing: {
+      rateStatus: {
         limit: perKey,
         remaining,
         resetAtSeconds: Math.ceil((refused ?? key).ends / 1000),
@@ -87,10 +87,10 @@ for (const { absent, layer, name } of engines)
         yield* take(one)
         yield* TestClock.adjust("59999 millis")
         yield* take(two)
-        assert.strictEqual((yield* take(one)).standing.remaining, 0)
+        assert.strictEqual((yield* take(one)).rateStatus.remaining, 0)
         yield* TestClock.adjust("1 millis")
-        assert.deepInclude((yield* take(one)).standing, { remaining: 1, resetAtSeconds: 120 })
-        assert.deepInclude((yield* take(two)).standing, { remaining: 0, resetAtSeconds: 120 })
+        assert.deepInclude((yield* take(one)).rateStatus, { remaining: 1, resetAtSeconds: 120 })
+        assert.deepInclude((yield* take(two)).rateStatus, { remaining: 0, resetAtSeconds: 120 })
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 4 })))
     )
 
@@ -100,29 +100,29 @@ for (const { absent, layer, name } of engines)
         yield* take({ credentialId: "a", accountId })
         yield* TestClock.adjust("10 seconds")
         yield* take({ credentialId: "b", accountId })
-        const { refusal, standing } = yield* take({ credentialId: "b", accountId })
-        assert.deepInclude(standing, { scope: "key", resetAtSeconds: 70 })
+        const { refusal, rateStatus } = yield* take({ credentialId: "b", accountId })
+        assert.deepInclude(rateStatus, { scope: "key", resetAtSeconds: 70 })
         assert.strictEqual(refusal?.retryAfterSeconds, 60)
       }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
     )
 
-    it.effect("look uses no budget, begins no window, and includes other requests", () =>
+    it.effect("peek uses no budget, begins no window, and includes other requests", () =>
       Effect.gen(function* () {
-        const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
+        const peek = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.peek(spender))
         const accountId = freshAccount()
         const one = { credentialId: "a", accountId }
         for (let turn = 0; turn < 5; turn++)
-          assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
+          assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
         yield* TestClock.adjust("10 seconds")
         yield* take(one)
         yield* take({ credentialId: "b", accountId })
-        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
+        assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
         yield* take(one)
-        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
+        assert.deepStrictEqual(yield* peek(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
         const other = { credentialId: "c", accountId }
-        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.deepInclude(yield* peek(other), { remaining: 2, scope: "account" })
         assert.isNotNull((yield* take(other)).refusal)
-        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.deepInclude(yield* peek(other), { remaining: 2, scope: "account" })
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
     )
 
@@ -133,13 +133,13 @@ for (const { absent, layer, name } of engines)
         const answers = yield* Effect.replicateEffect(take(one, 3), 20, { concurrency: "unbounded" })
         assert.strictEqual(answers.filter(({ refusal }) => refusal === null).length, 3)
         const refused = yield* take(one, 2)
-        assert.deepInclude(refused.standing, { limit: 10, remaining: 1, scope: "key" })
+        assert.deepInclude(refused.rateStatus, { limit: 10, remaining: 1, scope: "key" })
         assert.deepInclude(refused.refusal, { scope: "key", retryAfterSeconds: 60 })
         // The last request of the budget is still available to a call that needs one.
-        assert.strictEqual((yield* take(one)).standing.remaining, 0)
+        assert.strictEqual((yield* take(one)).rateStatus.remaining, 0)
         const other = { credentialId: "b", accountId }
         assert.deepInclude((yield* take(other, 5)).refusal, { scope: "account" })
-        assert.deepInclude((yield* take(other, 4)).standing, { remaining: 6, scope: "account" })
+        assert.deepInclude((yield* take(other, 4)).rateStatus, { remaining: 6, scope: "account" })
       }).pipe(Effect.provide(layer({ perKey: 10, perAccount: 14 })))
     )
 
@@ -156,9 +156,9 @@ for (const { absent, layer, name } of engines)
             if (pause > 0) yield* TestClock.adjust(pause)
             const now = yield* TestClock.currentTimeMillis
             const spender = { credentialId: `${owner}-${key}`, accountId: owners[owner] ?? freshAccount() }
-            const { refusal, standing } = yield* take(spender, units)
+            const { refusal, rateStatus } = yield* take(spender, units)
             const expected = model(now, spender, units)
-            assert.deepStrictEqual(standing, expected.standing)
+            assert.deepStrictEqual(rateStatus, expected.rateStatus)
             assert.strictEqual(refusal === null, expected.refusal === null)
             if (refusal !== null) assert.deepInclude(refusal, { ...expected.refusal })
             taken = {
@@ -190,8 +190,8 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
       const takeElsewhere = Effect.provide(take(spender), live)
       const [first, second] = [yield* takeElsewhere, yield* takeElsewhere]
       const refused = yield* takeElsewhere
-      assert.deepInclude(first.standing, { limit: 2, remaining: 1, scope: "key" })
-      assert.deepInclude(second.standing, { remaining: 0, resetAtSeconds: first.standing.resetAtSeconds })
+      assert.deepInclude(first.rateStatus, { limit: 2, remaining: 1, scope: "key" })
+      assert.deepInclude(second.rateStatus, { remaining: 0, resetAtSeconds: first.rateStatus.resetAtSeconds })
       assert.strictEqual(refused.refusal?.scope, "key")
       const kept = (yield* Effect.promise(() => redis.keys(`*${spender.accountId}*`))).sort()
       assert.deepStrictEqual(kept, [
@@ -214,7 +214,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
       const accountId = freshAccount()
       const answers = yield* Effect.forEach(["a", "b", "c", "d"], (credentialId) => take({ credentialId, accountId }))
       assert.deepStrictEqual(
-        answers.map(({ refusal, standing }) => [refusal?.scope, standing.remaining, standing.scope]),
+        answers.map(({ refusal, rateStatus }) => [refusal?.scope, rateStatus.remaining, rateStatus.scope]),
         [
           [undefined, 1, "key"],
           [undefined, 1, "key"],
@@ -254,7 +254,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
       const spender = { credentialId: "a", accountId: freshAccount() }
       yield* take(spender)
       yield* Effect.promise(() => redis.scriptFlush())
-      assert.strictEqual((yield* take(spender)).standing.remaining, 0)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 0)
       assert.isNotNull((yield* take(spender)).refusal)
     }).pipe(Effect.provide(live))
   )
@@ -263,8 +263,8 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     Effect.gen(function* () {
       const spender = { credentialId: "a", accountId: freshAccount() }
       yield* Effect.replicateEffect(take(spender), 3)
-      const { refusal, standing } = yield* take(spender).pipe(Effect.provide(live))
-      assert.deepInclude(standing, { limit: 2, remaining: 0 })
+      const { refusal, rateStatus } = yield* take(spender).pipe(Effect.provide(live))
+      assert.deepInclude(rateStatus, { limit: 2, remaining: 0 })
       assert.isNotNull(refusal)
     }).pipe(Effect.provide(RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 5, perAccount: 5 } })))
   )

@@ -59,7 +59,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       const spender = { accountId: freshAccount(), credentialId: "a" }
       const before = yield* Effect.replicateEffect(take(spender), 40)
       assert.deepStrictEqual(
-        before.map(({ standing }) => standing.remaining),
+        before.map(({ rateStatus }) => rateStatus.remaining),
         Array.from({ length: 40 }, (_, place) => 119 - place)
       )
       assert.lengthOf(lines, 0)
@@ -70,7 +70,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       yield* Effect.all([caught, proxy.cut], { concurrency: 2, discard: true })
       const during = yield* Effect.replicateEffect(take(spender), 150)
       assert.deepStrictEqual(
-        during.map(({ refusal, standing }) => (refusal === null ? standing.remaining : -1)),
+        during.map(({ refusal, rateStatus }) => (refusal === null ? rateStatus.remaining : -1)),
         Array.from({ length: 150 }, (_, place) => (place < 120 ? 119 - place : -1))
       )
       assert.strictEqual(during.at(-1)?.refusal?.scope, "key")
@@ -86,7 +86,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       )
       yield* proxy.repair
       yield* untilInRedis(take)
-      assert.strictEqual((yield* take(spender)).standing.remaining, 79)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 79)
       assert.deepStrictEqual(lines.slice(1), [
         ["INFO", `Redis at ${place} answers again: request budgets are shared by all processes`]
       ])
@@ -107,7 +107,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       assert.isAbove(first.millis, 240)
       const next = yield* Effect.replicateEffect(take(spender), 60)
       assert.deepStrictEqual(
-        [...first.value, ...next].filter(({ refusal }) => refusal === null).map((one) => one.standing.remaining),
+        [...first.value, ...next].filter(({ refusal }) => refusal === null).map((one) => one.rateStatus.remaining),
         Array.from({ length: 120 }, (_, place) => 119 - place)
       )
       // It accepts connections but does not answer, so it does not count as back.
@@ -119,7 +119,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       )
       yield* proxy.hang(false)
       yield* untilInRedis(take)
-      assert.strictEqual((yield* take(spender)).standing.remaining, 109)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 109)
       assert.lengthOf(lines, 2)
     })
   )
@@ -129,11 +129,11 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       const { open, proxy, warnings } = yield* overProxy
       const take = yield* open
       const spender = { accountId: freshAccount(), credentialId: "a" }
-      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 119)
       assert.lengthOf(warnings(), 0)
       yield* proxy.delay(400)
       const slow = yield* take(spender)
-      assert.strictEqual(slow.standing.remaining, 119)
+      assert.strictEqual(slow.rateStatus.remaining, 119)
       // It is connected again within a second, but is still too slow to be used.
       yield* Effect.sleep("2500 millis")
       yield* take(spender)
@@ -154,7 +154,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       while (performance.now() < until) {
         // Blocks the process meanwhile.
       }
-      assert.strictEqual((yield* asked).standing.remaining, 119)
+      assert.strictEqual((yield* asked).rateStatus.remaining, 119)
       assert.strictEqual(yield* spentInRedis(spender.accountId), 1)
       yield* Effect.sleep("100 millis")
       assert.lengthOf(lines, 0)
@@ -169,7 +169,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       const spender = { accountId: freshAccount(), credentialId: "a" }
       // A value of another type under the account's name makes the script fail before it writes anything.
       yield* Effect.promise(() => redis.set(`catalog:budget:{${spender.accountId}}:account`, "spoiled", { EX: 60 }))
-      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 119)
       yield* Effect.sleep("100 millis")
       assert.match(String(warnings()[0]?.[1]), /WRONGTYPE/)
       assert.strictEqual(yield* Effect.promise(() => redis.exists(`catalog:budget:{${spender.accountId}}:key:a`)), 0)
@@ -193,7 +193,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       )
       yield* proxy.repair
       yield* untilInRedis(take)
-      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 119)
       assert.deepStrictEqual(
         lines.map(([level]) => level),
         ["WARN", "INFO"]
@@ -217,10 +217,10 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
         )
       )
       const accountId = freshAccount()
-      const { standing } = yield* Effect.flatMap(RateBudget, ({ take }) => take({ accountId, credentialId: "a" })).pipe(
-        Effect.provide(budget)
-      )
-      assert.strictEqual(standing.remaining, 119)
+      const { rateStatus } = yield* Effect.flatMap(RateBudget, ({ take }) =>
+        take({ accountId, credentialId: "a" })
+      ).pipe(Effect.provide(budget))
+      assert.strictEqual(rateStatus.remaining, 119)
       assert.strictEqual(yield* spentInRedis(accountId), 0)
       assert.lengthOf(logged, 1)
       assert.match(String(logged[0]), /WRONGPASS/)

@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import { readEmail } from "../../src/access/Email.ts"
 import { OAuthRefused } from "../../src/connections/OAuthErrors.ts"
 import { covers, lower, scopeOf, Tier, tierOfScope, upTo } from "../../src/connections/Tier.ts"
-import { judgeRefresh, refreshedTier } from "../../src/connections/TokenLife.ts"
+import { decideRefresh, refreshedTier } from "../../src/connections/TokenLife.ts"
 
 const tier = fc.constantFrom(...Tier.literals)
 
@@ -37,12 +37,12 @@ describe("a refresh token", () => {
   const fresh = { dead: false, usedAgoSeconds: null, successors: 0, successorUsed: false }
 
   it("works once, a few more times within 30 s, and later shows that it was copied", () => {
-    assert.strictEqual(judgeRefresh(fresh), "issue")
-    assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 29.9, successors: 1 }), "issue")
-    assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 0, successors: 3 }), "issue")
-    assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 0, successors: 4 }), "refuse")
-    assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 30, successors: 1 }), "replayed")
-    assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 1, successors: 1, successorUsed: true }), "replayed")
+    assert.strictEqual(decideRefresh(fresh), "issue")
+    assert.strictEqual(decideRefresh({ ...fresh, usedAgoSeconds: 29.9, successors: 1 }), "issue")
+    assert.strictEqual(decideRefresh({ ...fresh, usedAgoSeconds: 0, successors: 3 }), "issue")
+    assert.strictEqual(decideRefresh({ ...fresh, usedAgoSeconds: 0, successors: 4 }), "refuse")
+    assert.strictEqual(decideRefresh({ ...fresh, usedAgoSeconds: 30, successors: 1 }), "replayed")
+    assert.strictEqual(decideRefresh({ ...fresh, usedAgoSeconds: 1, successors: 1, successorUsed: true }), "replayed")
   })
 
   it("issues nothing after it expired, after its successor was used, or after the 30 s", () => {
@@ -55,7 +55,7 @@ describe("a refresh token", () => {
           successorUsed: fc.boolean()
         }),
         (facts) => {
-          if (judgeRefresh(facts) !== "issue") return
+          if (decideRefresh(facts) !== "issue") return
           assert.isFalse(facts.dead)
           if (facts.usedAgoSeconds === null) return
           assert.isBelow(facts.usedAgoSeconds, 30)

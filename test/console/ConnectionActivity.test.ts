@@ -204,7 +204,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assertPage(done)
       assert.include(
         textOf(done),
-        "1 field of 1 entity went back. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
+        "1 field of 1 entity has its earlier value again. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
       )
       assert.include(done.text, `<td data-label="Why">Not undone: edited since by ${email}.</td>`)
       assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])
@@ -263,7 +263,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       )
       assert.strictEqual(yield* titleOf(), "Agent")
       yield* lock.keep(accountId, null)
-      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 entity went back.")
+      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 entity has its earlier value again.")
     })
   )
 
@@ -279,7 +279,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assert.deepStrictEqual([rowsOf(first.text), rowsOf(second.text)], [20, 1])
       const { hidden } = sectionsOf(second.text, "/settings/connections/undo")
       // The confirmation applies to all parts, whichever part is shown.
-      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 entities went back.")
+      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 entities have their earlier values again.")
     })
   )
 })

@@ -162,7 +162,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
         .map((dimension) => Number(/<strong>(\d+)<\/strong> of 100/.exec(cardOf(all, dimension))?.[1]))
       const average = Math.floor(scores.reduce((sum, score) => sum + score, 0) / scores.length)
       assert.include(overall, `<strong>${average}</strong> of 100`)
-      assert.include(overall, "The trend is drawn from the second day with a scan on.")
+      assert.include(overall, "The trend is shown when there are scans on two days.")
       yield* sql`
         INSERT INTO health_day (account_id, dimension, day, checked, affected)
         VALUES (${accountId}, 'media', (app_now() AT TIME ZONE 'UTC')::date - 4, 4, 3)`

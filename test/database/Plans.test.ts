@@ -437,7 +437,7 @@ const access = (round: number) =>
     assert.isAtLeast(yield* connections.endAll(accountId, "disconnected"), 59)
   })
 
-/** Reads the activity of one of twenty agents in the large account. Most changes of its products are theirs. */
+/** Reads the activity of one of twenty agents in the large account. The agents have made most changes of the account's products. */
 const agents = (round: number) =>
   Effect.gen(function* () {
     const activity = yield* ActivityRepo

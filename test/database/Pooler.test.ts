@@ -203,7 +203,7 @@ describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () 
           assert.deepStrictEqual(refused, {
             code: 1,
             stdout: "",
-            stderr: `DATABASE_URL: Cannot reach the database ${name} at 127.0.0.1:${port}: behind a pooler of transactions, sessions have the settings of the database. Run there: ALTER DATABASE "${name}" SET timezone = 'UTC'; ALTER DATABASE "${name}" SET statement_timeout = '30s'; Then let the pooler connect afresh (RECONNECT).\n`
+            stderr: `DATABASE_URL: Cannot reach the database ${name} at 127.0.0.1:${port}: behind a pooler in transaction mode, a session cannot change its settings, so the database must have them. Run there: ALTER DATABASE "${name}" SET timezone = 'UTC'; ALTER DATABASE "${name}" SET statement_timeout = '30s'; Then make the pooler open new connections (RECONNECT).\n`
           })
 
           const { url } = yield* bouncer

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Circuit } from "../../src/database/Circuit.ts"
-import { replicaRestMillis } from "../../src/database/Deadlines.ts"
+import { CircuitBreaker } from "../../src/database/CircuitBreaker.ts"
+import { replicaPauseMillis } from "../../src/database/Deadlines.ts"
 import { Replica, type ReplicaPool, readingAt } from "../../src/database/Replica.ts"
 import { NoConnectionFree } from "../../src/database/ServerPools.ts"
 
@@ -110,14 +110,14 @@ describe("reads from a replica", () => {
         assert.deepStrictEqual(yield* at(7)(read), ["primary"], JSON.stringify(failure))
         assert.strictEqual(changes.length, rests ? 1 : 0)
         if (rests) {
-          pass(replicaRestMillis - 1)
+          pass(replicaPauseMillis - 1)
           assert.deepStrictEqual(yield* at(7)(read), ["primary"])
           assert.strictEqual(left(), 2)
           pass(1)
         }
         assert.deepStrictEqual(yield* at(7)(read), ["primary"])
         assert.strictEqual(left(), 1)
-        pass(replicaRestMillis)
+        pass(replicaPauseMillis)
         assert.deepStrictEqual(yield* at(7)(read), ["replica 7"])
         // It says once that the replica is not used, and once that it is used again.
         assert.strictEqual(changes.length, rests ? 2 : 0)
@@ -128,23 +128,23 @@ describe("reads from a replica", () => {
   )
 })
 
-describe("a circuit", () => {
+describe("a circuit breaker", () => {
   it("rests after a failure, admits one call then, and all calls after that one has succeeded", () => {
-    const circuit = new Circuit(5)
+    const circuit = new CircuitBreaker(5)
     assert.isTrue(circuit.admits(0) && circuit.admits(0))
-    assert.isFalse(circuit.succeed())
-    assert.isTrue(circuit.fail(0))
-    assert.isFalse(circuit.fail(1))
+    assert.isFalse(circuit.recordSuccess())
+    assert.isTrue(circuit.recordFailure(0))
+    assert.isFalse(circuit.recordFailure(1))
     assert.isFalse(circuit.admits(5))
     assert.isTrue(circuit.admits(6))
     assert.isFalse(circuit.admits(6))
     // The call found nothing out, so the next one is after another rest.
-    circuit.abstain(6)
+    circuit.recordUnknown(6)
     assert.isFalse(circuit.admits(10))
     assert.isTrue(circuit.admits(11))
-    assert.isTrue(circuit.succeed())
+    assert.isTrue(circuit.recordSuccess())
     assert.isTrue(circuit.admits(11) && circuit.admits(11))
-    circuit.abstain(11)
+    circuit.recordUnknown(11)
     assert.isTrue(circuit.admits(11))
   })
 })

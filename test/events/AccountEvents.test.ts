@@ -13,7 +13,7 @@ import { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 
-const times: EventTimes = { ...defaultEventTimes, look: "50 millis", collect: "20 millis" }
+const times: EventTimes = { ...defaultEventTimes, pollInterval: "50 millis", collect: "20 millis" }
 
 const servicesOn = (database: (typeof engines)[number]["layer"]) =>
   AccountEvents.layer({ perAccount: 3, perSession: 2 }, times).pipe(

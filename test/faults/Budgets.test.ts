@@ -35,7 +35,7 @@ const readThenWrite = Layer.effect(
           }
           const scope = "key" as const
           return {
-            standing: {
+            rateStatus: {
               limit: perKey,
               remaining: Math.max(0, perKey - key.spent - 1),
               resetAtSeconds: Math.ceil(key.endsAt / 1_000),

@@ -20,16 +20,16 @@ const sizes = { perKey: 120, perAccount: 240 }
 const readThenWrite = Layer.scoped(
   RateBudget,
   Effect.gen(function* () {
-    const { look, takeMessage, untouched } = yield* RateBudget
+    const { peek, takeMessage, fullBudget } = yield* RateBudget
     const url = Redacted.value(yield* Config.redacted("BUDGETS_REDIS_URL"))
     const redis = yield* Effect.acquireRelease(
       Effect.promise(() => createClient({ url }).connect()),
       (client) => Effect.promise(() => client.close())
     )
     return {
-      look,
+      peek,
       takeMessage,
-      untouched,
+      fullBudget,
       take: ({ accountId, credentialId }) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
@@ -46,7 +46,7 @@ const readThenWrite = Layer.scoped(
             )
           const scope = "key" as const
           return {
-            standing: {
+            rateStatus: {
               limit: sizes.perKey,
               remaining: Math.max(0, sizes.perKey - key - 1),
               resetAtSeconds: Math.ceil(now / 1_000) + windowSeconds,

@@ -16,7 +16,7 @@ const sound = RateBudget.layerProcess({ perKey, perAccount })
 /** The planted fault: durations are measured by the time of day. */
 const byTimeOfDay = Layer.effect(
   RateBudget,
-  Effect.map(RateBudget, ({ look, take, takeMessage, untouched }) => {
+  Effect.map(RateBudget, ({ peek, take, takeMessage, fullBudget }) => {
     const live = Clock.make()
     const nanos = () => BigInt(live.unsafeCurrentTimeMillis()) * 1_000_000n
     const clock: Clock.Clock = Object.assign(Object.create(live), {
@@ -25,10 +25,10 @@ const byTimeOfDay = Layer.effect(
     })
     const wrongly = Effect.withClock(clock)
     return {
-      look: (spender) => wrongly(look(spender)),
+      peek: (spender) => wrongly(peek(spender)),
       take: (spender) => wrongly(take(spender)),
       takeMessage: (spender) => wrongly(takeMessage(spender)),
-      untouched: wrongly(untouched)
+      fullBudget: wrongly(fullBudget)
     }
   })
 ).pipe(Layer.provide(sound))

@@ -61,17 +61,17 @@ const Planted = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     switch (planted) {
       case "outside":
-        return { ...repo, hold: (due) => outside(repo.hold(due)) }
+        return { ...repo, lock: (due) => outside(repo.lock(due)) }
       case "again":
         return {
           ...repo,
-          hold: (due) =>
+          lock: (due) =>
             outside(
               sql`
                 DELETE FROM drop_claim
                 WHERE account_id = ${due.accountId} AND drop_id = ${due.id} AND step = ${due.step}`.pipe(
                 Effect.orDie,
-                Effect.zipRight(repo.hold(due))
+                Effect.zipRight(repo.lock(due))
               )
             )
         }

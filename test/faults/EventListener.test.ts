@@ -15,7 +15,7 @@ import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { isClusterThere, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
-const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", look: "1 day", retry: "3 seconds" }
+const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "1 day", retry: "3 seconds" }
 
 /** A process of the service, with its own pools and services on the database. */
 const aProcess = (times: EventTimes, catchesUp = true, pooler: "none" | "transaction" = "none") =>
@@ -137,7 +137,7 @@ describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens f
       const name = new URL(url).pathname.slice(1)
       for (const setting of ["statement_timeout = '30s'", "timezone = 'UTC'"])
         yield* onDatabase(`ALTER DATABASE "${name}" SET ${setting}`)
-      const process = yield* aProcess({ ...onlyHeard, look: "50 millis" }, true, "transaction")
+      const process = yield* aProcess({ ...onlyHeard, pollInterval: "50 millis" }, true, "transaction")
       yield* Effect.gen(function* () {
         const { accountId } = yield* anAccount({ name: "Pooled" })
         const { accountId: other } = yield* anAccount({ name: "Other" })
@@ -186,7 +186,7 @@ const rowsOfWatched = (accountId: AccountId) =>
   )
 
 /** Rows are not renewed, so only the check at the opening of a page can find a change. */
-const onlyOpened: EventTimes = { ...defaultEventTimes, collect: "20 millis", look: "50 millis", renew: "1 day" }
+const onlyOpened: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "50 millis", renew: "1 day" }
 
 /**
  * Opens a page during a transaction that has already changed the account's work, when no page of the account was open.

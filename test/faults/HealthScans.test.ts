@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Context, Deferred, Effect, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
-import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
+import { planChanges, stateAfter } from "../../src/drafts/ChangePlan.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { DataHealth } from "../../src/health/DataHealth.ts"
 import {
@@ -159,7 +159,7 @@ const contradictions = (shop: Shop, name: string) =>
     const known: Array<readonly [version: number, state: LockedCatalog]> = [[0, beginning]]
     for (const [version, change] of history) {
       const before = known.at(-1)?.[1] ?? beginning
-      known.push([version, carriedOut(before, yield* planChanges(before, [change]))])
+      known.push([version, stateAfter(before, yield* planChanges(before, [change]))])
     }
 
     const wrong: Array<string> = []

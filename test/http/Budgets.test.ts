@@ -9,7 +9,7 @@ const nowSeconds = Effect.map(TestClock.currentTimeMillis, (millis) => millis / 
 /** Waits for the start of a second, so that rounding up gives a known value. */
 const aWholeSecond = Effect.tap(Effect.map(nowSeconds, Math.ceil), (second) => TestClock.setTime(second * 1000))
 
-const standing = ({ headers, status }: Answer) => ({
+const rateStatus = ({ headers, status }: Answer) => ({
   status,
   remaining: Number(headers["x-ratelimit-remaining"]),
   reset: Number(headers["x-ratelimit-reset"]),
@@ -25,7 +25,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
         const { token } = yield* anAccount()
         const start = yield* aWholeSecond
         for (let left = 119; left >= 0; left--) {
-          assert.deepStrictEqual(standing(yield* ask("/api/v1/ping", { token })), {
+          assert.deepStrictEqual(rateStatus(yield* ask("/api/v1/ping", { token })), {
             status: 200,
             remaining: left,
             reset: start + 60,
@@ -34,7 +34,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
           })
           if (left % 40 === 0) yield* TestClock.adjust("5 seconds")
         }
-        const refused = standing(yield* ask("/api/v1/ping", { token }))
+        const refused = rateStatus(yield* ask("/api/v1/ping", { token }))
         assert.deepStrictEqual(refused, {
           status: 429,
           remaining: 0,
@@ -43,9 +43,9 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
           retryAfter: "45"
         })
         yield* TestClock.adjust("44 seconds")
-        assert.deepInclude(standing(yield* ask("/api/v1/ping", { token })), { status: 429, retryAfter: "1" })
+        assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token })), { status: 429, retryAfter: "1" })
         yield* TestClock.adjust("1 second")
-        const next = standing(yield* ask("/api/v1/ping", { token }))
+        const next = rateStatus(yield* ask("/api/v1/ping", { token }))
         assert.deepInclude(next, { status: 200, remaining: 119, reset: start + 120 })
       })
   )
@@ -77,10 +77,10 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
       yield* TestClock.setTime(start * 1000 + 250)
       yield* exhaust(token)
       yield* TestClock.setTime(start * 1000 + 60_249)
-      const refused = standing(yield* ask("/api/v1/ping", { token }))
+      const refused = rateStatus(yield* ask("/api/v1/ping", { token }))
       assert.deepInclude(refused, { status: 429, reset: start + 61, retryAfter: "1" })
       yield* TestClock.setTime(start * 1000 + 60_250)
-      assert.deepInclude(standing(yield* ask("/api/v1/ping", { token })), { status: 200, reset: start + 121 })
+      assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token })), { status: 200, reset: start + 121 })
     })
   )
 
@@ -90,7 +90,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
       const answers = yield* Effect.forEach(Arr.range(1, 200), () => ask("/api/v1/ping", { token }), {
         concurrency: 40
       })
-      const served = answers.filter(({ status }) => status === 200).map((answer) => standing(answer).remaining)
+      const served = answers.filter(({ status }) => status === 200).map((answer) => rateStatus(answer).remaining)
       assert.deepStrictEqual(
         served.sort((left, right) => right - left),
         Arr.range(0, 119).reverse()
@@ -108,10 +108,10 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
       yield* exhaust(first)
       yield* TestClock.adjust("20 seconds")
       for (let times = 0; times < 60; times++) yield* remaining(second)
-      assert.deepInclude(standing(yield* ask("/api/v1/ping", { token: third })), { remaining: 119, scope: "account" })
+      assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token: third })), { remaining: 119, scope: "account" })
       for (let times = 0; times < 59; times++) yield* remaining(second)
       for (let times = 0; times < 5; times++) {
-        const refused = standing(yield* ask("/api/v1/ping", { token: third }))
+        const refused = rateStatus(yield* ask("/api/v1/ping", { token: third }))
         assert.deepStrictEqual(refused, {
           status: 429,
           remaining: 119,
@@ -120,11 +120,17 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
           retryAfter: "40"
         })
         const { token: fresh } = yield* aKey(accountId, ["pim:read"])
-        assert.deepInclude(standing(yield* ask("/api/v1/ping", { token: fresh })), { status: 429, remaining: 120 })
+        assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token: fresh })), { status: 429, remaining: 120 })
       }
       yield* TestClock.adjust("40 seconds")
-      assert.deepInclude(standing(yield* ask("/api/v1/ping", { token: third })), { remaining: 118, reset: start + 80 })
-      assert.deepInclude(standing(yield* ask("/api/v1/ping", { token: first })), { remaining: 119, reset: start + 120 })
+      assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token: third })), {
+        remaining: 118,
+        reset: start + 80
+      })
+      assert.deepInclude(rateStatus(yield* ask("/api/v1/ping", { token: first })), {
+        remaining: 119,
+        reset: start + 120
+      })
     })
   )
 
@@ -146,7 +152,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
       yield* TestClock.adjust("7 seconds")
       const now = yield* nowSeconds
       for (const target of ["/healthz", "/nowhere", "/api/v1/ping"])
-        assert.deepInclude(standing(yield* ask(target)), { remaining: 120, reset: Math.ceil(now + 60), scope: "key" })
+        assert.deepInclude(rateStatus(yield* ask(target)), { remaining: 120, reset: Math.ceil(now + 60), scope: "key" })
       assert.strictEqual((yield* ask("/api/v1/ping")).status, refusals.unauthorized.status)
     })
   )

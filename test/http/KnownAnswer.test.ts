@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { commonHeaders, rateHeaders } from "../../src/http/CommonHeaders.ts"
 import { knownAnswerOf, sendKnown, sendWhole } from "../../src/http/fast/KnownAnswer.ts"
 
-const standing = { limit: 120, remaining: 7, resetAtSeconds: 1_800_000_000, scope: "account" } as const
+const rateStatus = { limit: 120, remaining: 7, resetAtSeconds: 1_800_000_000, scope: "account" } as const
 const id = "req_known"
 
 /** The response as a handler makes it. */
@@ -29,10 +29,10 @@ const app = Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
   }
   if (request.url === "/library-whole") return HttpServerResponse.setHeader(made, "x-request-id", id)
   if (request.url === "/known") {
-    sendKnown(request, id, known, undefined, standing)
+    sendKnown(request, id, known, undefined, rateStatus)
     return HttpServerResponse.empty({ status: 200 })
   }
-  const headers = { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id, etag: known.etag }
+  const headers = { ...commonHeaders, ...rateHeaders(rateStatus), "x-request-id": id, etag: known.etag }
   return request.headers["if-none-match"] === known.etag
     ? HttpServerResponse.empty({ status: 304, headers })
     : HttpServerResponse.setHeaders(made, headers)

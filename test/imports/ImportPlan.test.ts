@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
 import type { Aggregate } from "../../src/catalog/Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
-import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
+import { planChanges, stateAfter } from "../../src/drafts/ChangePlan.ts"
 import type { ImportedProduct } from "../../src/imports/ImportedProduct.ts"
 import { resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
 import { planProduct } from "../../src/imports/plan/ProductPlan.ts"
@@ -62,7 +62,7 @@ const makeCatalog = () => {
   }
   const apply = (changes: ReadonlyArray<CatalogChange>) => {
     const plan = Either.getOrThrow(planChanges(locked, changes))
-    locked = carriedOut(locked, plan)
+    locked = stateAfter(locked, plan)
     return plan
   }
   return {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
 import type { Aggregate } from "../../src/catalog/Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
-import { carriedOut, planChanges } from "../../src/drafts/ChangePlan.ts"
+import { planChanges, stateAfter } from "../../src/drafts/ChangePlan.ts"
 import { planCollection } from "../../src/imports/plan/CollectionPlan.ts"
 import { type ImportPlan, resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
 import { planFile } from "../../src/imports/plan/MediaPlan.ts"
@@ -63,7 +63,7 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
   }
   const apply = (changes: ReadonlyArray<CatalogChange>) => {
     const plan = Either.getOrThrow(planChanges(locked, changes))
-    locked = carriedOut(locked, plan)
+    locked = stateAfter(locked, plan)
     return plan
   }
   const kinds = ["media", "product", "variant", "collection"] as const

@@ -141,7 +141,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const noted = "/settings/connections?ended=one"
       const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
       assert.include(after.text, "The connection is ended. Its next call is refused.")
-      assert.include(after.text, "It was disconnected here.")
+      assert.include(after.text, "A user or the operator disconnected it.")
       assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
       // A second request succeeds and does not change the time of the end.
       assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)

@@ -109,11 +109,11 @@ const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referencedName(schema)
   if (name !== undefined) return exampleOf(name, path)
   if (Array.isArray(schema.anyOf) && isRecord(schema.anyOf[0])) return bodyExample(schema.anyOf[0], path)
-  const { data, next_cursor: nextCursor, ...beside } = isRecord(schema.properties) ? schema.properties : {}
+  const { data, next_cursor: nextCursor, ...otherProperties } = isRecord(schema.properties) ? schema.properties : {}
   if (!isRecord(data) || !isRecord(data.items) || !isRecord(nextCursor)) return undefined
   const item = bodyExample(data.items, path)
   if (item === undefined) return undefined
-  const required = Object.entries(beside).filter(
+  const required = Object.entries(otherProperties).filter(
     ([name]) => Array.isArray(schema.required) && schema.required.includes(name)
   )
   const others = mapValues(Object.fromEntries(required), (list) =>

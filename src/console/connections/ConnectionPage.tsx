@@ -173,7 +173,7 @@ export const ConnectionPage = ({
   const t = useWords()
   return (
     <Frame title={connection.clientName} visitor={visitor} current={paths.connections}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.connections}>{t("All connections")}</a>
       </nav>
       <div class="sheet">

@@ -8,7 +8,7 @@ import { connectionPath, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 
 const endWords: Readonly<Record<EndReason, Sentence>> = {
-  disconnected: "It was disconnected here.",
+  disconnected: "A user or the operator disconnected it.",
   revoked: "The agent revoked it.",
   token_replayed:
     "A refresh token was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",

@@ -1,6 +1,6 @@
 import type { Connection } from "../../connections/Connection.ts"
 import type { ReviewPart, UndonePart } from "../../connections/Undo.ts"
-import type { FieldUndo, LeftReason, UndoWindow } from "../../connections/UndoRules.ts"
+import type { FieldUndo, NotUndoneReason, UndoWindow } from "../../connections/UndoRules.ts"
 import type { Visitor } from "../Browser.ts"
 import { actionWords, HistoryValue } from "../entities/EntityHistory.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
@@ -51,7 +51,7 @@ export const UndoForm = ({ connection }: { readonly connection: Connection }) =>
   )
 }
 
-const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, Sentence>> = {
+const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, Sentence>> = {
   already_back: "Not undone: the field has its earlier value already.",
   not_on_store: "Not undone: the entity is no longer on the store, or the store is not linked.",
   misfit: "Not undone: the earlier value is no longer valid for this field.",
@@ -111,7 +111,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
 const Trail = ({ connection }: { readonly connection: Connection }) => {
   const t = useWords()
   return (
-    <nav class="trail" aria-label={t("Trail")}>
+    <nav class="trail" aria-label={t("Breadcrumb")}>
       <a href={connectionPath(connection.id)}>{connection.clientName}</a>
     </nav>
   )
@@ -234,7 +234,7 @@ export const UndonePage = ({
           {fields === 0
             ? t("Nothing was changed.")
             : t(
-                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# entity} other {# entities}} went back.",
+                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# entity} other {# entities}} {fields, plural, one {has its earlier value} other {have their earlier values}} again.",
                 { fields, entities }
               )}{" "}
           {fields > 0 && t(stayLive)}

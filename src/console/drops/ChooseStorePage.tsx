@@ -27,7 +27,7 @@ export const ChooseStorePage = ({
   const t = useWords()
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.drops}>{t("All drops")}</a>
       </nav>
       {stores.length === 0 ? (

@@ -39,7 +39,7 @@ const Change = ({ drop }: { readonly drop: DropRow }) => {
   )
 }
 
-/** The drops that are ahead of an entity or its variants, or live on them. `drops`: one more than are shown, if there are more. */
+/** The upcoming and live drops of an entity and its variants. `drops`: one more than are shown, if there are more. */
 export const DropBanner = ({ drops }: { readonly drops: ReadonlyArray<DropRow> }) => {
   const t = useWords()
   return drops.length === 0 ? null : (

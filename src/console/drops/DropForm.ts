@@ -35,7 +35,7 @@ export interface DropForm {
   readonly percent: string
   readonly keepsOldPrice: boolean
   readonly values: ReadonlyArray<TypedValue>
-  /** The field that the list of fields has chosen: a kind and a key. */
+  /** The field that is selected for *Add the field*: a kind and a key. Empty: none. */
   readonly add: string
   /** Whether changes that overlap another drop are left out. */
   readonly leavesOverlaps: boolean

@@ -54,7 +54,7 @@ export const DropPage = ({
   const t = useWords()
   return (
     <Frame title={drop.name} visitor={visitor} current={paths.drops}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.drops}>{t("All drops")}</a>
       </nav>
       <Refusal text={refusal} />

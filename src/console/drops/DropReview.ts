@@ -183,7 +183,7 @@ export const makeReview = Effect.gen(function* () {
         misfits.push({ field: "search", message: nothingChanges(t, things.length, composed.leftOut) })
       const dropOf = (changes: ReadonlyArray<ComposedChange>): NewDrop => ({
         name: form.name,
-        // An invalid start is a misfit already. This one passes the other checks.
+        // An invalid start is already in the list of misfits. This placeholder passes the other checks.
         starts_at: starts ?? "9998-12-31T00:00:00Z",
         ends_at: starts === null ? null : ends,
         timezone: isKnownZone(form.zone) ? form.zone : "UTC",

@@ -130,16 +130,16 @@ const makeShowDrop = Effect.gen(function* () {
   const drops = yield* Drops
   const stores = yield* Stores
 
-  return (visitor: Visitor, drop: Drop, said: { readonly note?: string | undefined; readonly refusal?: Saying }) =>
+  return (visitor: Visitor, drop: Drop, message: { readonly note?: string | undefined; readonly refusal?: Saying }) =>
     Effect.gen(function* () {
       const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
       const things = yield* drops.things({ ids, withVariants: false, fields: [], limit: maxDropChanges })
       const linked = yield* stores.list
       return html(
         visitor,
-        <DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...said} />,
+        <DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...message} />,
         {
-          status: said.refusal === undefined ? 200 : 400
+          status: message.refusal === undefined ? 200 : 400
         }
       )
     })

@@ -148,7 +148,7 @@ export const When = (content: NewDropContent) => {
           </Labelled>
           <FoldChoice field="ends" text={ends} zone={zone} chosen={endsFold} />
         </div>
-        <Labelled content={content} field="zone" label={t("Time zone")} rule={t("Of both times.")}>
+        <Labelled content={content} field="zone" label={t("Time zone")} rule={t("For the start and the end.")}>
           {(attributes) => (
             <select {...attributes}>
               {["UTC", ...timeZones].map((each) => (

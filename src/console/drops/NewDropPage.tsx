@@ -303,7 +303,7 @@ export const NewDropPage = (content: NewDropContent) => {
   const { form, misfits, store, visitor } = content
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         {t.rich("<drops>All drops</drops> <quiet>on</quiet> {store} <another>Another store</another>", {
           drops: (words) => <a href={paths.drops}>{words}</a>,
           quiet: (words) => <span class="quiet">{words}</span>,

@@ -206,7 +206,7 @@ export const ReviewDropPage = ({
   readonly visitor: Visitor
   readonly review: DropReview
   readonly nextId: DropId
-  /** Whether the form was sent with changes that are not these any more. */
+  /** Whether the changes are no longer those that the sent form showed. */
   readonly isOutdated: boolean
 }) => {
   const t = useWords()

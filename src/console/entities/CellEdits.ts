@@ -83,7 +83,7 @@ export const lockedMessage =
 
 export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 
-/** What is wrong, as sentences about one thing. `subject`: its noun. */
+/** The issues as sentences that begin with `subject`. */
 export const sentencesOf = (subject: string, { issues }: ValidationFailed): string =>
   issues.map(({ message }) => sentence(`${subject} ${message}`)).join(" ")
 

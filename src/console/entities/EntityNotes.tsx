@@ -36,7 +36,7 @@ const cellNotes: Readonly<Record<string, Sentence>> = {
   undone: "{cell}: has the value of before again, as a draft."
 }
 
-/** The change that takes a change of a picture back, from its note. */
+/** Reads the change that undoes a change of a picture from the note of that change. */
 const undoIn = (name: string): GalleryChange | undefined => {
   const [, does = "", id = "", before = ""] = /^(moved|shown) (\S+) (\S+)$/.exec(name) ?? []
   const mediaId = Option.getOrUndefined(readId(id))
@@ -69,7 +69,7 @@ export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): For
   return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }
 }
 
-/** Says what the last form did. */
+/** Shows the result of the last form. */
 export const ResultNote = ({
   id,
   linked,

@@ -302,7 +302,7 @@ const Actions = ({
 const savedIn = (result: FormResult | undefined) =>
   result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined
 
-/** `canShowMore`: whether a longer history can be shown; `drops`: those that are ahead of it or live on it; `linked`: the stores of the account; `field`: limits the history. */
+/** `canShowMore`: whether a longer history can be shown; `drops`: its upcoming and live drops; `linked`: the stores of the account; `field`: limits the history. */
 export const EntityPage = ({
   address,
   canShowMore,

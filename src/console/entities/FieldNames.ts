@@ -15,7 +15,7 @@ const names: Readonly<Record<string, Sentence>> = {
   sku: "SKU",
   barcode: "Barcode",
   price: "Price",
-  compare_at_price: "Price before",
+  compare_at_price: "Compare-at price",
   weight: "Weight",
   weight_unit: "Unit of weight",
   option1: "Option 1",

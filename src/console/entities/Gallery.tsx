@@ -45,7 +45,7 @@ export interface GalleryEditing {
     | { readonly _tag: "Newer"; readonly author: HistoryActor | undefined }
 }
 
-/** The last saved change, with the form that takes it back. */
+/** The last saved change, with the form that undoes it. */
 export interface SavedPicture {
   readonly mediaId: EntityId
   readonly undo: GalleryChange
@@ -83,7 +83,7 @@ export const picturePath = (
   more: Readonly<Record<string, string>> = {}
 ): string => `${viewPath(view, more)}#${by === "" ? pictureId(mediaId) : pictureControlId(mediaId, by)}`
 
-/** The page that follows a saved change, with the offer to take it back. */
+/** The address of the page after a saved change. The page offers to undo the change. */
 export const savedPicturePath = (view: GridView, undo: GalleryChange, by: string): string => {
   const before =
     undo._tag === "Move"
@@ -240,7 +240,7 @@ const ShowForm = (props: CardProps) => {
   )
 }
 
-/** Takes the last change back, as another write. */
+/** The form that undoes the last change by another write. */
 const UndoForm = ({ saved, ...props }: CardProps & { readonly saved: SavedPicture }) => {
   const t = useWords()
   return (
@@ -332,7 +332,7 @@ const RefusalIn = (props: GalleryProps) => {
             {!isThere
               ? t("The picture that you changed is not in it any more.")
               : change._tag === "Show"
-                ? t("Your choice of stores is still below. Saving it replaces the choice of before.")
+                ? t("Your choice of stores is still below. Saving it replaces the earlier choice.")
                 : t("You wanted {picture} as picture {place, number}.", { picture: name, place: change.place + 1 })}
           </p>
         </>

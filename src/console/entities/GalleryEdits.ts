@@ -21,7 +21,7 @@ interface GalleryEdit {
   readonly by: string
 }
 
-/** `Saved`: with the change that takes it back, and the control that gets the focus. */
+/** `Saved`: the change that undoes it, and the control that gets the focus. */
 export type GalleryOutcome =
   | { readonly _tag: "Saved"; readonly edit: GalleryEdit; readonly undo: GalleryChange; readonly by: string }
   | { readonly _tag: "Same"; readonly edit: GalleryEdit }
@@ -77,7 +77,7 @@ const readEdit = (form: Parameters) =>
 const placeOf = (gallery: ReadonlyArray<GalleryEntry>, mediaId: EntityId) =>
   gallery.findIndex((entry) => entry.mediaId === mediaId)
 
-/** The gallery after a change, and the change that takes it back. Undefined: the gallery has no such picture or place. */
+/** The gallery after a change, and the change that undoes it. Undefined: the gallery has no such picture or place. */
 const changed = (
   gallery: ReadonlyArray<GalleryEntry>,
   change: GalleryChange

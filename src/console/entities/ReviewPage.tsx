@@ -158,7 +158,7 @@ export const ReviewPage = ({
       visitor={visitor}
       current={sectionOf(kind)}
     >
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={pageOf(paths.entity, id)}>
           <bdi>{titleOr(t, kind, title)}</bdi>
         </a>

@@ -12,7 +12,7 @@ import { storedIn } from "./Cells.ts"
 import { type CellPlace, type GridView, viewOf } from "./GridAddress.ts"
 import { undoField } from "./GridCell.tsx"
 
-/** An undo of one revision. `place`: the cell at which the page answers. */
+/** An undo of one revision. `place`: the cell at which the page shows the result. */
 interface Undo {
   readonly id: EntityId
   readonly view: GridView
@@ -47,7 +47,7 @@ const readUndo = (form: Parameters) =>
     } satisfies Undo
   })
 
-/** Puts back the values from before one revision of a draft, as a write of its own. */
+/** Restores the values from before one revision of a draft, by another write. */
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (t: Words, undo: Undo) =>
     Effect.gen(function* () {

@@ -85,7 +85,7 @@ export const Trend = ({
   const [first, ...others] = points.slice(-trendDays)
   const last = others.at(-1)
   if (first === undefined || last === undefined)
-    return <p class="quiet">{t("The trend is drawn from the second day with a scan on.")}</p>
+    return <p class="quiet">{t("The trend is shown when there are scans on two days.")}</p>
   const begin = Date.parse(first.day)
   const length = Math.max(1, (Date.parse(last.day) - begin) / dayMillis)
   const place = ({ day, score }: { readonly day: string; readonly score: number }) =>

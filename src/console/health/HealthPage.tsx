@@ -144,7 +144,7 @@ const Numbers = ({
   )
 }
 
-/** The section whose rows a bar by field leads to. The other dimensions have several sections with fields. */
+/** The section to which the bars of the chart by field link. The other dimensions have several sections with fields, so no link. */
 const sectionOfFields: Readonly<Partial<Record<HealthDimension, HealthSection>>> = {
   completeness: "completeness-required",
   divergence: "divergence"

@@ -24,7 +24,7 @@ export const dimensionWords: Readonly<
 
 /** Why a scan was run. */
 export const causeWords: Readonly<Record<ScanCause, Sentence>> = {
-  nightly: "the scan of the night",
+  nightly: "the nightly scan",
   import: "after an import or a refresh",
   link: "after a store was linked again",
   unlink: "after a store was unlinked",

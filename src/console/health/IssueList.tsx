@@ -19,7 +19,7 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { type IssueFilters, IssuesPage, type Repair } from "./IssuesPage.tsx"
 import { actionOf, repairFields, rowsOfForm } from "./RepairForms.ts"
-import { equalRowsOf, fillRowsOf, type Kept, makeReadSheets, type Sheets } from "./RepairRows.ts"
+import { equalRowsOf, fillRowsOf, makeReadSheets, type SentRow, type Sheets } from "./RepairRows.ts"
 import { type CommonTarget, makeRepairs, type Outcome } from "./Repairs.ts"
 
 const routes = {
@@ -64,10 +64,10 @@ const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ store
 interface Sent {
   readonly outcome?: Outcome
   readonly refusal?: Saying
-  readonly kept?: ReadonlyArray<Kept>
+  readonly kept?: ReadonlyArray<SentRow>
   readonly typed?: string | undefined
-  /** Show only the kept rows. */
-  readonly isOnlyKept?: boolean
+  /** Whether the page shows only the rows of the sent form. */
+  readonly isOnlySent?: boolean
 }
 
 /** `repaired=12-14`: 12 of 14 rows. */
@@ -112,13 +112,13 @@ const makeShowIssues = Effect.gen(function* () {
     section: HealthSection,
     issues: ReadonlyArray<HealthIssue>,
     sheets: Sheets,
-    { isOnlyKept = false, kept = [] }: Sent
+    { isOnlySent = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
       // A refused row disappears if somebody else repaired it. If all disappear, the other rows of the page are shown.
       const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
         const refused = rows.filter(({ refusal }) => refusal !== undefined)
-        return isOnlyKept && refused.length > 0 ? refused : rows
+        return isOnlySent && refused.length > 0 ? refused : rows
       }
       if (section === "sync-failed") return { _tag: "Retry" } as const
       if (isFillable(section)) {
@@ -170,7 +170,7 @@ const makeShowIssues = Effect.gen(function* () {
 })
 
 /** The rows of a form as they were sent, without a refusal. */
-const keptRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<Kept> =>
+const toSentRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<SentRow> =>
   rows.map(({ entityId, field, kind, typed, where }) => ({
     target: { entityId, field, kind },
     typed,
@@ -245,7 +245,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               const filled = rows.filter((row) => row.typed.trim() !== "")
               if (filled.length === 0) return yield* refuse("Nothing is filled: type a value into a row first.")
               const outcome = yield* repairs.fill(filled)
-              return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed })
+              return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed })
             }
           }
         })
@@ -260,7 +260,7 @@ export const issueList: Surface<Needs> = surfaceOf(
             const where = row.where === "" ? given : row.where
             return Option.match(readStore(where ?? ""), { onNone: () => [], onSome: (id) => [{ ...row, where: id }] })
           })
-          const kept = keptRows(rows)
+          const kept = toSentRows(rows)
           if (actionOf(form) === "all") {
             if (Option.isNone(common))
               return yield* showIssues(visitor, query, {
@@ -276,7 +276,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               kept
             })
           const outcome = yield* repairs.equal(chosen)
-          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlyKept: true, typed: given })
+          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed: given })
         })
       ),
       retry: withForm((visitor, form) =>

@@ -334,7 +334,7 @@ export const IssuesPage = (content: IssuesContent) => {
   const dimension = dimensionOf(page.section)
   return (
     <Frame title={t(sectionWords[page.section].name)} visitor={visitor} current={paths.health}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={`${paths.health}#${dimension}`}>
           {t("Data health: {dimension}", { dimension: t(dimensionWords[dimension].name) })}
         </a>
@@ -353,7 +353,7 @@ export const IssuesPage = (content: IssuesContent) => {
           <p>
             <Found at={page.scanned_at} rows={rows} hasLocales={dimension === "translations"} />
             {filters.field !== undefined &&
-              ` ${t("That is of all fields. Below are the issues of {field}.", { field: fieldName(t, filters.field) })}`}
+              ` ${t("This number counts all fields. Below are only the issues of {field}.", { field: fieldName(t, filters.field) })}`}
           </p>
           {page.data.length > 0 && <Issues content={content} last={last} />}
           {rows > 0 && page.data.length === 0 && <p>{t("There are no more issues.")}</p>}

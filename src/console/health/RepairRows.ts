@@ -47,8 +47,8 @@ export interface RepairTarget {
   readonly field: string
 }
 
-/** What a form sent for a row. `refusal`: why it was not repaired. */
-export interface Kept {
+/** A row as a form sent it. `refusal`: why it was not repaired. */
+export interface SentRow {
   readonly target: RepairTarget
   readonly typed: string
   readonly where: string
@@ -81,7 +81,7 @@ const sameTarget = (one: RepairTarget, other: RepairTarget) =>
 export const fillRowsOf = (
   issues: ReadonlyArray<HealthIssue>,
   sheets: Sheets,
-  kept: ReadonlyArray<Kept> = []
+  kept: ReadonlyArray<SentRow> = []
 ): ReadonlyArray<FillRow> => {
   const rows = new Map<string, FillRow>()
   for (const { entity_id, entity_type, fields, store_id } of issues)
@@ -124,7 +124,7 @@ export const equalRowsOf = (
   issues: ReadonlyArray<HealthIssue>,
   sheets: Sheets,
   comparison: Comparison,
-  kept: ReadonlyArray<Kept> = []
+  kept: ReadonlyArray<SentRow> = []
 ): ReadonlyArray<EqualRow> => {
   const rows = new Map<string, EqualRow>()
   for (const { entity_id, entity_type, fields } of issues)

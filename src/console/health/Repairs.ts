@@ -7,7 +7,7 @@ import type { EntityKind } from "../../model/Attribute.ts"
 import type { PimLocked } from "../../model/Errors.ts"
 import { type EntityId, StoreId } from "../../model/Ids.ts"
 import { fromTyped } from "../entities/CellInput.ts"
-import type { Kept, RepairTarget } from "./RepairRows.ts"
+import type { RepairTarget, SentRow } from "./RepairRows.ts"
 
 /** A row as a form sent it. `type`: of the field; `where`: the store or winner that was chosen. */
 export interface CommonTarget extends RepairTarget {
@@ -20,7 +20,7 @@ export interface CommonTarget extends RepairTarget {
 /** The outcome of a form. `refused`: the rows that were not repaired. `isLocked`: an import refused all of them. */
 export interface Outcome {
   readonly repaired: number
-  readonly refused: ReadonlyArray<Kept>
+  readonly refused: ReadonlyArray<SentRow>
   readonly isLocked: boolean
 }
 
@@ -41,7 +41,7 @@ const equalAlready = "These stores agree already."
 export const lockedWords =
   "Not saved: an import of this account is under review or being applied. Accept or discard it, then send the form again."
 
-const kept = (row: CommonTarget, refusal: string): Kept => ({
+const toSentRow = (row: CommonTarget, refusal: string): SentRow => ({
   target: { entityId: row.entityId, kind: row.kind, field: row.field },
   typed: row.typed,
   where: row.where,
@@ -67,7 +67,7 @@ const inBatches = <R>(
       }
     const refused = rows.flatMap((row) => {
       const refusal = refusals.get(row)
-      return refusal === undefined ? [] : [kept(row, refusal)]
+      return refusal === undefined ? [] : [toSentRow(row, refusal)]
     })
     const outcome: Outcome = {
       repaired: rows.length - refused.length,

@@ -103,7 +103,7 @@ const answerOf = (t: Words, storeDomain: string, answer: StoreAnswer | null): Re
         ]
       : [
           t(
-            "{store} has {count, plural, one {# entity} other {# entities}} of the changed ones already. The others stay unpublished.",
+            "{store} already has the values of {count, plural, one {# changed entity} other {# changed entities}}. The others stay unpublished.",
             { store: storeDomain, count: answer.entities }
           )
         ]

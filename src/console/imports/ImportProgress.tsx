@@ -2,7 +2,7 @@ import { type ImportPhase, type ImportRun, plannedOf, type ReadingProgress } fro
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { useWords } from "../Viewer.tsx"
 
-/** The time left is shown after this many seconds, and in these words. */
+/** Seconds after which the estimated time left is shown. Earlier estimates would be too inexact. */
 const minSeconds = 3
 
 /** A sentence with the time left after it, if that is known. */

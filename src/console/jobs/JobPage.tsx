@@ -58,7 +58,7 @@ export const JobPage = ({
   const t = useWords()
   return (
     <Frame title={job.title} visitor={visitor} current={paths.jobs}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.jobs}>{t("All jobs")}</a>
       </nav>
       <Refusal text={refusal} />

@@ -27,11 +27,11 @@ export type Parts = Readonly<Record<string, ComponentChildren | ((words: Compone
  */
 export type Saying = string | { readonly sentence: Sentence; readonly values: Values }
 
-/** Puts the sentences of the pages into the words of one language. */
+/** Translates the sentences of the pages into one language. */
 export interface Words {
   /** A sentence as text. */
   (sentence: Sentence, values?: Values): string
-  /** A text that was said earlier. `values`: of its placeholders, if it is a sentence of the pages. */
+  /** Translates a `Saying`. `values`: of its placeholders, if it is a sentence of the pages. */
   readonly say: (saying: Saying, values?: Values) => string
   /** A sentence with elements in it. `<code>`, `<strong>` and `<em>` need no value. */
   readonly rich: (sentence: Sentence, parts?: Parts) => ComponentChildren

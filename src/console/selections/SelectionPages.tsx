@@ -51,7 +51,7 @@ const Steps = ({
   const t = useWords()
   return (
     <Frame title={t(title)} visitor={visitor} current={sectionOf(selection.kind)}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={listOf(selection)}>{t(listPages[selection.kind].name)}</a>
       </nav>
       <Refusal text={misfit?.field === "" ? misfit.message : undefined} />

@@ -24,7 +24,7 @@ import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { stranger } from "../Viewer.tsx"
+import { anonymousViewer } from "../Viewer.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
 import { CodePage } from "./CodePage.tsx"
 import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
@@ -47,7 +47,7 @@ const routes = {
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Nobody is signed in on these pages. */
-const viewerOf = (request: Request) => stranger(pageLanguageOf(request))
+const viewerOf = (request: Request) => anonymousViewer(pageLanguageOf(request))
 
 const usedUp = ({ message }: LinkUsedUp) =>
   new PageRefused({ status: 400, title: "This link is used up", message: message })
@@ -117,7 +117,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     }
   })
 
-/** What follows a right password, code or link. */
+/** The steps after a correct password, code or link. */
 const makeEnter = Effect.gen(function* () {
   const sessions = yield* Sessions
   const signIns = yield* SignIns
@@ -143,7 +143,7 @@ const makeEnter = Effect.gen(function* () {
       return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
 
-  /** After a right password or a link: asks for the code of the second factor if the user has one, else starts a session. */
+  /** After a correct password or a link: asks for the code of the second factor if the user has one, else starts a session. */
   const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
     Effect.gen(function* () {
       if (!user.hasSecondFactor)

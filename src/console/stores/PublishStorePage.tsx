@@ -74,7 +74,7 @@ export const PublishStorePage = ({
   const isFree = waiting > 0 && job === undefined
   return (
     <Frame title={t("Publish to {store}", { store: store.name })} visitor={visitor} current={paths.stores}>
-      <nav class="trail" aria-label={t("Trail")}>
+      <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.stores}>{t("All stores")}</a>
       </nav>
       <Refusal text={refusal} />

@@ -197,7 +197,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       askReset: asking(paths.resetSecondFactor, (t, { email }) => ({
         title: t("Reset the second factor of {user}?", { user: email }),
         question:
-          "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Be sure that it is they who ask.",
+          "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Make sure that the request really comes from them.",
         button: "Reset the second factor"
       })),
       // An open session alone must not switch off the second factor of its administrator: the profile asks for the password.

@@ -21,7 +21,7 @@ export class AnswerCache {
   })
 
   /** Hashes of recently requested keys. An array of fixed size (a power of two), so that a request allocates nothing. */
-  private readonly asked = new Int32Array(4_096)
+  private readonly requestedHashes = new Int32Array(4_096)
 
   find(accountId: AccountId, target: string, version: number): KnownAnswer | undefined {
     const answer = this.answers.get(`${accountId} ${target}`)
@@ -32,9 +32,9 @@ export class AnswerCache {
   remember(accountId: AccountId, target: string, answer: KnownAnswer): void {
     const key = `${accountId} ${target}`
     const hash = hashOf(key)
-    const place = hash & (this.asked.length - 1)
-    if (this.asked[place] === hash) this.answers.set(key, answer)
-    else this.asked[place] = hash
+    const slot = hash & (this.requestedHashes.length - 1)
+    if (this.requestedHashes[slot] === hash) this.answers.set(key, answer)
+    else this.requestedHashes[slot] = hash
   }
 
   /** Replaces an answer by one with another coding of its body, if it is still cached. */

@@ -1,10 +1,10 @@
 import { Cookies, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
-import type { Standing } from "../../budgets/RateBudget.ts"
+import type { RateStatus } from "../../budgets/RateBudget.ts"
 import { commonHeaders } from "../CommonHeaders.ts"
 import { type Coding, compress } from "../Compression.ts"
-import { etagOf, isKnown } from "../Conditional.ts"
+import { etagOf, isNotModified } from "../Conditional.ts"
 
 /** A 200 without the headers of a single request. `version`: the account's version, read before the answer. */
 export interface KnownAnswer {
@@ -79,7 +79,7 @@ export const mustCompress = (
   request: HttpServerRequest.HttpServerRequest,
   { compressed, etag }: KnownAnswer,
   coding: Coding
-): boolean => compressed[coding] === undefined && !isKnown(request, etag)
+): boolean => compressed[coding] === undefined && !isNotModified(request, etag)
 
 /**
  * Sends a known answer, or 304, on Node's response. Does nothing if the request exceeded its time limit and was answered. A
@@ -91,9 +91,9 @@ export const sendKnown = (
   requestId: string,
   { body, compressed, contentSecurityPolicy, contentType, etag }: KnownAnswer,
   coding: Coding | undefined,
-  { limit, remaining, resetAtSeconds, scope }: Standing
+  { limit, remaining, resetAtSeconds, scope }: RateStatus
 ): void => {
-  const isFresh = isKnown(request, etag)
+  const isFresh = isNotModified(request, etag)
   const sent = (coding && compressed[coding]) ?? body
   const headers = [
     "etag",

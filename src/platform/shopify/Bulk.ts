@@ -115,12 +115,12 @@ const roots = (client: ShopifyClient, url: string) =>
         Stream.mapEffect((line) => (line.length > maxLineLength ? Either.left(nonsense) : decodeLine(line))),
         Stream.map(Option.some),
         Stream.concat(Stream.succeed(Option.none<Line>())),
-        Stream.mapAccum(start, (held, next): readonly [Array<Line>, ReadonlyArray<Line>] => {
+        Stream.mapAccum(start, (buffered, next): readonly [Array<Line>, ReadonlyArray<Line>] => {
           const line = Option.getOrUndefined(next)
-          if (line?.__parentId === undefined) return [line === undefined ? [] : [line], held]
+          if (line?.__parentId === undefined) return [line === undefined ? [] : [line], buffered]
           // Appends in place: copying the array for each member of a large collection takes too long.
-          held.push(line)
-          return [held, []]
+          buffered.push(line)
+          return [buffered, []]
         }),
         Stream.filter((lines) => lines.length > 0)
       )

@@ -3,8 +3,8 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import type { Server } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { carry, type Passage } from "../../../src/http/Passage.ts"
 import { observeRequests } from "../../../src/http/RequestLog.ts"
+import { attachState, type RequestState } from "../../../src/http/RequestState.ts"
 import { measuring } from "../../../src/telemetry/Metrics.ts"
 import { openCatalog } from "../harness/Catalog.ts"
 import { ourSettings, serviceParameters } from "../harness/Contenders.ts"
@@ -54,12 +54,12 @@ const observingMicros = (isMeasured: boolean, file: number | undefined): number 
     const request = { method: "GET", socket }
     const response = Object.assign(new EventEmitter(), { req: request, statusCode: 200, writableFinished: true })
     server.emit("request", request, response)
-    carry({
+    attachState({
       request: { source: request },
       id: `req_${uuid}`,
       route: { path: "/api/v1/products" },
       actor: { _tag: "Key", accountId: uuid, keyId: uuid }
-    } as unknown as Passage)
+    } as unknown as RequestState)
     socket.bytesWritten += 20_000
     response.emit("close")
   }

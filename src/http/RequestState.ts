@@ -3,7 +3,7 @@ import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import type { BoundName } from "../api/TimeBound.ts"
-import type { Standing } from "../budgets/RateBudget.ts"
+import type { RateStatus } from "../budgets/RateBudget.ts"
 import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -18,7 +18,7 @@ export type Refuse = (
 ) => HttpServerResponse.HttpServerResponse
 
 /** The state of a request on its way from the gate to its handler and back. */
-export interface Passage {
+export interface RequestState {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
   readonly bounds: RequestBounds
@@ -41,31 +41,32 @@ export interface Passage {
    */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
   /** The rate window of the API key. Undefined until it is known. */
-  standing: Standing | undefined
+  rateStatus: RateStatus | undefined
 }
 
 /** The state is a property of Node's request: a WeakMap entry costs more, and a context for each request much more. */
-const passage = Symbol("passage")
+const stateKey = Symbol("request state")
 
-type Carrier = IncomingMessage & { [passage]?: Passage }
+type WithState = IncomingMessage & { [stateKey]?: RequestState }
 
-export const carry = (passing: Passage): void => {
-  const carrier: Carrier = toIncomingMessage(passing.request)
-  carrier[passage] = passing
+/** Attaches the state to its request. */
+export const attachState = (state: RequestState): void => {
+  const request: WithState = toIncomingMessage(state.request)
+  request[stateKey] = state
 }
 
 /** The state of a request. Undefined: the request did not reach the gate. */
-export const passageIn = (request: IncomingMessage): Passage | undefined => (request as Carrier)[passage]
+export const requestStateIn = (request: IncomingMessage): RequestState | undefined => (request as WithState)[stateKey]
 
 /** The state of a request. Throws if the request did not pass the gate. */
-export const passageOf = (request: HttpServerRequest.HttpServerRequest): Passage => {
-  const { [passage]: carried }: Carrier = toIncomingMessage(request)
-  if (carried === undefined) throw new Error("a handler ran for a request that did not pass the gate")
-  return carried
+export const requestStateOf = (request: HttpServerRequest.HttpServerRequest): RequestState => {
+  const { [stateKey]: state }: WithState = toIncomingMessage(request)
+  if (state === undefined) throw new Error("a handler ran for a request that did not pass the gate")
+  return state
 }
 
 /** Changes the time limit of a request, counted from now on. */
-export const extendTime = (passing: Passage, bound: BoundName): void => {
-  passing.bound = bound
-  if (passing.watching !== undefined) rewatch(passing.watching, passing.bounds[bound])
+export const extendTime = (state: RequestState, bound: BoundName): void => {
+  state.bound = bound
+  if (state.watching !== undefined) rewatch(state.watching, state.bounds[bound])
 }
