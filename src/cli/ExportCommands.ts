@@ -32,13 +32,15 @@ const readIds = Schema.decodeUnknownOption(Schema.Array(EntityId))
 
 const ids = Options.repeated(textOption("id", "ID", "Only the entity with this id. Can be repeated."))
 
-/**
- * The selection of a command. Null: there are neither ids nor filters. Refused: an id is malformed, or there are ids and filters.
- */
-const selectionOf = (kind: EntityKind, { id, ...filters }: GivenFilters & { readonly id: ReadonlyArray<string> }) =>
+/** The selection of a command. Null: there are neither ids nor filters nor a kind. Refused: a malformed id, or ids and filters. */
+const selectionOf = (
+  given: Option.Option<EntityKind>,
+  { id, ...filters }: GivenFilters & { readonly id: ReadonlyArray<string> }
+) =>
   Effect.gen(function* () {
+    const kind = Option.getOrElse(given, () => "product" as const)
     if (id.length > 0 && isFiltered(filters)) return yield* new Refused({ message: "Give ids or filters, not both." })
-    if (id.length === 0) return isFiltered(filters) ? { kind, ids: null, ...filters } : null
+    if (id.length === 0) return isFiltered(filters) || Option.isSome(given) ? { kind, ids: null, ...filters } : null
     const known = readIds(id.map((each) => each.toLowerCase()))
     if (Option.isSome(known)) return { kind, ids: known.value, ...filters }
     return yield* new Refused({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })
@@ -50,8 +52,8 @@ const jsonl = Command.make(
   "jsonl",
   {
     kind: Options.choice("kind", EntityKind.literals).pipe(
-      Options.withDescription("Kind of the selected entities; default: product."),
-      Options.withDefault("product" as const)
+      Options.withDescription("Only entities of this kind. With ids or filters the default is product."),
+      Options.optional
     ),
     id: ids,
     ...listFilters,
@@ -94,7 +96,7 @@ const csv = Command.make(
   ({ account, json, out, publish, store, ...given }) =>
     Effect.gen(function* () {
       const path = yield* fileOf(out, json)
-      const selection = yield* selectionOf("product", given)
+      const selection = yield* selectionOf(Option.none(), given)
       const client = yield* AdminClient
       const parts = client.exportCsv({ account, selection, store, forPublish: publish })
       const written = yield* receiveExport(parts, path, "products")
