@@ -46,53 +46,6 @@ export interface CatalogLines {
 export const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
   orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
 
-/** Joins the relationships of these entities `e` of a kind, with one row for each entity that has any. */
-const relationshipsOf = (sql: SqlClient, accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => {
-  const asked = sql`ANY(${[...ids]}::uuid[])`
-  const variants =
-    kind !== "product"
-      ? sql``
-      : sql`LEFT JOIN (
-          SELECT v.parent_id AS id, array_agg(v.id ORDER BY v.position, v.id) AS ids
-          FROM entity v
-          WHERE v.account_id = ${accountId} AND v.parent_id = ${asked}
-          GROUP BY v.parent_id
-        ) variants ON variants.id = e.id`
-  const members =
-    kind !== "collection"
-      ? sql``
-      : sql`LEFT JOIN (
-          SELECT m.collection_id AS id, array_agg(m.product_id ORDER BY m.position, m.product_id) AS ids
-          FROM collection_member m
-          WHERE m.account_id = ${accountId} AND m.collection_id = ${asked}
-          GROUP BY m.collection_id
-        ) members ON members.id = e.id`
-  const gallery =
-    kind === "media"
-      ? sql``
-      : sql`LEFT JOIN (
-          SELECT g.entity_id AS id, json_agg(
-                   json_build_object('media_id', g.media_id, 'store_ids', g.store_ids) ORDER BY g.position, g.media_id
-                 ) AS entries
-          FROM entity_media g
-          WHERE g.account_id = ${accountId} AND g.entity_id = ${asked}
-          GROUP BY g.entity_id
-        ) gallery ON gallery.id = e.id`
-  return sql`${variants} ${members} ${gallery}
-    LEFT JOIN (
-      SELECT v.entity_id AS id, json_agg(json_build_object(
-               'store_id', s.id, 'store_domain', s.domain, 'platform_id', v.platform_id,
-               'overrides', v.overrides, 'accepted', v.accepted, 'pending_publish', v.pending_publish,
-               'last_publish_status', v.last_publish_status, 'published_at', rfc3339(v.published_at),
-               'last_publish_error', v.last_publish_error
-             ) ORDER BY s.domain COLLATE "C", s.id) AS versions
-      FROM store_version v
-      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-      WHERE v.account_id = ${accountId} AND v.entity_id = ${asked}
-      GROUP BY v.entity_id
-    ) stores ON stores.id = e.id`
-}
-
 /** Reads entities as lines of JSON, which PostgreSQL builds, because parsing and building them in this process takes longer. */
 export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
   const readHead = (accountId: AccountId, selected: SelectedCount | null) =>
@@ -160,7 +113,6 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
       ORDER BY v.parent_id, v.position, v.id`
   )
 
-  /** Each relationship is read for all ids at once, which takes less time than a sub-select for each row. */
   const readLines = findAll(Schema.Struct({ lines: Schema.String }))(
     (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
       SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines
@@ -169,14 +121,37 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
                  'type', e.kind, 'id', e.id, 'title', e.title, 'product_id', e.parent_id, 'position', e.position,
                  'attributes', e.attributes, 'draft_revision', e.draft_revision,
                  'pending_publish', e.pending_publish, 'last_publish_status', e.last_publish_status,
-                 'variant_ids', ${sql.literal(kind === "product" ? "coalesce(variants.ids, '{}')" : "NULL::uuid[]")},
-                 'product_ids', ${sql.literal(kind === "collection" ? "coalesce(members.ids, '{}')" : "NULL::uuid[]")},
-                 'media', ${sql.literal(kind === "media" ? "NULL::json" : "coalesce(gallery.entries, '[]')")},
-                 'stores', coalesce(stores.versions, '[]'),
+                 'variant_ids', CASE WHEN e.kind = 'product' THEN ARRAY(
+                   SELECT v.id FROM entity v
+                   WHERE v.account_id = ${accountId} AND v.parent_id = e.id
+                   ORDER BY v.position, v.id
+                 ) END,
+                 'product_ids', CASE WHEN e.kind = 'collection' THEN ARRAY(
+                   SELECT m.product_id FROM collection_member m
+                   WHERE m.account_id = ${accountId} AND m.collection_id = e.id
+                   ORDER BY m.position, m.product_id
+                 ) END,
+                 'media', CASE WHEN e.kind <> 'media' THEN (
+                   SELECT coalesce(json_agg(json_build_object(
+                     'media_id', g.media_id, 'store_ids', g.store_ids
+                   ) ORDER BY g.position, g.media_id), '[]')
+                   FROM entity_media g
+                   WHERE g.account_id = ${accountId} AND g.entity_id = e.id
+                 ) END,
+                 'stores', (
+                   SELECT coalesce(json_agg(json_build_object(
+                     'store_id', s.id, 'store_domain', s.domain, 'platform_id', v.platform_id,
+                     'overrides', v.overrides, 'accepted', v.accepted, 'pending_publish', v.pending_publish,
+                     'last_publish_status', v.last_publish_status, 'published_at', rfc3339(v.published_at),
+                     'last_publish_error', v.last_publish_error
+                   ) ORDER BY s.domain COLLATE "C", s.id), '[]')
+                   FROM store_version v
+                   JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+                   WHERE v.account_id = ${accountId} AND v.entity_id = e.id
+                 ),
                  'created_at', rfc3339(e.created_at), 'updated_at', rfc3339(e.canonical_changed_at)
                )::text AS line
         FROM entity e
-        ${relationshipsOf(sql, accountId, kind, ids)}
         WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id = ANY(${[...ids]}::uuid[])
       ) l`
   )

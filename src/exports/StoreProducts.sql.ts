@@ -142,15 +142,12 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
     metafields: readMetafields,
     productIds: (accountId, storeId, after, limit) => one(readProductIds({ accountId, storeId, after, limit })),
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
-    // time. Variants and images are read for all products at once, which takes less time than a sub-select for each product.
+    // time.
     products: (accountId, storeId, ids) =>
       orDie(sql<StoreProductRow>`
         SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, e.attributes || v.overrides AS values,
-               coalesce(c.variants, '[]') AS variants, coalesce(g.images, '[]') AS images
-        FROM entity e
-        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-        LEFT JOIN (
-          SELECT c.parent_id AS id, json_agg(json_build_object(
+               (
+                 SELECT coalesce(json_agg(json_build_object(
                    'id', c.id, 'revision', c.draft_revision, 'values', c.attributes || cv.overrides,
                    'imageUrl', (
                      SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
@@ -162,25 +159,25 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
                      ORDER BY g.position, g.media_id
                      LIMIT 1
                    )
-                 ) ORDER BY c.position, c.id) AS variants
-          FROM entity c
-          JOIN store_version cv ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
-          WHERE c.account_id = ${accountId} AND c.parent_id = ANY(${[...ids]}::uuid[])
-          GROUP BY c.parent_id
-        ) c ON c.id = e.id
-        LEFT JOIN (
-          SELECT g.entity_id AS id, json_agg(json_build_object(
+                 ) ORDER BY c.position, c.id), '[]')
+                 FROM entity c
+                 JOIN store_version cv
+                   ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
+                 WHERE c.account_id = ${accountId} AND c.parent_id = e.id
+               ) AS variants,
+               (
+                 SELECT coalesce(json_agg(json_build_object(
                    'id', m.id, 'revision', CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END,
                    'values', m.attributes || coalesce(mv.overrides, '{}')
-                 ) ORDER BY g.position, g.media_id) AS images
-          FROM entity_media g
-          JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-          LEFT JOIN store_version mv
-            ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
-          WHERE g.account_id = ${accountId} AND g.entity_id = ANY(${[...ids]}::uuid[])
-            AND ${storeId}::uuid = ANY(g.store_ids)
-          GROUP BY g.entity_id
-        ) g ON g.id = e.id
+                 ) ORDER BY g.position, g.media_id), '[]')
+                 FROM entity_media g
+                 JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
+                 LEFT JOIN store_version mv
+                   ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+                 WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)
+               ) AS images
+        FROM entity e
+        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
         WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.id = ANY(${[...ids]}::uuid[])
         ORDER BY e.change_seq`)
   }

@@ -136,7 +136,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
 
         for (const [args, count] of [
           [["--kind", "variant", "--id", variantId.toUpperCase()], 1],
-          [["--kind", "variant", "--on", "files.example", "--search", "Hat 299"], 11],
+          [["--kind", "variant", "--on", "files.example", "--search", "Hat 299"], 13],
           [["--kind", "variant"], 3_000],
           [["--id", id, "--id", id], 2]
         ] as const)

@@ -179,7 +179,7 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
           assert(loaf !== undefined && cake !== undefined)
           for (const [selection, handles] of [
             [{ kind: "product", ids: [cake, loaf] }, ["rye-loaf", "plum-cake"]],
-            [{ kind: "product", filters: { vendor: "Ofen & Sohn" } }, ["rye-loaf", "walnut-roll"]]
+            [{ kind: "product", filters: { vendor: "Ofen & Sohn" } }, ["rye-loaf", "walnut-roll", "gift-box"]]
           ] as const) {
             const { notes, text } = yield* exported(storeId, selection)
             assert.deepStrictEqual(notes, [])
