@@ -199,7 +199,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
   EndedLeases,
-  Exports.layer,
+  Exports.layer.pipe(Layer.provide(MerchantLists.layer)),
   Imports.layer,
   MerchantLists.layer,
   SavedViews.layer,

@@ -7,6 +7,7 @@ import type { StoreId } from "../model/Ids.ts"
 import { BulkRpcs } from "./BulkRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFindStore } from "./FindByName.ts"
+import { makeFiltersOf } from "./ListFilters.ts"
 import { Refusal } from "./Refusal.ts"
 
 const changeOf = (edit: AttributeEdit | null, storeId: StoreId | null): Effect.Effect<BulkChange, Refusal> => {
@@ -20,6 +21,7 @@ export const BulkHandlers = BulkRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const bulk = yield* BulkJobs
+    const filtersOf = yield* makeFiltersOf
     const findStore = yield* makeFindStore
     const lists = yield* MerchantLists
 
@@ -29,18 +31,12 @@ export const BulkHandlers = BulkRpcs.toLayer(
     })
 
     return {
-      beginBulk: ({ account, edit, kind, on, search, store, tag, type, vendor }) =>
+      beginBulk: ({ account, edit, kind, store, ...filters }) =>
         Effect.gen(function* () {
           const change = yield* changeOf(edit, yield* storeId(store))
-          const filters = {
-            search: Option.getOrUndefined(search),
-            vendor: Option.getOrUndefined(vendor),
-            productType: Option.getOrUndefined(type),
-            tag: Option.getOrUndefined(tag),
-            storeId: (yield* storeId(on)) ?? undefined
-          }
+          const found = yield* filtersOf(filters)
           yield* bulk.check(kind, change)
-          const ids = yield* lists.ids(kind, filters, maxBulkEntities)
+          const ids = yield* lists.ids(kind, found, maxBulkEntities)
           if (ids.length === 0) return yield* new Refusal({ message: `The filters find no ${kind}.` })
           return yield* bulk.begin({ kind, ids }, change)
         }).pipe(forAccount(account))

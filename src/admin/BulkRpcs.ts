@@ -4,9 +4,8 @@ import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { listFilters, text } from "./ListFilters.ts"
 import { account, Refusal } from "./Refusal.ts"
-
-const text = Schema.optionalWith(Schema.String, { as: "Option" })
 
 export const BulkRpcs = RpcGroup.make(
   /**
@@ -20,11 +19,7 @@ export const BulkRpcs = RpcGroup.make(
       kind: EntityKind,
       edit: Schema.NullOr(AttributeEdit),
       store: text,
-      search: text,
-      vendor: text,
-      type: text,
-      tag: text,
-      on: text
+      ...listFilters
     },
     success: Job,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)

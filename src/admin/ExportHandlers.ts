@@ -1,10 +1,24 @@
 import { Effect, type Option, Stream } from "effect"
 import { ExportJobs } from "../exports/ExportJobs.ts"
+import type { ExportSelection } from "../exports/ExportSelection.ts"
 import { Exports } from "../exports/Exports.ts"
 import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { makeChooseAccount, makeForAccount } from "./ChosenAccount.ts"
-import { ExportRpcs } from "./ExportRpcs.ts"
+import { ExportRpcs, type SelectionRpc } from "./ExportRpcs.ts"
 import { makeFindStore } from "./FindByName.ts"
+import { makeFiltersOf } from "./ListFilters.ts"
+import { Refusal } from "./Refusal.ts"
+
+/** Refuses unknown ids in words. */
+const named = <A, R>(kind: EntityKind, parts: Stream.Stream<A, NotFound | Refusal | ValidationFailed, R>) =>
+  Stream.catchTag(
+    parts,
+    "NotFound",
+    () => new Refusal({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })
+  )
 
 export const ExportHandlers = ExportRpcs.toLayer(
   Effect.gen(function* () {
@@ -12,7 +26,13 @@ export const ExportHandlers = ExportRpcs.toLayer(
     const exportJobs = yield* ExportJobs
     const exports = yield* Exports
     const forAccount = yield* makeForAccount
+    const filtersOf = yield* makeFiltersOf
     const findStore = yield* makeFindStore
+
+    const selectionOf = ({ ids, kind, ...filters }: NonNullable<SelectionRpc>) =>
+      ids === null
+        ? Effect.map(filtersOf(filters), (found): ExportSelection => ({ kind, filters: found }))
+        : Effect.succeed<ExportSelection>({ kind, ids })
 
     const streamFor =
       (account: Option.Option<string>) =>
@@ -24,9 +44,24 @@ export const ExportHandlers = ExportRpcs.toLayer(
         )
 
     return {
-      exportJsonl: ({ account }) => streamFor(account)(exports.jsonl),
-      exportCsv: ({ account, forPublish, store }) =>
-        streamFor(account)(Stream.unwrap(Effect.map(findStore(store), ({ id }) => exports.csv(id, forPublish)))),
+      exportJsonl: ({ account, selection }) =>
+        streamFor(account)(
+          selection === null
+            ? exports.jsonl
+            : named(selection.kind, Stream.unwrap(Effect.map(selectionOf(selection), exports.selectedJsonl)))
+        ),
+      exportCsv: ({ account, forPublish, selection, store }) =>
+        streamFor(account)(
+          Stream.unwrap(
+            Effect.gen(function* () {
+              const { id } = yield* findStore(store)
+              return named(
+                "product",
+                exports.csv(id, forPublish, selection === null ? null : yield* selectionOf(selection))
+              )
+            })
+          )
+        ),
       publishExport: ({ account, exportId, store }) =>
         forAccount(account)(Effect.flatMap(findStore(store), ({ id }) => exportJobs.publish(id, exportId)))
     }

@@ -1,8 +1,10 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { Job } from "../jobs/Job.ts"
+import { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { ExportId } from "../model/Ids.ts"
+import { EntityId, ExportId } from "../model/Ids.ts"
+import { listFilters } from "./ListFilters.ts"
 import { account, Refusal } from "./Refusal.ts"
 
 /** A part of a file, as in `exports/Spool`. */
@@ -14,13 +16,28 @@ export const ExportPart = Schema.Struct({
 })
 export type ExportPart = typeof ExportPart.Type
 
+/**
+ * The selected entities: those with these ids, or those of the kind that the filters find. Null: the whole catalog, or all products of
+ * the store.
+ */
+const selection = Schema.NullOr(
+  Schema.Struct({ kind: EntityKind, ids: Schema.NullOr(Schema.Array(EntityId)), ...listFilters })
+)
+export type SelectionRpc = (typeof selection)["Type"]
+
 export const ExportRpcs = RpcGroup.make(
-  Rpc.make("exportJsonl", { payload: { account }, success: ExportPart, error: Refusal, stream: true }),
-  /** ValidationFailed: `forPublish`, but the store has a platform. */
-  Rpc.make("exportCsv", {
-    payload: { account, store: Schema.String, forPublish: Schema.Boolean },
+  /** Refusal: also an unknown id. ValidationFailed: the filters find nothing or too many. */
+  Rpc.make("exportJsonl", {
+    payload: { account, selection },
     success: ExportPart,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed),
+    error: Schema.Union(Refusal, ValidationFailed),
+    stream: true
+  }),
+  /** As for `exportJsonl`. ValidationFailed: also `forPublish`, but the store has a platform. */
+  Rpc.make("exportCsv", {
+    payload: { account, selection, store: Schema.String, forPublish: Schema.Boolean },
+    success: ExportPart,
+    error: Schema.Union(Refusal, ValidationFailed),
     stream: true
   }),
   /** Begins a job that counts a complete export as published. ValidationFailed: another job works on the store. */

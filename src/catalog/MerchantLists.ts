@@ -2,7 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { type ListedEntity, MerchantListsRepo, type StoreCounts, type WindowPage } from "./MerchantListsRepo.ts"
+import {
+  type ListedEntity,
+  MerchantListsRepo,
+  type Place,
+  type StoreCounts,
+  type WindowPage
+} from "./MerchantListsRepo.ts"
 import { terms } from "./SearchText.ts"
 
 /** The states by which merchants filter: on one store, or the worst of all stores. */
@@ -12,6 +18,10 @@ export type MerchantState = (typeof merchantStates)[number]
 /** Fields that a list can require to be empty. */
 export const missingFields = ["description", "vendor", "type", "tags", "picture"] as const
 export type MissingField = (typeof missingFields)[number]
+
+/** The orders of a list: by last change, or by title, from A or from Z. */
+export const listOrders = ["newest", "oldest", "title", "title-desc"] as const
+export type ListOrder = (typeof listOrders)[number]
 
 export interface MerchantFilters {
   /** All words must occur in the search text. */
@@ -28,9 +38,9 @@ export interface MerchantFilters {
 }
 
 export interface MerchantQuery extends MerchantFilters {
-  /** Only entities that changed before (newest first) or after (oldest first) this place of the change order. */
-  readonly from?: number | undefined
-  readonly order: "newest" | "oldest"
+  /** Only entities that come after this place of the order. */
+  readonly from?: Place | undefined
+  readonly order: ListOrder
   /** Rows on a page. */
   readonly limit: number
 }
@@ -76,7 +86,7 @@ export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
         const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), {
           from,
           limit,
-          isNewestFirst: order === "newest",
+          order,
           windowSize
         })
         return { ...page, rows: yield* repo.rows(accountId, ids) }
@@ -84,11 +94,11 @@ export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
       ids: Effect.fn("MerchantLists.ids")(function* (kind, filters, max) {
         const { accountId } = yield* CurrentActor
         const found = new Set<EntityId>()
-        for (let from: number | undefined = 0; from !== undefined && found.size <= max; ) {
+        for (let from: Place | undefined = 0; from !== undefined && found.size <= max; ) {
           const window: WindowPage = yield* repo.window(accountId, kind, withNeedles(filters), {
             from,
             limit: windowSize,
-            isNewestFirst: false,
+            order: "oldest",
             windowSize
           })
           for (const id of window.ids) found.add(id)

@@ -7,16 +7,22 @@ import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import type { MerchantFilters, MerchantState, MissingField } from "./MerchantLists.ts"
+import type { ListOrder, MerchantFilters, MerchantState, MissingField } from "./MerchantLists.ts"
 import { likePattern, type Needle } from "./SearchText.ts"
 
 type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
+
+/**
+ * A place in the order of a list. By last change: a position of the change order. By title: the folded title of an entity, and its
+ * id, because several have the same title.
+ */
+export type Place = number | readonly [title: string, id: EntityId]
 
 /** A page of ids. */
 export interface WindowPage {
   readonly ids: ReadonlyArray<EntityId>
   /** The place from which the next page continues. Undefined: there are no more entities. */
-  readonly next: number | undefined
+  readonly next: Place | undefined
   /** Number of matching entities in the window. */
   readonly found: number
   /** Whether the window ended before the list did: there may be more than `found`. */
@@ -58,12 +64,17 @@ export const StoreCounts = Schema.Struct({
 })
 export type StoreCounts = typeof StoreCounts.Type
 
+const PlaceRow = Schema.Struct({ key: Schema.Union(Schema.Number, Schema.String), id: EntityId })
+
+const placeOf = ({ id, key }: typeof PlaceRow.Type): Place => (typeof key === "number" ? key : [key, id])
+
 const decodeWindow = Schema.decodeUnknown(
   Schema.Tuple(
     Schema.Struct({
       ids: Schema.Array(EntityId),
-      place: Schema.NullOr(Schema.Number),
-      last: Schema.NullOr(Schema.Number),
+      // The last row of the page, and the last one of the window.
+      place: Schema.NullOr(PlaceRow),
+      last: Schema.NullOr(PlaceRow),
       found: Schema.Number,
       seen: Schema.Number
     })
@@ -83,9 +94,10 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
       kind: EntityKind,
       filters: WindowFilters,
       page: {
-        readonly from: number | undefined
+        /** A place of the same order. */
+        readonly from: Place | undefined
         readonly limit: number
-        readonly isNewestFirst: boolean
+        readonly order: ListOrder
         readonly windowSize: number
       }
     ) => Effect.Effect<WindowPage>
@@ -103,6 +115,14 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
     }))
   )
 }
+
+/**
+ * The key of the order by title, as in the index `entity_by_title`: the folded title, which is the first line of the search text, cut
+ * to 100 characters. Entities without a title come first.
+ */
+const titleKey = `(CASE WHEN e.title = '' THEN '' ELSE left(split_part(e.search_text, E'\\n', 1), 100) END COLLATE "C")`
+
+export const isDescending = (order: ListOrder) => order === "newest" || order === "title-desc"
 
 /** OFFSET 0: the look-ups by key of a window are not joined with whole tables. */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
@@ -155,35 +175,48 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
     ]
   }
 
-  return (accountId, kind, filters, { from, isNewestFirst, limit, windowSize }) => {
+  const beyond = (order: ListOrder, from: Place | undefined) => {
+    const sign = sql.literal(isDescending(order) ? "<" : ">")
+    if (from === undefined) return sql``
+    return typeof from === "number"
+      ? sql`AND e.change_seq ${sign} ${from}`
+      : sql`AND (${sql.literal(titleKey)}, e.id) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
+  }
+
+  return (accountId, kind, filters, { from, limit, order, windowSize }) => {
     const conditions = chosen(accountId, filters)
-    const direction = sql.literal(isNewestFirst ? "DESC" : "ASC")
-    const beyond = sql.literal(isNewestFirst ? "<" : ">")
+    const isByTitle = order === "title" || order === "title-desc"
+    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
+    const direction = isDescending(order) ? "DESC" : "ASC"
+    const opposite = isDescending(order) ? "ASC" : "DESC"
+    const ordered = (alias: string, by: string) =>
+      sql.literal(isByTitle ? `${alias}.key ${by}, ${alias}.id ${by}` : `${alias}.key ${by}`)
     // Without other conditions the attributes, which may be long, are not read.
-    const columns = conditions.length === 0 ? sql`e.id, e.change_seq` : sql`e.id, e.change_seq, e.attributes`
+    const columns = conditions.length === 0 ? sql`e.id` : sql`e.id, e.attributes`
     return sql`
       WITH w AS MATERIALIZED (
-        SELECT ${sql.literal(planCustom)} ${columns}
+        SELECT ${sql.literal(planCustom)} ${columns}, ${key} AS key
         FROM entity e
         WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)}
-        ${from === undefined ? sql`` : sql`AND e.change_seq ${beyond} ${from}`}
+        ${beyond(order, from)}
         ${indexed(accountId, filters)}
-        ORDER BY e.change_seq ${direction} LIMIT ${sql.literal(String(windowSize + 1))}
+        ORDER BY ${key} ${sql.literal(isByTitle ? `${direction}, e.id ${direction}` : direction)}
+        LIMIT ${sql.literal(String(windowSize + 1))}
       ), matching AS MATERIALIZED (
-        SELECT w.id, w.change_seq FROM w ${conditions.length === 0 ? sql`` : sql`WHERE ${sql.and(conditions)}`}
-      ), page AS (
-        SELECT m.id, m.change_seq FROM matching m ORDER BY m.change_seq ${direction} LIMIT ${limit}
+        SELECT w.id, w.key FROM w ${conditions.length === 0 ? sql`` : sql`WHERE ${sql.and(conditions)}`}
+      ), page AS MATERIALIZED (
+        SELECT m.id, m.key FROM matching m ORDER BY ${ordered("m", direction)} LIMIT ${limit}
       )
-      SELECT (SELECT coalesce(array_agg(p.id ORDER BY p.change_seq ${direction}), '{}') FROM page p) AS ids,
-             (SELECT (array_agg(p.change_seq ORDER BY p.change_seq ${direction}))[count(*)] FROM page p) AS place,
-             (SELECT ${sql.literal(isNewestFirst ? "min" : "max")}(w.change_seq) FROM w) AS last,
+      SELECT (SELECT coalesce(array_agg(p.id ORDER BY ${ordered("p", direction)}), '{}') FROM page p) AS ids,
+             (SELECT jsonb_build_object('id', p.id, 'key', p.key) FROM page p ORDER BY ${ordered("p", opposite)} LIMIT 1) AS place,
+             (SELECT jsonb_build_object('id', w.id, 'key', w.key) FROM w ORDER BY ${ordered("w", opposite)} LIMIT 1) AS last,
              (SELECT count(*) FROM matching) AS found,
              (SELECT count(*) FROM w) AS seen`.pipe(
       Effect.flatMap(decodeWindow),
       Effect.map(([{ found, ids, last, place, seen }]) => {
         const isCut = seen > windowSize
         const next = found > limit ? place : isCut ? last : null
-        return { ids, next: next ?? undefined, found, isCut }
+        return { ids, next: next === null ? undefined : placeOf(next), found, isCut }
       }),
       orDie
     )

@@ -7,41 +7,28 @@ import { withAdmin } from "./CommandRuntime.ts"
 import { oneAssignment } from "./DraftCommands.ts"
 import { choiceArgument, textOption } from "./Flags.ts"
 import { followJob, linesOfJob } from "./JobCommands.ts"
+import { filter, type GivenFilters, isFiltered, listFilters } from "./ListFilters.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byPlace, json, Refused } from "./Output.ts"
 
 const kind = choiceArgument("KIND", EntityKind.literals, "Kind of the entities: product, variant, collection or media.")
 
-const filter = (name: string, value: string, description: string) =>
-  Options.optional(textOption(name, value, description))
-
 const filters = {
-  search: filter("search", "WORDS", "Only entities whose title, SKU, vendor or tags have all these words."),
-  vendor: filter("vendor", "NAME", "Only entities of this vendor."),
-  type: filter("type", "NAME", "Only entities of this product type."),
-  tag: filter("tag", "NAME", "Only entities with this tag."),
-  on: filter("on", "DOMAIN", "Only entities on this store."),
+  ...listFilters,
   all: Options.boolean("all").pipe(Options.withDescription("All entities of the kind. Needed if there is no filter."))
 }
 
-interface Given {
+interface Given extends GivenFilters {
   readonly account: Option.Option<string>
   readonly json: boolean
   readonly kind: EntityKind
   readonly all: boolean
-  readonly search: Option.Option<string>
-  readonly vendor: Option.Option<string>
-  readonly type: Option.Option<string>
-  readonly tag: Option.Option<string>
-  readonly on: Option.Option<string>
 }
 
 /** Begins a bulk change, and follows its job to the end. */
 const run = (edit: AttributeEdit | null, store: Option.Option<string>, { account, all, json, ...given }: Given) =>
   Effect.gen(function* () {
-    const { on, search, tag, type, vendor } = given
-    const isFiltered = [on, search, tag, type, vendor].some(Option.isSome)
-    if (all === isFiltered)
+    if (all === isFiltered(given))
       return yield* new Refused({ message: "Give a filter, such as --search WORDS, or --all, and not both." })
     const begun = yield* (yield* AdminClient).beginBulk({ account, edit, store, ...given })
     const ended = yield* followJob(account, begun)

@@ -1,12 +1,16 @@
 import { resolve } from "node:path"
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { EntityId } from "../model/Ids.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { receiveExport } from "./ExportFile.ts"
 import { textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { followJob } from "./JobCommands.ts"
+import { type GivenFilters, isFiltered, listFilters } from "./ListFilters.ts"
 import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 
 const out = Options.optional(
@@ -24,20 +28,53 @@ const fileOf = (out: Option.Option<string>, json: boolean) =>
     return Option.map(out, (path) => resolve(folder, path))
   })
 
+const readIds = Schema.decodeUnknownOption(Schema.Array(EntityId))
+
+const ids = Options.repeated(textOption("id", "ID", "Only the entity with this id. Can be repeated."))
+
+/** The selection of a command. Null: there are neither ids nor filters nor a kind. Refused: a malformed id, or ids and filters. */
+const selectionOf = (
+  given: Option.Option<EntityKind>,
+  { id, ...filters }: GivenFilters & { readonly id: ReadonlyArray<string> }
+) =>
+  Effect.gen(function* () {
+    const kind = Option.getOrElse(given, () => "product" as const)
+    if (id.length > 0 && isFiltered(filters)) return yield* new Refused({ message: "Give ids or filters, not both." })
+    if (id.length === 0) return isFiltered(filters) || Option.isSome(given) ? { kind, ids: null, ...filters } : null
+    const known = readIds(id.map((each) => each.toLowerCase()))
+    if (Option.isSome(known)) return { kind, ids: known.value, ...filters }
+    return yield* new Refused({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })
+  })
+
 const number = (count: number) => count.toLocaleString("en")
 
-const jsonl = Command.make("jsonl", { out, account, json }, ({ account, json, out }) =>
-  Effect.gen(function* () {
-    const path = yield* fileOf(out, json)
-    const { bytes, done } = yield* receiveExport((yield* AdminClient).exportJsonl({ account }), path, "entities")
-    if (Option.isSome(path))
-      yield* answer(json, { file: path.value, entities: done, bytes }, [
-        `Wrote ${number(done)} entities to ${path.value}.`
-      ])
-  }).pipe(withAdmin)
+const jsonl = Command.make(
+  "jsonl",
+  {
+    kind: Options.choice("kind", EntityKind.literals).pipe(
+      Options.withDescription("Only entities of this kind. With ids or filters the default is product."),
+      Options.optional
+    ),
+    id: ids,
+    ...listFilters,
+    out,
+    account,
+    json
+  },
+  ({ account, json, kind, out, ...given }) =>
+    Effect.gen(function* () {
+      const path = yield* fileOf(out, json)
+      const selection = yield* selectionOf(kind, given)
+      const parts = (yield* AdminClient).exportJsonl({ account, selection })
+      const { bytes, done } = yield* receiveExport(parts, path, "entities")
+      if (Option.isSome(path))
+        yield* answer(json, { file: path.value, entities: done, bytes }, [
+          `Wrote ${number(done)} ${done === 1 ? "entity" : "entities"} to ${path.value}.`
+        ])
+    }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(
   Command.withDescription(
-    "Export the whole catalog as lines of JSON: entities with values, versions and relationships."
+    "Export the catalog as lines of JSON: entities with values, versions and relationships. With ids or filters: only these entities, products with their variants."
   )
 )
 
@@ -45,6 +82,8 @@ const csv = Command.make(
   "csv",
   {
     store: textOption("store", "DOMAIN", "Domain or id of the linked store."),
+    id: ids,
+    ...listFilters,
     out,
     publish: Options.boolean("publish").pipe(
       Options.withDescription(
@@ -54,11 +93,13 @@ const csv = Command.make(
     account,
     json
   },
-  ({ account, json, out, publish, store }) =>
+  ({ account, json, out, publish, store, ...given }) =>
     Effect.gen(function* () {
       const path = yield* fileOf(out, json)
+      const selection = yield* selectionOf(Option.none(), given)
       const client = yield* AdminClient
-      const written = yield* receiveExport(client.exportCsv({ account, store, forPublish: publish }), path, "products")
+      const parts = client.exportCsv({ account, selection, store, forPublish: publish })
+      const written = yield* receiveExport(parts, path, "products")
       const { bytes, done, end } = written
       const notes = end?.notes ?? []
       const exportId = end?.exportId ?? null

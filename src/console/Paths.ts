@@ -36,6 +36,7 @@ export const paths = {
   publishSelected: "/stores/publish-selected",
   setSelected: "/selection/field",
   addSelected: "/selection/store",
+  exportSelected: "/selection/export",
   scheduleSelected: "/selection/schedule",
   jobs: "/jobs",
   commandJob: "/jobs/command",

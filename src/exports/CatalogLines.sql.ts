@@ -1,69 +1,121 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Cause, Effect, Schema } from "effect"
-import { readsAll } from "../database/PlannerHints.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AccountId } from "../model/Ids.ts"
+import { AccountId, EntityId } from "../model/Ids.ts"
 
 /** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
-/** A batch of entities as lines of JSON. `last`: the position of the last one; null: there are no more. */
-const Lines = Schema.Struct({
-  lines: Schema.String,
-  entities: Schema.Number,
-  last: Schema.NullOr(Schema.Number)
-})
-export type EntityLines = typeof Lines.Type
+/** Ids of entities in the order of their last change. `last`: the position of the last one; null: there are no more. */
+export const EntityIds = Schema.Struct({ ids: Schema.Array(EntityId), last: Schema.NullOr(Schema.Number) })
+export type EntityIds = typeof EntityIds.Type
+
+/** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
+export interface SelectedCount {
+  readonly kind: EntityKind
+  readonly count: number
+  readonly entities: number
+}
 
 export interface CatalogLines {
-  readonly head: (accountId: AccountId) => Effect.Effect<CatalogHead>
-  /**
-   * The next entities of a kind, in the order of their last change. `after`: the position of the previous entity; 0:
-   * start with the first.
-   */
-  readonly lines: (accountId: AccountId, kind: EntityKind, after: number, limit: number) => Effect.Effect<EntityLines>
+  /** `selected`: of an export of a selection; null: of the whole catalog. */
+  readonly head: (accountId: AccountId, selected: SelectedCount | null) => Effect.Effect<CatalogHead>
+  /** The next entities of a kind. `after`: the position of the previous entity; 0: start with the first. */
+  readonly ids: (accountId: AccountId, kind: EntityKind, after: number, limit: number) => Effect.Effect<EntityIds>
+  /** Those of these ids that are entities of the kind, in the order of their last change. */
+  readonly known: (
+    accountId: AccountId,
+    kind: EntityKind,
+    ids: ReadonlyArray<EntityId>
+  ) => Effect.Effect<ReadonlyArray<EntityId>>
+  /** The variants of these products, by product and position. */
+  readonly variants: (
+    accountId: AccountId,
+    productIds: ReadonlyArray<EntityId>
+  ) => Effect.Effect<ReadonlyArray<EntityId>>
+  /** These entities of a kind as lines of JSON, in the order of their last change. */
+  readonly lines: (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => Effect.Effect<string>
 }
 
 /** A statement that always returns one row. */
-const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
+export const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
   orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
 
 /** Reads entities as lines of JSON, which PostgreSQL builds, because parsing and building them in this process takes longer. */
 export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
-  const readHead = SqlSchema.single({
-    Request: AccountId,
-    Result: Head,
-    execute: (accountId) => sql`
-      SELECT json_build_object(
-               'type', 'catalog', 'format', 1, 'account_id', a.account_id, 'version', a.version,
-               'exported_at', rfc3339(app_now()), 'entities', n.entities
-             )::text AS line,
-             n.entities,
-             ARRAY(
-               SELECT json_build_object(
-                 'type', 'store', 'id', s.id, 'domain', s.domain, 'name', s.name, 'platform', s.platform,
-                 'primary_locale', s.primary_locale, 'locales', s.locales, 'currency', s.currency
-               )::text
-               FROM store s
-               WHERE s.account_id = ${accountId} AND s.status = 'linked'
-               ORDER BY s.domain COLLATE "C", s.id
-             ) AS stores
-      FROM account_state a
-      CROSS JOIN LATERAL (
-        SELECT count(*)::integer AS entities FROM entity e WHERE e.account_id = ${accountId}
-      ) n
-      WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`
+  const readHead = (accountId: AccountId, selected: SelectedCount | null) =>
+    SqlSchema.single({
+      Request: AccountId,
+      Result: Head,
+      execute: (accountId) => sql`
+        SELECT json_build_object(
+                 'type', 'catalog', 'format', 1, 'account_id', a.account_id, 'version', a.version,
+                 'exported_at', rfc3339(app_now()), 'entities', n.entities
+                 ${
+                   selected === null
+                     ? sql``
+                     : sql`, 'selected', json_build_object('kind', ${selected.kind}::text, 'count', ${selected.count}::integer)`
+                 }
+               )::text AS line,
+               n.entities,
+               ARRAY(
+                 SELECT json_build_object(
+                   'type', 'store', 'id', s.id, 'domain', s.domain, 'name', s.name, 'platform', s.platform,
+                   'primary_locale', s.primary_locale, 'locales', s.locales, 'currency', s.currency
+                 )::text
+                 FROM store s
+                 WHERE s.account_id = ${accountId} AND s.status = 'linked'
+                 ORDER BY s.domain COLLATE "C", s.id
+               ) AS stores
+        FROM account_state a
+        CROSS JOIN LATERAL (${
+          selected === null
+            ? sql`SELECT count(*)::integer AS entities FROM entity e WHERE e.account_id = ${accountId} ${sql.literal(readsAll)}`
+            : sql`SELECT ${selected.entities}::integer AS entities`
+        }) n
+        WHERE a.account_id = ${accountId}`
+    })(accountId)
+
+  const readIds = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, kind: EntityKind, after: Schema.Number, limit: Schema.Number }),
+    Result: EntityIds,
+    execute: ({ accountId, after, kind, limit }) => sql`
+      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
+      FROM (
+        SELECT e.id, e.change_seq
+        FROM entity e
+        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
+        ORDER BY e.change_seq
+        LIMIT ${limit}
+      ) p`
   })
 
-  const readLines = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, kind: EntityKind, after: Schema.Number, limit: Schema.Number }),
-    Result: Lines,
-    execute: ({ accountId, after, kind, limit }) => sql`
-      SELECT coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines,
-             count(*)::integer AS entities, max(l.change_seq)::float8 AS last
+  const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
+
+  const readKnown = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT e.id ${sql.literal(planCustom)}
+      FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id = ANY(${[...ids]}::uuid[])
+      ORDER BY e.change_seq`
+  )
+
+  const readVariants = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT v.id ${sql.literal(planCustom)}
+      FROM entity v
+      WHERE v.account_id = ${accountId} AND v.parent_id = ANY(${[...ids]}::uuid[])
+      ORDER BY v.parent_id, v.position, v.id`
+  )
+
+  const readLines = findAll(Schema.Struct({ lines: Schema.String }))(
+    (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines
       FROM (
         SELECT e.change_seq, json_build_object(
                  'type', e.kind, 'id', e.id, 'title', e.title, 'product_id', e.parent_id, 'position', e.position,
@@ -100,14 +152,15 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
                  'created_at', rfc3339(e.created_at), 'updated_at', rfc3339(e.canonical_changed_at)
                )::text AS line
         FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
-        ORDER BY e.change_seq
-        LIMIT ${limit}
+        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id = ANY(${[...ids]}::uuid[])
       ) l`
-  })
+  )
 
   return {
-    head: (accountId) => one(readHead(accountId)),
-    lines: (accountId, kind, after, limit) => one(readLines({ accountId, kind, after, limit }))
+    head: (accountId, selected) => one(readHead(accountId, selected)),
+    ids: (accountId, kind, after, limit) => one(readIds({ accountId, kind, after, limit })),
+    known: (accountId, kind, ids) => Effect.map(readKnown(accountId, kind, ids), idsOf),
+    variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), idsOf),
+    lines: (accountId, kind, ids) => Effect.map(readLines(accountId, kind, ids), ([row]) => row?.lines ?? "")
   }
 }

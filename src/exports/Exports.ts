@@ -1,13 +1,15 @@
-import { Context, Effect, Layer, Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
+import type { EntityIds, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
+import { type ExportSelection, makeSelected } from "./ExportSelection.ts"
 import { ExportsRepo } from "./ExportsRepo.ts"
 import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
@@ -23,10 +25,52 @@ const productsAtOnce = 200
 /** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
 
+/** Runs `use` for some ids after the others: for parts of the chosen ones, or, without any, for the pages that `next` reads. */
+const inParts = <E, R>(
+  chosen: ReadonlyArray<EntityId> | null,
+  size: number,
+  next: (after: number) => Effect.Effect<EntityIds>,
+  use: (ids: ReadonlyArray<EntityId>) => Effect.Effect<void, E, R>
+): Effect.Effect<void, E, R> =>
+  Effect.gen(function* () {
+    if (chosen !== null) return yield* Effect.forEach(Arr.chunksOf(chosen, size), use, { discard: true })
+    for (let after: number | null = 0; after !== null; ) {
+      const page: EntityIds = yield* next(after)
+      if (page.ids.length > 0) yield* use(page.ids)
+      after = page.last
+    }
+  })
+
+/** Makes the function that writes the first lines of JSON. It returns those that write the others. */
+const makeLines =
+  (repo: Context.Tag.Service<ExportsRepo>) =>
+  (write: WriteExport, accountId: AccountId, selected: SelectedCount | null) =>
+    Effect.gen(function* () {
+      const { entities: total, line, stores } = yield* repo.head(accountId, selected)
+      let done = 0
+      yield* write([line, ...stores, ""].join("\n"), done, total)
+      return {
+        entities: (kind: EntityKind) => (ids: ReadonlyArray<EntityId>) =>
+          Effect.gen(function* () {
+            const lines = yield* repo.lines(accountId, kind, ids)
+            done += ids.length
+            yield* write(lines, done, total)
+          }),
+        end: Effect.suspend(() =>
+          Effect.as(write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total), {
+            exportId: null,
+            notes: []
+          } satisfies ExportEnd)
+        )
+      }
+    })
+
 const make = Effect.gen(function* () {
   const items = yield* ExportItemsRepo
   const repo = yield* ExportsRepo
+  const { chosenOf, idsOf } = yield* makeSelected
   const stores = yield* Stores
+  const beginLines = makeLines(repo)
   const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
   /** Streams the text that `reads` writes. All its reads see the catalog of one moment. */
@@ -42,58 +86,78 @@ const make = Effect.gen(function* () {
 
   const writeCatalog = (write: WriteExport, accountId: AccountId) =>
     Effect.gen(function* () {
-      const { entities: total, line, stores } = yield* repo.head(accountId)
-      let done = 0
-      yield* write([line, ...stores, ""].join("\n"), done, total)
+      const { end, entities } = yield* beginLines(write, accountId, null)
       for (const kind of kindsInOrder)
-        for (let after: number | null = 0; after !== null; ) {
-          const page: Effect.Effect.Success<ReturnType<typeof repo.lines>> = yield* repo.lines(
-            accountId,
-            kind,
-            after,
-            linesAtOnce
-          )
-          done += page.entities
-          after = page.last
-          if (page.entities > 0) yield* write(page.lines, done, total)
-        }
-      yield* write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total)
-      return { exportId: null, notes: [] } satisfies ExportEnd
+        yield* inParts(null, linesAtOnce, (after) => repo.ids(accountId, kind, after, linesAtOnce), entities(kind))
+      return yield* end
     })
 
-  const writeProducts = (storeId: StoreId, exportId: ExportId | null) => (write: WriteExport, accountId: AccountId) =>
+  /** Products are written with their variants, which come first. */
+  const writeSelected = (selection: ExportSelection) => (write: WriteExport, accountId: AccountId) =>
     Effect.gen(function* () {
-      const overview = yield* repo.overview(accountId, storeId)
-      const metafields = yield* repo.metafields(accountId, storeId)
-      let done = 0
-      yield* write(headerOf(metafields), done, overview.products)
-      for (let after = 0; ; ) {
-        const rows: ReadonlyArray<StoreProductRow> = yield* repo.products(accountId, storeId, after, productsAtOnce)
-        const last = rows.at(-1)
-        if (last === undefined) break
-        if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
-        after = last.place
-        done += rows.length
-        yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+      const { kind } = selection
+      const chosen = yield* chosenOf(accountId, selection)
+      const parts = Arr.chunksOf(chosen, kind === "product" ? productsAtOnce : linesAtOnce)
+      let variants = 0
+      if (kind === "product") for (const ids of parts) variants += (yield* repo.variants(accountId, ids)).length
+      const count = chosen.length
+      const { end, entities } = yield* beginLines(write, accountId, { kind, count, entities: count + variants })
+      for (const ids of parts) {
+        if (kind === "product")
+          for (const some of Arr.chunksOf(yield* repo.variants(accountId, ids), linesAtOnce))
+            yield* entities("variant")(some)
+        yield* entities(kind)(ids)
       }
-      return { exportId, notes: notesOf(overview) }
+      return yield* end
     })
 
-  const csv = (storeId: StoreId, forPublish: boolean) =>
+  const writeProducts =
+    (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
+    (write: WriteExport, accountId: AccountId) =>
+      Effect.gen(function* () {
+        const chosen = selection === null ? null : yield* chosenOf(accountId, selection)
+        const overview = yield* repo.overview(accountId, storeId, chosen)
+        const metafields = yield* repo.metafields(accountId, storeId, chosen)
+        let done = 0
+        yield* write(headerOf(metafields), done, overview.products)
+        const writePart = (ids: ReadonlyArray<EntityId>) =>
+          Effect.gen(function* () {
+            const rows = yield* repo.products(accountId, storeId, ids)
+            if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
+            done += rows.length
+            yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+          })
+        const next = (after: number) => repo.productIds(accountId, storeId, after, productsAtOnce)
+        yield* inParts(chosen, productsAtOnce, next, writePart)
+        return { exportId, notes: notesOf(overview, chosen) }
+      })
+
+  const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>
     Effect.gen(function* () {
       const store = yield* stores.find(storeId)
       if (forPublish) yield* refuseWithPlatform(store)
       const exportId = forPublish ? yield* mintId(ExportId) : null
-      return exporting(writeProducts(storeId, exportId))
+      return exporting(writeProducts(storeId, exportId, selection))
     })
 
   return {
     /** All entities with their values, store versions and relationships, as lines of JSON. docs/exports.md has the format. */
-    jsonl: exporting(writeCatalog) /**
+    jsonl: exporting(writeCatalog),
+    /**
+     * As `jsonl`, of selected entities, and of the variants of selected products. NotFound: an unknown id, or one of another kind.
+     * ValidationFailed: the filters find nothing, or more than `maxSelected`.
+     */
+    selectedJsonl: (selection: ExportSelection) => exporting(writeSelected(selection)),
+    /**
      * The products of a store as the product CSV of Shopify. `forPublish`: saves the exported revisions, so that they can count as
-     * published when the file is complete. NotFound: no such store. ValidationFailed: `forPublish`, but the store has a platform.
-     */,
-    csv: (storeId: StoreId, forPublish: boolean) => Stream.unwrap(csv(storeId, forPublish))
+     * published when the file is complete. `selection`: only those of these products that are on the store. NotFound: no such store.
+     * ValidationFailed: `forPublish`, but the store has a platform. Also the errors of `selectedJsonl`.
+     */
+    csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
+      Stream.unwrap(csv(storeId, forPublish, selection)),
+    /** The number of selected entities at present. Of too many, it is more than `maxSelected`. NotFound: as for `selectedJsonl`. */
+    count: (selection: ExportSelection) =>
+      Effect.flatMap(CurrentActor, ({ accountId }) => Effect.map(idsOf(accountId, selection), ({ length }) => length))
   }
 })
 
@@ -119,7 +183,11 @@ const toItem = ({ id, images, revision, variants }: StoreProductRow): ExportItem
 const countText = (count: number, what: string) =>
   count === 0 ? [] : [`${count.toLocaleString("en")} ${count === 1 ? "product" : "products"} ${what}`]
 
-const notesOf = ({ withoutHandle, withoutTitle, withSharedHandle }: StoreOverview): ReadonlyArray<string> => [
+const notesOf = (
+  { products, withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
+  chosen: ReadonlyArray<EntityId> | null
+): ReadonlyArray<string> => [
+  ...countText(chosen === null ? 0 : chosen.length - products, "not on this store: the file does not have them."),
   ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
   ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
   ...countText(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")

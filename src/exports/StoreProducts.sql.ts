@@ -1,9 +1,11 @@
+import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { readsAll } from "../database/PlannerHints.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { EntityIds, one } from "./CatalogLines.sql.ts"
 import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -25,12 +27,8 @@ const Metafield = Schema.Struct({
 /** Revisions of a product's entities when they were read. */
 const Revision = Schema.Struct({ id: EntityId, revision: Schema.Number })
 
-/**
- * A product on the store. `place`: its place in the order of last changes. `images`: the files of its gallery; a file with
- * `revision` null is not on the store itself.
- */
+/** A product on the store. `images`: the files of its gallery; a file with `revision` null is not on the store itself. */
 export interface StoreProductRow extends ExportedProduct {
-  readonly place: number
   readonly revision: number
   readonly id: EntityId
   readonly variants: ReadonlyArray<ExportedProduct["variants"][number] & typeof Revision.Type>
@@ -39,27 +37,45 @@ export interface StoreProductRow extends ExportedProduct {
   >
 }
 
+/** `chosen`: only these products and their variants; null: all products of the store. */
 export interface StoreProducts {
-  readonly overview: (accountId: AccountId, storeId: StoreId) => Effect.Effect<StoreOverview>
+  readonly overview: (
+    accountId: AccountId,
+    storeId: StoreId,
+    chosen: ReadonlyArray<EntityId> | null
+  ) => Effect.Effect<StoreOverview>
   /** The metafields with a value on any product or variant of the store, ordered by owner and key. */
-  readonly metafields: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
-  /**
-   * The next products of a store, in the order of their last change. `after`: the `place` of the previous product; 0: start with
-   * the first.
-   */
-  readonly products: (
+  readonly metafields: (
+    accountId: AccountId,
+    storeId: StoreId,
+    chosen: ReadonlyArray<EntityId> | null
+  ) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
+  /** The ids of the next products of a store. `after`: the position of the previous product; 0: start with the first. */
+  readonly productIds: (
     accountId: AccountId,
     storeId: StoreId,
     after: number,
     limit: number
+  ) => Effect.Effect<EntityIds>
+  /** Those of these products that are on the store, in the order of their last change. */
+  readonly products: (
+    accountId: AccountId,
+    storeId: StoreId,
+    ids: ReadonlyArray<EntityId>
   ) => Effect.Effect<ReadonlyArray<StoreProductRow>>
 }
 
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
-  const OnStore = Schema.Struct({ accountId: AccountId, storeId: StoreId })
+  /** A statement about chosen products is planned for their number. */
+  const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
+
+  const withVariants = (accountId: AccountId, productIds: ReadonlyArray<EntityId>) => sql`
+    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.id = ANY(${[...productIds]}::uuid[])
+    UNION ALL
+    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = ANY(${[...productIds]}::uuid[])`
 
   const readOverview = findAll(Overview)(
-    ({ accountId, storeId }: typeof OnStore.Type) => sql`
+    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
       SELECT count(*)::integer AS products,
              (count(*) FILTER (WHERE p.title = ''))::integer AS "withoutTitle",
              (count(*) FILTER (WHERE p.handle = ''))::integer AS "withoutHandle",
@@ -72,12 +88,13 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
           FROM store_version v
           JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind = 'product'
           WHERE v.account_id = ${accountId} AND v.store_id = ${storeId}
+          ${chosen === null ? sql`` : sql`AND v.entity_id = ANY(${[...chosen]}::uuid[])`}
         ) o
-      ) p ${sql.literal(readsAll)}`
+      ) p ${hint(chosen)}`
   )
 
   const readMetafields = findAll(Metafield)(
-    ({ accountId, storeId }: typeof OnStore.Type) => sql`
+    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
                SELECT coalesce(h.name, d.own ->> 'name')
@@ -92,21 +109,43 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind IN ('product', 'variant')
         CROSS JOIN LATERAL jsonb_object_keys(e.attributes || v.overrides) AS a (key)
         WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND strpos(a.key, '.') > 0
+        ${chosen === null ? sql`` : sql`AND v.entity_id IN (${withVariants(accountId, chosen)})`}
       ) k
-      ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${sql.literal(readsAll)}`
+      ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
   )
 
+  const readProductIds = SqlSchema.single({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      storeId: StoreId,
+      after: Schema.Number,
+      limit: Schema.Number
+    }),
+    Result: EntityIds,
+    execute: ({ accountId, after, limit, storeId }) => sql`
+      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
+      FROM (
+        SELECT e.id, e.change_seq
+        FROM entity e
+        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.change_seq > ${after}
+        ORDER BY e.change_seq
+        LIMIT ${limit}
+      ) p`
+  })
+
   return {
-    overview: (accountId, storeId) =>
-      readOverview({ accountId, storeId }).pipe(
+    overview: (accountId, storeId, chosen) =>
+      readOverview(accountId, storeId, chosen).pipe(
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
-    metafields: (accountId, storeId) => readMetafields({ accountId, storeId }),
+    metafields: readMetafields,
+    productIds: (accountId, storeId, after, limit) => one(readProductIds({ accountId, storeId, after, limit })),
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
-    products: (accountId, storeId, after, limit) =>
+    products: (accountId, storeId, ids) =>
       orDie(sql<StoreProductRow>`
-        SELECT e.change_seq::float8 AS place, e.id, e.draft_revision AS revision, e.attributes || v.overrides AS values,
+        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, e.attributes || v.overrides AS values,
                (
                  SELECT coalesce(json_agg(json_build_object(
                    'id', c.id, 'revision', c.draft_revision, 'values', c.attributes || cv.overrides,
@@ -139,8 +178,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
                ) AS images
         FROM entity e
         JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.change_seq > ${after}
-        ORDER BY e.change_seq
-        LIMIT ${limit}`)
+        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.id = ANY(${[...ids]}::uuid[])
+        ORDER BY e.change_seq`)
   }
 }

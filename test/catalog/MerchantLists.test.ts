@@ -11,16 +11,16 @@ const entity = (number: number) => EntityId.make(`00000000-0000-4000-8000-${Stri
 const matches = (number: number) => number % 3 === 0
 
 /** A list in the order of changes. `meanwhile` changes it after each window. */
-const listOf = (order: Array<number>, meanwhile: (window: number) => void = () => undefined) => {
+const listOf = (changes: Array<number>, meanwhile: (window: number) => void = () => undefined) => {
   let windows = 0
   return Layer.mock(MerchantListsRepo, {
-    window: (_accountId, _kind, _filters, { from, isNewestFirst, limit, windowSize }) =>
+    window: (_accountId, _kind, _filters, { from, limit, order, windowSize }) =>
       Effect.sync(() => {
-        assert.isFalse(isNewestFirst)
+        assert.strictEqual(order, "oldest")
         // The place of an entity is its index plus one; an entity that moves leaves an empty place behind (-1).
-        const seen = order
+        const seen = changes
           .map((number, index) => ({ number, place: index + 1 }))
-          .filter(({ number, place }) => number >= 0 && place > (from ?? 0))
+          .filter(({ number, place }) => number >= 0 && place > Number(from ?? 0))
           .slice(0, windowSize + 1)
         const found = seen.filter(({ number }) => matches(number))
         const isCut = seen.length > windowSize

@@ -114,6 +114,61 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
       })
     )
 
+    it.effect("write the entities with some ids, or those that filters find", () =>
+      Effect.gen(function* () {
+        const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }
+        const { json, refusal, said } = commandsWith(env)
+        const { account_id: account } = yield* json("account", "create", "--name", "Selects")
+        const named = ["--account", String(account)]
+        yield* json("store", "link", "files.example", ...named)
+        yield* json("import", "csv", source, "--store", "files.example", "--accept", ...named)
+        const out = join(folder, "selected")
+        const written = Effect.sync(() => readFileSync(out, "utf8").trimEnd().split("\n"))
+
+        assert.deepInclude(yield* json("export", "jsonl", "--search", "H-2999", "--out", out, ...named), {
+          entities: 2
+        })
+        const [head = "", , variant = "", product = ""] = yield* written
+        assert.deepStrictEqual(JSON.parse(head).selected, { kind: "product", count: 1 })
+        const id = String(JSON.parse(product).id)
+        const variantId = String(JSON.parse(variant).id)
+        assert.strictEqual(JSON.parse(variant).product_id, id)
+
+        for (const [args, count] of [
+          [["--kind", "variant", "--id", variantId.toUpperCase()], 1],
+          [["--kind", "variant", "--on", "files.example", "--search", "Hat 299"], 13],
+          [["--kind", "variant"], 3_000],
+          [["--id", id, "--id", id], 2]
+        ] as const)
+          assert.deepInclude(yield* json("export", "jsonl", ...args, "--out", out, ...named), { entities: count })
+
+        assert.strictEqual(
+          yield* said("export", "csv", "--store", "files.example", "--id", id, "--out", out, ...named),
+          `Wrote 1 product to ${out}.\nThis export does not count as a publish.`
+        )
+        const [, row = "", ...others] = yield* written
+        assert.match(row, /^hat-2999,Hat 2999,/)
+        assert.isEmpty(others)
+        assert.deepInclude(yield* json("import", "csv", out, "--store", "files.example", "--accept", ...named), {
+          phase: "applied"
+        })
+
+        const unknown = "There is no product with one of these ids."
+        for (const [args, words] of [
+          [["jsonl", "--id", variantId], unknown],
+          [["jsonl", "--id", "x"], unknown],
+          [["csv", "--store", "files.example", "--id", variantId], unknown],
+          [["jsonl", "--id", id, "--vendor", "Fell"], "Give ids or filters, not both."],
+          [["jsonl", "--vendor", "Fell"], "The filters find no product."],
+          [["csv", "--store", "files.example", "--tag", "wet"], "The filters find no product."],
+          [["jsonl", "--on", "nowhere.example"], "No store nowhere.example is linked: see `catalog store list`."]
+        ] as const)
+          assert.strictEqual(yield* refusal("export", ...args, "--out", join(folder, "refused"), ...named), words)
+        rmSync(out)
+        assert.notInclude(readdirSync(folder), "refused")
+      })
+    )
+
     it.effect("write a store's products, which count as published when the file is complete", () =>
       Effect.gen(function* () {
         const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }

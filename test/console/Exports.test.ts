@@ -6,7 +6,16 @@ import { listeningOn } from "../../src/http/BaseUrl.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
 import { ask, assertErrorPage, PagesServer } from "../oauth/PagesServer.ts"
-import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf } from "./Merchant.ts"
+import {
+  aMerchant,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  entityNamed,
+  textOf
+} from "./Merchant.ts"
 
 const file = "/exports/catalog.jsonl"
 
@@ -100,6 +109,78 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       assert.include(refused.text, "tarn.demo.example has a platform. Publish the changes to it instead.")
       assertNotThere(yield* ask("/exports/products.csv?id=x", { cookie }))
       assertForeignForm(yield* ask("/exports/products.csv", { cookie, form: { id: files.id } }))
+    })
+  )
+
+  it.effect("have the selected entities of a list, or all that its filters find", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, files, shop, stove, tent } = merchant
+      const csrf = csrfOf(yield* ask("/products", { cookie }))
+      const send = (form: Readonly<Record<string, string>>, as = cookie) =>
+        ask("/selection/export", { cookie: as, form: { csrf, list: "product", query: "", ...form } })
+      const linesOf = ({ text }: { readonly text: string }) =>
+        text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+      const both = { [`publish-${tent}`]: "yes", [`publish-${stove}`]: "yes" }
+
+      const page = yield* send(both)
+      assert.strictEqual(page.status, 200)
+      assert.match(
+        textOf(page),
+        /Export the selected Products Products The 2 products that you selected All that the filters of the list find File JSON lines: all values, on all stores Product CSV of files\.example Product CSV of Tarn &amp; Tern The file shows the catalog of one moment, whatever is changed meanwhile\. Products come with their variants\. Download Cancel$/
+      )
+      const download = yield* send({ ...both, do: "download", of: "selected", store_id: "" })
+      assert.deepStrictEqual(
+        [download.status, download.headers.get("content-type"), download.headers.get("content-disposition")],
+        [200, "application/jsonl; charset=utf-8", 'attachment; filename="product-selection.jsonl"']
+      )
+      const [head, ...lines] = linesOf(download)
+      assert.deepInclude(head, { type: "catalog", entities: 5, selected: { kind: "product", count: 2 } })
+      assert.deepStrictEqual(
+        lines.map(({ type }) => type),
+        ["store", "store", "variant", "variant", "variant", "product", "product", "end"]
+      )
+
+      const filtered = yield* send({ ...both, query: "search=tent", do: "download", of: "all", store_id: shop.id })
+      assert.deepStrictEqual(
+        [filtered.status, filtered.headers.get("content-type"), filtered.headers.get("content-disposition")],
+        [200, "text/csv; charset=utf-8", 'attachment; filename="tarn.demo.example-products.csv"']
+      )
+      assert.match(filtered.text, /\r\ntent,The tent,/)
+      assert.notInclude(filtered.text, "The stove")
+
+      const camp = yield* entityNamed("collection", "Camp").pipe(actingAs(merchant.actor))
+      const collections = { list: "collection", [`publish-${camp}`]: "yes" }
+      assert.notInclude(textOf(yield* send(collections)), "Product CSV")
+      assert.deepInclude(linesOf(yield* send({ ...collections, do: "download", of: "selected" }))[0], {
+        selected: { kind: "collection", count: 1 }
+      })
+
+      const none = yield* send({ query: "search=nowhere", do: "download", of: "all", store_id: "" })
+      assert.strictEqual(none.status, 400)
+      assert.include(
+        none.text,
+        '<p class="wrong" id="of-misfit" role="alert">The filters of the list find nothing.</p>'
+      )
+      assertRefusal(yield* send({ do: "download", of: "selected" }), 400, {
+        title: "Nothing is selected",
+        message: "Select something in the list first.",
+        next: ["/products", "To products"]
+      })
+      assertNotThere(yield* send({ ...collections, list: "product", do: "download", of: "selected" }))
+      assertNotThere(yield* send({ ...both, do: "download", of: "selected", store_id: "x" }))
+      const stranger = yield* aMerchant
+      const others = csrfOf(yield* ask("/products", { cookie: stranger.cookie }))
+      assertNotThere(
+        yield* send({ ...both, csrf: others, do: "download", of: "selected", store_id: "" }, stranger.cookie)
+      )
+      assertNotThere(
+        yield* send({ query: "", csrf: others, do: "download", of: "all", store_id: files.id }, stranger.cookie)
+      )
+      assertForeignForm(yield* send({ ...both, csrf: "x", do: "download" }))
     })
   )
 })

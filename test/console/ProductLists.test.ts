@@ -98,14 +98,16 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
     })
   )
 
-  it.effect("list each product once over all pages, the newest or the oldest change first", () =>
+  it.effect("list each product once over all pages, by last change or by title", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aMerchant
       const expected = Array.from({ length: 60 }, (_, index) => `Peg ${index}`)
       yield* Effect.forEach(expected, (title) => anEntity("product", { title })).pipe(actingAs(actor))
       for (const [order, names] of [
         ["", expected.toReversed()],
-        ["&order=oldest", expected]
+        ["&order=oldest", expected],
+        ["&order=title", expected.toSorted()],
+        ["&order=title-desc", expected.toSorted().toReversed()]
       ] as const) {
         const titles: Array<string> = []
         let path: string | undefined = `/products?search=peg${order}`
@@ -116,6 +118,64 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
           path = /href="([^"]*)">Next page/.exec(text)?.[1]?.replaceAll("&amp;", "&")
         }
         assert.deepStrictEqual(titles, names)
+      }
+    })
+  )
+
+  it.effect("sort by links in the headers of the columns, which keep the filters, and by a choice", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      const headersOf = ({ text }: { readonly text: string }) =>
+        [
+          ...text.matchAll(/<th scope="col"(?: aria-sort="(\w+)")?>(?:<a class="calm" href="([^"]*)">)?<bdi>([^<]*)</g)
+        ].map(([, sort, href, name]) => [name, sort, href?.replaceAll("&amp;", "&")])
+      const vendor = ["Vendor", undefined, undefined]
+      const others = [["Stores", undefined, undefined], vendor, ["Variants", undefined, undefined]]
+      const byName = (sort: string | undefined, href: string) => ["Name", sort, href]
+      const byChange = (sort: string | undefined, href: string) => ["Changed", sort, href]
+      for (const [path, first, last] of [
+        [
+          "/products?from=zzz",
+          byName(undefined, "/products?order=title"),
+          byChange("descending", "/products?order=oldest")
+        ],
+        ["/products?order=oldest", byName(undefined, "/products?order=title"), byChange("ascending", "/products")],
+        [
+          "/products?search=the&order=title",
+          byName("ascending", "/products?search=the&order=title-desc"),
+          byChange(undefined, "/products?search=the")
+        ],
+        [
+          "/products?order=title-desc&from=12",
+          byName("descending", "/products?order=title"),
+          byChange(undefined, "/products")
+        ]
+      ] as const)
+        assert.deepStrictEqual(headersOf(yield* assertPage(path, cookie)), [first, ...others, last], path)
+      assert.deepStrictEqual(namesOf((yield* ask("/products?order=title", { cookie })).text), ["The stove", "The tent"])
+      assert.deepStrictEqual(namesOf((yield* ask("/products?order=title-desc", { cookie })).text), [
+        "The tent",
+        "The stove"
+      ])
+      const { text } = yield* assertPage("/media?order=title-desc", cookie)
+      assert.deepStrictEqual(
+        [
+          ...(/<select name="order" aria-label="Sort">.*?<\/select>/.exec(text)?.[0] ?? "").matchAll(
+            /<option([^>]*)>([^<]*)</g
+          )
+        ].map(([, state = "", words]) => [words, state.includes("selected")]),
+        [
+          ["Newest change first", false],
+          ["Oldest change first", false],
+          ["Title, A to Z", false],
+          ["Title, Z to A", true]
+        ]
+      )
+      // A place that no page of this list wrote shows the first page.
+      for (const place of [["x"], ["\0", "00000000-0000-4000-8000-000000000000"], "no JSON"]) {
+        const from = Buffer.from(typeof place === "string" ? place : JSON.stringify(place)).toString("base64url")
+        const page = yield* ask(`/products?order=title&from=${from}`, { cookie })
+        assert.deepStrictEqual([page.status, namesOf(page.text)], [200, ["The stove", "The tent"]], from)
       }
     })
   )

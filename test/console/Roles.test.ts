@@ -53,6 +53,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /variants",
     "GET /settings/profile",
     "GET /settings/second-factor",
+    "POST /selection/export",
     "POST /settings/connections/disconnect",
     "POST /settings/profile",
     "POST /settings/profile/end-other-sessions",

@@ -281,19 +281,21 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       })
       const edits = ["/selection/field", "/selection/store"]
       const publishes = ["/stores/publish-selected", "/selection/schedule"]
+      const exports = "/selection/export"
       for (const [role, own, offered] of [
-        ["view", "View", []],
-        ["edit", "Edit", edits],
-        ["publish", "Publish", [...publishes, ...edits]]
+        ["view", "View", [exports]],
+        ["edit", "Edit", [...edits, exports]],
+        ["publish", "Publish", [...publishes, ...edits, exports]]
       ] as const) {
         const { cookie } = yield* aBrowser(accountId, `${role}-${accountId}@example.com`, role)
         const page = yield* ask("/products", { cookie })
         assert.sameMembers(buttonsOf(page.text), [...offered], role)
-        assert.strictEqual(page.text.includes(`name="publish-${tent}"`), role !== "view")
+        assert.include(page.text, `name="publish-${tent}"`)
         const form = { csrf: csrfOf(page), list: "product", query: "", ...ticked([tent]) }
         for (const [path, needed] of [
           ...edits.map((path) => [path, "Edit"] as const),
-          ["/selection/schedule", "Publish"] as const
+          ["/selection/schedule", "Publish"] as const,
+          [exports, "View"] as const
         ]) {
           const answer = yield* ask(path, { cookie, form })
           if (offered.some((each) => each === path)) assert.isBelow(answer.status, 400, path)

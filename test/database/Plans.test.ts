@@ -14,7 +14,7 @@ import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { BulkItemsRepo } from "../../src/bulk/BulkItemsRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
-import { merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
+import { listOrders, merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
 import { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import { SavedViewsRepo } from "../../src/catalog/SavedViewsRepo.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
@@ -186,7 +186,7 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
   Effect.gen(function* () {
     const lists = yield* MerchantListsRepo
     // A window that is as small in this catalog as the pages' window in a large one.
-    const page = { from: undefined, limit: 50, isNewestFirst: true, windowSize: products / 100 }
+    const page = { from: undefined, limit: 50, order: "newest", windowSize: products / 100 } as const
     for (const kind of EntityKind.literals)
       for (const filters of [
         {},
@@ -198,9 +198,12 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
         { hasOwnValues: true },
         { hasOwnValues: true, storeId }
       ])
-        yield* lists.window(accountId, kind, { needles: [], ...filters }, page)
-    for (const isNewestFirst of [true, false])
-      yield* lists.window(accountId, "product", { needles: [] }, { ...page, from: 2_000, isNewestFirst })
+        for (const order of ["newest", "title"] as const)
+          yield* lists.window(accountId, kind, { needles: [], ...filters }, { ...page, order })
+    for (const order of listOrders) {
+      const from = order === "newest" || order === "oldest" ? 2_000 : ([" lantern 1", ids.product] as const)
+      yield* lists.window(accountId, "product", { needles: [] }, { ...page, from, order })
+    }
     yield* lists.rows(accountId, Object.values(ids))
     yield* lists.storeCounts(accountId)
     yield* (yield* ImportsRepo).findHolder(accountId)
@@ -820,12 +823,23 @@ const exporting = Effect.gen(function* () {
   const items = yield* ExportItemsRepo
   yield* exports.inSnapshot(
     Effect.gen(function* () {
-      yield* exports.head(accountId)
+      yield* exports.head(accountId, null)
+      yield* exports.head(accountId, { kind: "product", count: 1, entities: 2 })
       for (const kind of EntityKind.literals)
-        for (const after of [0, products - 100]) yield* exports.lines(accountId, kind, after, 100)
-      yield* exports.overview(accountId, firstStore)
-      yield* exports.metafields(accountId, firstStore)
-      for (const after of [0, products - 100]) yield* exports.products(accountId, firstStore, after, 100)
+        for (const after of [0, products - 100]) {
+          const { ids } = yield* exports.ids(accountId, kind, after, 100)
+          yield* exports.lines(accountId, kind, ids)
+          assert.deepStrictEqual(yield* exports.known(accountId, kind, ids.toReversed()), ids)
+        }
+      for (const after of [0, products - 100]) {
+        const { ids } = yield* exports.productIds(accountId, firstStore, after, 100)
+        for (const chosen of [null, ids]) {
+          yield* exports.overview(accountId, firstStore, chosen)
+          yield* exports.metafields(accountId, firstStore, chosen)
+        }
+        assert.lengthOf(yield* exports.products(accountId, firstStore, ids), 100)
+        assert.lengthOf(yield* exports.variants(accountId, ids), 100)
+      }
     })
   )
   const id = yield* mintId(ExportId)
@@ -1002,6 +1016,37 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           assert(Array.isArray(without))
           assert.isAtLeast(without.length, 1)
           assert.deepStrictEqual(yield* scans(use), [])
+        })
+      )
+
+    for (const order of ["title", "title-desc"] as const)
+      it.effect(`a page in the order ${order} reads its window by the index of titles, and not more rows`, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const lists = yield* MerchantListsRepo
+          const windowSize = products / 100
+          const pages = [undefined, [" lantern 1", product(1)] as const].map((from) =>
+            lists.window(accountId, "product", { needles: [] }, { from, limit: 50, order, windowSize })
+          )
+          /** The plans of both pages, with the rows that they read from the table. */
+          const read = Effect.gen(function* () {
+            const before = recorded.length
+            yield* Effect.all(pages)
+            return recorded.slice(before).map(outline)
+          })
+          const byTitle = new RegExp(
+            `Index Scan entity by entity_by_title \\(${windowSize + 1} rows, 0 removed, 1 times\\)`
+          )
+          const plans = yield* read
+          assert.lengthOf(plans, 2)
+          for (const plan of plans) assert.match(plan, byTitle)
+          const without = yield* Effect.zipRight(sql.unsafe("DROP INDEX entity_by_title"), read).pipe(
+            Effect.flatMap(Effect.fail),
+            sql.withTransaction,
+            Effect.flip
+          )
+          assert(Array.isArray(without))
+          for (const plan of without) assert.notMatch(plan, byTitle)
         })
       )
 

@@ -1,6 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Runtime, Stream } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
+import { type ExportSelection, maxSelected } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
@@ -11,14 +13,19 @@ import { featureEngines, layerServer, serverAnswers } from "../support/TestDatab
 
 type Line = Readonly<Record<string, unknown>>
 
-const exported = Effect.gen(function* () {
-  const parts = yield* Stream.runCollect((yield* Exports).jsonl)
-  const text = Buffer.concat([...parts].map(({ bytes }) => bytes)).toString("utf8")
-  const lines = text.split("\n")
-  assert.strictEqual(lines.pop(), "", "the last line ends with a line break")
-  const last = [...parts].at(-1)
-  return { last, lines: lines.map((line): Line => JSON.parse(line)) }
-})
+/** The lines of an export of the catalog, or of a selection. */
+const linesOf = (selection: ExportSelection | null) =>
+  Effect.gen(function* () {
+    const { jsonl, selectedJsonl } = yield* Exports
+    const parts = yield* Stream.runCollect(selection === null ? jsonl : selectedJsonl(selection))
+    const text = Buffer.concat([...parts].map(({ bytes }) => bytes)).toString("utf8")
+    const lines = text.split("\n")
+    assert.strictEqual(lines.pop(), "", "the last line ends with a line break")
+    const last = [...parts].at(-1)
+    return { last, lines: lines.map((line): Line => JSON.parse(line)) }
+  })
+
+const exported = linesOf(null)
 
 /** A product with a variant on two stores, with another title on the second one. */
 const aProduct = (title: string) =>
@@ -122,6 +129,73 @@ for (const { absent, layer: database, name } of featureEngines)
         })
       )
 
+      it.effect(
+        "of selected entities has these alone, products with their variants, and begins with their number",
+        () =>
+          Effect.gen(function* () {
+            const { actor } = yield* aWorld
+            yield* Effect.gen(function* () {
+              const [product, variant, media, collection] = yield* aProduct("The tent")
+              const [other, otherVariant] = yield* aProduct("The stove")
+              const whole = (yield* exported).lines
+              for (const [selection, selected, ids] of [
+                [
+                  { kind: "product", ids: [product, other, product] },
+                  { kind: "product", count: 2 },
+                  // Both products are in one part of the file.
+                  [variant, otherVariant, product, other]
+                ],
+                [{ kind: "product", filters: { search: "tent" } }, { kind: "product", count: 1 }, [variant, product]],
+                [{ kind: "variant", ids: [otherVariant] }, { kind: "variant", count: 1 }, [otherVariant]],
+                [{ kind: "media", ids: [media] }, { kind: "media", count: 1 }, [media]],
+                [{ kind: "collection", ids: [collection] }, { kind: "collection", count: 1 }, [collection]]
+              ] as const) {
+                const { last, lines } = yield* linesOf(selection)
+                const [head, one, two, ...rest] = lines
+                assert.deepInclude(head, { type: "catalog", format: 1, entities: ids.length, selected })
+                assert.deepStrictEqual([one?.type, two?.type], ["store", "store"])
+                assert.deepStrictEqual(rest.at(-1), { type: "end", entities: ids.length })
+                assert.deepStrictEqual([last?.done, last?.total], [ids.length, ids.length])
+                assert.deepStrictEqual(
+                  rest.slice(0, -1),
+                  ids.map((id) => whole.find((line) => line.id === id) ?? assert.fail(id))
+                )
+              }
+              assert.notProperty(whole[0], "selected")
+            }).pipe(actingAs(actor))
+          })
+      )
+
+      it.effect("of unknown entities, entities of another kind or account, none or too many is refused", () =>
+        Effect.gen(function* () {
+          const stranger = yield* aWorld
+          const [foreign] = yield* aProduct("Not mine").pipe(actingAs(stranger.actor))
+          const { actor } = yield* aWorld
+          yield* Effect.gen(function* () {
+            const [product, variant] = yield* aProduct("The tent")
+            const { count } = yield* Exports
+            for (const ids of [[foreign], [product, variant], [yield* mintId(EntityId)]]) {
+              assert.strictEqual((yield* Effect.flip(linesOf({ kind: "product", ids })))._tag, "NotFound")
+              assert.strictEqual((yield* Effect.flip(count({ kind: "product", ids })))._tag, "NotFound")
+            }
+            assert.strictEqual(yield* count({ kind: "product", ids: [product] }), 1)
+            const nothing = { kind: "product", filters: { search: "nowhere" } } as const
+            assert.strictEqual(yield* count(nothing), 0)
+            assert.strictEqual((yield* Effect.flip(linesOf(nothing))).message, "The filters find no product.")
+            const tooMany = Layer.succeed(MerchantLists, {
+              ...(yield* MerchantLists),
+              ids: () => Effect.succeed(Array.from({ length: maxSelected + 1 }, () => product))
+            })
+            assert.strictEqual(
+              (yield* Effect.flip(linesOf({ kind: "product", filters: {} })).pipe(
+                Effect.provide(Layer.fresh(Exports.layer).pipe(Layer.provide(tooMany)))
+              )).message,
+              "More than 100,000 entities are selected, the most of one export: narrow the filters."
+            )
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("has nothing of another account", () =>
         Effect.gen(function* () {
           const other = yield* aWorld
@@ -134,7 +208,7 @@ for (const { absent, layer: database, name } of featureEngines)
   })
 
 /** Writes to the catalog between the statements of an export. Returns the titles in the file. */
-const titlesWhileWritten = (isPlanted: boolean) =>
+const titlesWhileWritten = (isPlanted: boolean, selection: ExportSelection | null) =>
   Effect.gen(function* () {
     const { actor } = yield* aWorld
     const [productId, variantId] = yield* aProduct("before").pipe(actingAs(actor))
@@ -149,16 +223,16 @@ const titlesWhileWritten = (isPlanted: boolean) =>
     const interrupted = Layer.succeed(ExportsRepo, {
       ...repo,
       inSnapshot: (reads) => (isPlanted ? reads : repo.inSnapshot(reads)),
-      lines: (accountId, kind, after, limit) =>
+      lines: (accountId, kind, ids) =>
         Effect.zipRight(
           kind === "product" && writes++ === 0
             ? // In a runtime of its own, because a fiber inside the snapshot would write in the snapshot's transaction.
               Effect.promise(() => Runtime.runPromise(runtime)(writeBoth))
             : Effect.void,
-          repo.lines(accountId, kind, after, limit)
+          repo.lines(accountId, kind, ids)
         )
     })
-    const { lines } = yield* exported.pipe(
+    const { lines } = yield* linesOf(selection).pipe(
       Effect.provide(Layer.fresh(Exports.layer).pipe(Layer.provide(interrupted))),
       actingAs(actor)
     )
@@ -170,8 +244,11 @@ describe.skipIf(!serverAnswers)("an export while the catalog is written", () => 
   layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
     it.effect("shows one moment; without the snapshot it mixes two (planted fault)", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* titlesWhileWritten(false), ["before", "before"])
-        assert.deepStrictEqual(yield* titlesWhileWritten(true), ["before", "after"])
+        // The filters find the product by the title that the writer replaces.
+        for (const selection of [null, { kind: "product", filters: { search: "before" } }] as const) {
+          assert.deepStrictEqual(yield* titlesWhileWritten(false, selection), ["before", "before"])
+          assert.deepStrictEqual([...new Set(yield* titlesWhileWritten(true, selection))], ["before", "after"])
+        }
       })
     )
   })

@@ -7,12 +7,14 @@ import { parse } from "csv-parse/sync"
 import { Effect, Either, Layer, Stream } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { Demo } from "../../src/demo/Demo.ts"
+import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 
 const realExports = fileURLToPath(new URL("../../../shared/data/shopify-csv/", import.meta.url))
@@ -22,9 +24,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const quiet = () => Effect.void
 
-const exported = (storeId: StoreId) =>
+const exported = (storeId: StoreId, selection: ExportSelection | null = null) =>
   Effect.gen(function* () {
-    const parts = yield* Stream.runCollect((yield* Exports).csv(storeId, false))
+    const parts = yield* Stream.runCollect((yield* Exports).csv(storeId, false, selection))
     const last = [...parts].at(-1)
     assert.isNotNull(last?.end)
     return { notes: last?.end?.notes, text: Buffer.concat([...parts].map(({ bytes }) => bytes)).toString("utf8") }
@@ -158,6 +160,77 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
           })
           assert.deepInclude(second, { "Option1 Value": "L", "Variant Grams": "", "Variant Weight Unit": "" })
           assert.deepStrictEqual(yield* changesOf(text, "files.example"), { ...nothing, unchanged: 1 })
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    it.effect("a selection: importing the file again changes nothing", () =>
+      Effect.gen(function* () {
+        const { actor, stores } = yield* anAccount({ domains: ["files.example"] })
+        yield* Effect.gen(function* () {
+          const imports = yield* Imports
+          const [{ id: storeId }] = stores
+          const run = yield* imports.csv(join(examples, "bakery.csv"), "files.example", quiet)
+          yield* imports.accept(run.id, quiet)
+          const whole = rowsOf((yield* exported(storeId)).text)
+          const idsOf = (search: string) =>
+            Effect.flatMap(MerchantLists, (lists) => lists.ids("product", { search }, 10))
+          const [[loaf], [cake]] = yield* Effect.all([idsOf("loaf"), idsOf("plum")])
+          assert(loaf !== undefined && cake !== undefined)
+          for (const [selection, handles] of [
+            [{ kind: "product", ids: [cake, loaf] }, ["rye-loaf", "plum-cake"]],
+            [{ kind: "product", filters: { vendor: "Ofen & Sohn" } }, ["rye-loaf", "walnut-roll", "gift-box"]]
+          ] as const) {
+            const { notes, text } = yield* exported(storeId, selection)
+            assert.deepStrictEqual(notes, [])
+            assert.deepStrictEqual(
+              rowsOf(text),
+              whole.filter(({ Handle = "" }) => handles.some((handle) => handle === Handle))
+            )
+            assert.deepStrictEqual(yield* changesOf(text, "files.example"), { ...nothing, unchanged: handles.length })
+          }
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    it.effect("a selection has the columns and the notes of the selected products that are on the store", () =>
+      Effect.gen(function* () {
+        const { actor, stores } = yield* anAccount({ domains: ["files.example", "other.example"] })
+        yield* Effect.gen(function* () {
+          const [files, other] = stores
+          const own = { "care.wash": "30" }
+          const tent = yield* anEntity("product", { title: "Tent", handle: "tent", vendor: "Fell" }, { on: [files] })
+          yield* anEntity("variant", { sku: "T-1", price: "5.00", title: "One" }, { on: [files], of: tent })
+          const stove = yield* anEntity("product", { title: "Stove", handle: "stove", ...own }, { on: [files] })
+          const hat = yield* anEntity("product", { title: "Hat", handle: "hat" }, { on: [other] })
+          const untitled = yield* anEntity("product", { handle: "hat" }, { on: [files] })
+          for (const [selection, handles, notes, hasOwn] of [
+            [{ kind: "product", ids: [stove, tent] }, ["tent", "stove"], [], true],
+            [{ kind: "product", filters: { vendor: "Fell" } }, ["tent"], [], false],
+            [
+              { kind: "product", ids: [hat, tent, untitled] },
+              ["tent", "hat"],
+              [
+                "1 product not on this store: the file does not have them.",
+                "1 product without a title: an import refuses the file until they have one."
+              ],
+              false
+            ],
+            [
+              null,
+              ["tent", "stove", "hat"],
+              ["1 product without a title: an import refuses the file until they have one."],
+              true
+            ]
+          ] as const) {
+            const file = yield* exported(files.id, selection)
+            assert.deepStrictEqual(
+              rowsOf(file.text).map((row) => row.Handle),
+              [...handles]
+            )
+            assert.deepStrictEqual(file.notes, [...notes])
+            assert.strictEqual(/care\.wash/.test(file.text), hasOwn)
+          }
         }).pipe(actingAs(actor))
       })
     )

@@ -7,6 +7,8 @@ import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { BulkItemsRepo } from "../../src/bulk/BulkItemsRepo.ts"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
+import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
+import type { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import type { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportJobs } from "../../src/exports/ExportJobs.ts"
@@ -112,6 +114,7 @@ type Services =
   | ExportsRepo
   | JobWorker
   | Jobs
+  | MerchantListsRepo
   | Publishing
   | PublishJobs
   | SqlClient.SqlClient
@@ -193,7 +196,7 @@ const works: ReadonlyArray<Work> = [
         const last = yield* Stream.runLast((yield* Exports).csv(store.id, true))
         const end = Option.getOrThrow(last).end ?? assert.fail("not complete")
         return yield* (yield* ExportJobs).publish(store.id, end.exportId ?? assert.fail("not kept"))
-      }).pipe(Effect.provide(Exports.layer), actingAs(actor)),
+      }).pipe(Effect.provide(Exports.layer.pipe(Layer.provide(MerchantLists.layer))), actingAs(actor)),
     seen: ({ accountId }) =>
       Effect.flatMap(SqlClient.SqlClient, (sql) =>
         count(sql`

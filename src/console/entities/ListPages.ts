@@ -10,7 +10,7 @@ export const listPages = {
     backTo: "To products",
     pages: "Pages of products",
     none: "There is no product yet.",
-    cut: "None of {count, number} products matches. Older ones were not checked yet."
+    cut: "None of {count, number} products matches. The others were not checked yet."
   },
   variant: {
     path: paths.variants,
@@ -18,7 +18,7 @@ export const listPages = {
     backTo: "To variants",
     pages: "Pages of variants",
     none: "There is no variant yet.",
-    cut: "None of {count, number} variants matches. Older ones were not checked yet."
+    cut: "None of {count, number} variants matches. The others were not checked yet."
   },
   collection: {
     path: paths.collections,
@@ -26,7 +26,7 @@ export const listPages = {
     backTo: "To collections",
     pages: "Pages of collections",
     none: "There is no collection yet.",
-    cut: "None of {count, number} collections matches. Older ones were not checked yet."
+    cut: "None of {count, number} collections matches. The others were not checked yet."
   },
   media: {
     path: paths.media,
@@ -34,7 +34,7 @@ export const listPages = {
     backTo: "To media",
     pages: "Pages of media",
     none: "There is no media file yet.",
-    cut: "None of {count, number} media files matches. Older ones were not checked yet."
+    cut: "None of {count, number} media files matches. The others were not checked yet."
   }
 } as const satisfies Readonly<
   Record<

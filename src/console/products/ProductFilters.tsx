@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import {
+  listOrders,
   type MerchantFilters,
   type MerchantState,
   type MissingField,
@@ -16,6 +17,7 @@ import type { Sentence } from "../languages/Words.tsx"
 import { publishStates } from "../Naming.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { useWords } from "../Viewer.tsx"
+import { orderOf, orderWords, placeIn } from "./ListOrder.ts"
 
 /** Names of the query parameters of a list. */
 export type ListParameter =
@@ -56,15 +58,16 @@ export const listQueryOf = (query: Parameters): ListQuery => {
       return value === "" ? [] : [[name, value]]
     })
   ) as ListQuery
-  const { from, missing, order, own, state, store_id, ...texts } = given
+  const { from, missing, order: _, own, state, store_id, ...texts } = given
+  const order = orderOf(given.order)
   return {
     ...texts,
     ...(isStoreId(store_id) && { store_id }),
     ...(isState(state) && { state }),
     ...(isMissing(missing) && { missing }),
     ...(own === "yes" && { own }),
-    ...(order === "oldest" && { order }),
-    ...(from !== undefined && /^\d{1,15}$/.test(from) && { from })
+    ...(order !== "newest" && { order }),
+    ...(from !== undefined && placeIn(from, order) !== undefined && { from })
   }
 }
 
@@ -223,10 +226,15 @@ export const ProductFilters = ({
             <StoreOptions stores={stores} chosen={query.store_id} />
           </select>
           <select name="order" aria-label={t("Sort")}>
-            <option value="">{t("Newest change first")}</option>
-            <option value="oldest" selected={query.order === "oldest"}>
-              {t("Oldest change first")}
-            </option>
+            {listOrders.map((order) => (
+              <option
+                key={order}
+                value={order === "newest" ? "" : order}
+                selected={order !== "newest" && order === query.order}
+              >
+                {t(orderWords[order])}
+              </option>
+            ))}
           </select>
           <button type="submit" class="plain">
             {t("Apply")}

@@ -15,6 +15,7 @@ import { pageOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { orderOf, placeIn } from "./ListOrder.ts"
 import { filtersOf, type ListQuery, listQueryOf } from "./ProductFilters.tsx"
 import { ProductsPage } from "./ProductsPage.tsx"
 import { type RefusedView, viewQueryOf } from "./ViewBar.tsx"
@@ -70,11 +71,13 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       result: { readonly note?: Saying | undefined; readonly refused?: RefusedView } = {}
     ) =>
       Effect.gen(function* () {
-        if (Object.values(query).some((text) => text.length > maxText)) return yield* tooLong(kind)
+        const { from, ...typed } = query
+        if (Object.values(typed).some((text) => text.length > maxText)) return yield* tooLong(kind)
+        const order = orderOf(query.order)
         const page = yield* lists.page(kind, {
           ...filtersOf(query),
-          from: query.from === undefined ? undefined : Number(query.from),
-          order: query.order === "oldest" ? "oldest" : "newest",
+          from: placeIn(from, order),
+          order,
           limit: pageSize
         })
         return html(

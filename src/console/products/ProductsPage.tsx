@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
-import { type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
-import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import { type ListOrder, type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
+import { isDescending, type ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
@@ -15,8 +15,9 @@ import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { SelectionBar } from "../selections/SelectionBar.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
-import { Table } from "../Table.tsx"
-import { Allowed, useWords } from "../Viewer.tsx"
+import { type ColumnSort, Table } from "../Table.tsx"
+import { useWords } from "../Viewer.tsx"
+import { orderOf, placeText } from "./ListOrder.ts"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 import { type RefusedView, ViewBar } from "./ViewBar.tsx"
@@ -48,14 +49,12 @@ const Title = ({ address, row }: { readonly row: ListedEntity; readonly address:
   const t = useWords()
   return (
     <div class="item">
-      <Allowed to="edit">
-        <input
-          type="checkbox"
-          name={`${selectedPrefix}${row.id}`}
-          value="yes"
-          aria-label={t("Select {title}", { title: row.title })}
-        />
-      </Allowed>
+      <input
+        type="checkbox"
+        name={`${selectedPrefix}${row.id}`}
+        value="yes"
+        aria-label={t("Select {title}", { title: row.title })}
+      />
       {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
       <div>
         <EntityLink id={row.id} kind={row.kind} title={row.title} />
@@ -77,6 +76,12 @@ type Column = readonly [name: Sentence, cell: (row: ListedEntity, content: Conte
 const name: Column = ["Name", (row, { address }) => <Title row={row} address={address} />]
 const states: Column = ["Stores", (row, { stores }) => <StoreStates states={row.states} stores={stores} />]
 const changed: Column = ["Changed", ({ changedAt }, { now }) => <Ago at={changedAt} now={now} />]
+
+/** The columns that sort, each with its two orders. */
+const sorts: ReadonlyMap<Column, readonly [ListOrder, ListOrder]> = new Map([
+  [name, ["title", "title-desc"]],
+  [changed, ["newest", "oldest"]]
+])
 
 const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Column>>> = {
   product: [
@@ -123,6 +128,22 @@ const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Colum
   ]
 }
 
+/**
+ * The link of a header. A column that sorts already changes its direction; another one begins with the direction that its list of
+ * orders begins with.
+ */
+const sortOf = (column: Column, { kind, query }: Content): ColumnSort | undefined => {
+  const orders = sorts.get(column)
+  if (orders === undefined) return undefined
+  const order = orderOf(query.order)
+  const [first, second] = orders
+  const next = order === first ? second : first
+  return {
+    href: listAddress(listPages[kind].path, query, { order: next === "newest" ? "" : next }),
+    order: orders.includes(order) ? (isDescending(order) ? "descending" : "ascending") : undefined
+  }
+}
+
 const Rows = (content: Content) => {
   const t = useWords()
   const { address, kind, page, query, visitor } = content
@@ -141,24 +162,20 @@ const Rows = (content: Content) => {
       </ul>
     )
   const [first = name, ...others] = columns[kind]
-  const table = (
-    <Table
-      name={t(listPages[kind].name)}
-      columns={[t(first[0]), ...others.map(([column]) => t(column))]}
-      rows={page.rows.map((row) => ({
-        key: row.id,
-        cells: [first, ...others].map(([, cell]) => cell(row, content, t))
-      }))}
-    />
-  )
   return (
-    <Allowed to="edit" otherwise={<div class="listed">{table}</div>}>
-      <form method="post" action={paths.setSelected} class="listed">
-        <HiddenFields csrf={visitor.csrf} />
-        {table}
-        <SelectionBar kind={kind} query={query} stores={content.stores} />
-      </form>
-    </Allowed>
+    <form method="post" action={paths.exportSelected} class="listed">
+      <HiddenFields csrf={visitor.csrf} />
+      <Table
+        name={t(listPages[kind].name)}
+        columns={[t(first[0]), ...others.map(([column]) => t(column))]}
+        sorts={[first, ...others].map((column) => sortOf(column, content))}
+        rows={page.rows.map((row) => ({
+          key: row.id,
+          cells: [first, ...others].map(([, cell]) => cell(row, content, t))
+        }))}
+      />
+      <SelectionBar kind={kind} query={query} stores={content.stores} />
+    </form>
   )
 }
 
@@ -215,7 +232,7 @@ export const ProductsPage = (content: Content) => {
       <nav class="pages" aria-label={t(pages)}>
         {query.from !== undefined && <a href={listAddress(path, query)}>{t("First page")}</a>}
         {page.next !== undefined && (
-          <a href={listAddress(path, query, { from: String(page.next) })}>{t("Next page")}</a>
+          <a href={listAddress(path, query, { from: placeText(page.next) })}>{t("Next page")}</a>
         )}
         {page.rows.length > 0 && (
           <span class="quiet">

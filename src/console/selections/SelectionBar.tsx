@@ -45,15 +45,20 @@ export const SelectionBar = ({
         <input key={name} type="hidden" name={name} value={value} />
       ))}
       <Publish stores={stores} />
-      <button type="submit" class="plain" formaction={paths.setSelected}>
-        {t("Set a field")}
-      </button>
-      {stores.length > 0 && (
-        <button type="submit" class="plain" formaction={paths.addSelected}>
-          <Icon name="store" />
-          {t("Add to a store")}
+      <Allowed to="edit">
+        <button type="submit" class="plain" formaction={paths.setSelected}>
+          {t("Set a field")}
         </button>
-      )}
+        {stores.length > 0 && (
+          <button type="submit" class="plain" formaction={paths.addSelected}>
+            <Icon name="store" />
+            {t("Add to a store")}
+          </button>
+        )}
+      </Allowed>
+      <button type="submit" class="plain" formaction={paths.exportSelected}>
+        {t("Export the selected")}
+      </button>
     </div>
   )
 }

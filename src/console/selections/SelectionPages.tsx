@@ -234,6 +234,41 @@ export const AddToStorePage = (content: SelectionContent) => {
   )
 }
 
+/** The form of an export: which entities, and which file. Product CSV has the products of one store. */
+export const ExportPage = (content: SelectionContent) => {
+  const t = useWords()
+  const { change, selection, stores } = content
+  return (
+    <Steps content={content} hidden={[]}>
+      <WhichChoice {...content} />
+      {selection.kind === "product" && (
+        <label>
+          {t("File")}
+          <select name={fields.store}>
+            <option value="">{t("JSON lines: all values, on all stores")}</option>
+            {stores.map(({ id, name }) => (
+              <option key={id} value={id} selected={id === change.storeId}>
+                {t("Product CSV of {store}", { store: name })}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <p class="quiet">
+        {t(
+          "The file shows the catalog of one moment, whatever is changed meanwhile. Products come with their variants."
+        )}
+      </p>
+      <div class="buttons">
+        <button type="submit" name={fields.does} value="download">
+          {t("Download")}
+        </button>
+        <a href={listOf(selection)}>{t("Cancel")}</a>
+      </div>
+    </Steps>
+  )
+}
+
 /** Maximum number of entities that a review names. */
 export const maxNamed = 10
 

@@ -3,6 +3,7 @@ import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { ExportJobs } from "../../exports/ExportJobs.ts"
+import { type ExportSelection, maxSelected } from "../../exports/ExportSelection.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -13,15 +14,22 @@ import { type AccountId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
-import { pageHeaders } from "../Html.ts"
+import type { Misfit } from "../Field.tsx"
+import { html, pageHeaders } from "../Html.ts"
+import { wordsIn } from "../languages/Words.tsx"
+import { countOf } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
+import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
+import { fields, selectionIn } from "../selections/SelectionForm.ts"
+import { ExportPage } from "../selections/SelectionPages.tsx"
 import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 
 const routes = {
   jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view"],
   csv: ["GET", paths.exportCsv, refuseOnPage, "view"],
-  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish"]
+  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish"],
+  selected: ["POST", paths.exportSelected, refuseOnPage, "view", "batch"]
 } as const
 
 /** Maximum downloads of an account that a process sends at the same time. The file of each is on the disk until it is sent. */
@@ -81,15 +89,56 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = 
 
     const admit = makeAdmit()
 
-    const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
+    const storeOf = (given: Parameters, name = "id") => Effect.flatMap(idOf(StoreId, given, name), stores.find)
 
     const downloadCsv = ({ domain }: Store, parts: Parts) =>
       download(parts, `${domain}-products.csv`, "text/csv; charset=utf-8")
 
+    const downloadJsonl = (parts: Parts, name: string) => download(parts, name, "application/jsonl; charset=utf-8")
+
     return {
-      jsonl: asVisitor((_, request) =>
-        Effect.zipRight(admit(request), download(exports.jsonl, "catalog.jsonl", "application/jsonl; charset=utf-8"))
+      selected: withForm((visitor, form, request) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const { ids, isAll, kind, query } = selection
+          const storeId = form.get(fields.store) ?? ""
+          const show = (misfit?: Misfit) =>
+            Effect.map(stores.list, (linked) =>
+              html(
+                visitor,
+                <ExportPage
+                  visitor={visitor}
+                  action={paths.exportSelected}
+                  title="Export the selected"
+                  selection={selection}
+                  change={{ key: "", storeId, typed: "", clears: false }}
+                  stores={linked}
+                  misfit={misfit}
+                />,
+                { status: misfit === undefined ? 200 : 400 }
+              )
+            )
+          if (form.get(fields.does) !== "download") return yield* show()
+          const store = kind === "product" && storeId !== "" ? yield* storeOf(form, fields.store) : undefined
+          const chosen: ExportSelection = isAll ? { kind, filters: filtersOf(query) } : { kind, ids }
+          // The export counts them again at its own moment. An error there would cut the download off.
+          const count = yield* exports.count(chosen)
+          if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })
+          if (count > maxSelected)
+            return yield* show({
+              field: fields.of,
+              message: {
+                sentence: "The filters of the list find more than {things}: narrow them.",
+                values: { things: countOf(wordsIn(visitor.pageLanguage), kind, maxSelected) }
+              }
+            })
+          yield* admit(request)
+          return store === undefined
+            ? yield* downloadJsonl(exports.selectedJsonl(chosen), `${kind}-selection.jsonl`)
+            : yield* downloadCsv(store, exports.csv(store.id, false, chosen))
+        })
       ),
+      jsonl: asVisitor((_, request) => Effect.zipRight(admit(request), downloadJsonl(exports.jsonl, "catalog.jsonl"))),
       csv: asVisitor((_, request) =>
         Effect.flatMap(storeOf(queryOf(request)), (store) =>
           Effect.zipRight(admit(request), downloadCsv(store, exports.csv(store.id, false)))

@@ -1,0 +1,150 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { type ListOrder, listOrders, MerchantLists } from "../../src/catalog/MerchantLists.ts"
+import { MerchantListsRepo, type Place } from "../../src/catalog/MerchantListsRepo.ts"
+import { fold } from "../../src/catalog/SearchText.ts"
+import type { EntityId } from "../../src/model/Ids.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+/** Titles with accents, in upper and lower case, in another script, long ones with the same beginning, equal ones, and none. */
+const titles: ReadonlyArray<string> = [
+  ...["Zelt", "äpfel", "Apfel", "ÄPFEL 2", "écharpe", "Fell", "zebra", "手机壳", "2 pegs", "10 pegs", "-dash", "É", ""],
+  ...Array.from({ length: 3 }, () => "Same"),
+  ...["b", "a"].map((end) => `${"long ".repeat(40)}${end}`),
+  ...Array.from({ length: 22 }, (_, index) => `Peg ${(index * 7) % 22}`)
+]
+
+/** Products with these titles, in an account of their own. */
+const someProducts = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  const ids = yield* Effect.forEach(titles, (title) => anEntity("product", { title, vendor: "Fjell" })).pipe(
+    actingAs(actor)
+  )
+  return { accountId, actor, ids }
+})
+
+const keyOf = (title: string) =>
+  title === ""
+    ? ""
+    : Array.from(` ${fold(title)}`)
+        .slice(0, 100)
+        .join("")
+
+/** Walks a list in pages of seven. `between` runs after each page. Returns the titles and ids of the rows. */
+const walk = <E, R>(order: ListOrder, filters: { readonly search?: string }, between: Effect.Effect<void, E, R>) =>
+  Effect.gen(function* () {
+    const lists = yield* MerchantLists
+    const rows: Array<{ readonly id: EntityId; readonly title: string }> = []
+    let from: Place | undefined
+    do {
+      const page: Effect.Effect.Success<ReturnType<typeof lists.page>> = yield* lists.page("product", {
+        ...filters,
+        from,
+        order,
+        limit: 7
+      })
+      rows.push(...page.rows)
+      from = page.next
+      yield* between
+    } while (from !== undefined)
+    return rows
+  })
+
+const setTo = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId, values })]))
+
+for (const { absent, layer: database, name } of engines)
+  describe.skipIf(absent)(`the orders of a list, ${name}`, () => {
+    layer(ServicesOnDatabase.pipe(Layer.provideMerge(database)), { excludeTestServices: true })((it) => {
+      for (const order of ["title", "title-desc"] as const)
+        it.effect(`${order}: by the folded title, then by id`, () =>
+          Effect.gen(function* () {
+            const { actor, ids } = yield* someProducts
+            const sign = order === "title" ? 1 : -1
+            const expected = titles
+              .map((title, index) => ({ key: keyOf(title), id: String(ids[index]) }))
+              .sort((one, other) =>
+                one.key === other.key
+                  ? sign * (one.id < other.id ? -1 : 1)
+                  : sign * Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
+              )
+            const rows = yield* walk(order, {}, Effect.void).pipe(actingAs(actor))
+            assert.deepStrictEqual(
+              rows.map(({ id }) => id as string),
+              expected.map(({ id }) => id)
+            )
+            const found = yield* walk(order, { search: "peg" }, Effect.void).pipe(actingAs(actor))
+            assert.deepStrictEqual(
+              found.map(({ id }) => id as string),
+              expected.flatMap(({ id, key }) => (key.includes(" peg") ? [id] : []))
+            )
+          })
+        )
+
+      for (const order of listOrders)
+        it.effect(`${order}: a walk beside writers that change titles has every other row once`, () =>
+          Effect.gen(function* () {
+            const { actor, ids } = yield* someProducts
+            const isRenamed = (index: number) => index % 3 === 0
+            const isByTitle = order === "title" || order === "title-desc"
+            let turn = 0
+            /** Gives each third product another title. In the orders by title, the others get another vendor, which moves nothing. */
+            const write = Effect.suspend(() => {
+              turn++
+              // Later writes would move the products to the end of the oldest changes again, and the walk would not end.
+              if (turn > 4) return Effect.void
+              return Effect.forEach(
+                ids,
+                (id, index) =>
+                  isRenamed(index)
+                    ? setTo(id, { title: turn % 2 === 0 ? `A ${index}` : `Z ${index}` })
+                    : isByTitle
+                      ? setTo(id, { vendor: `Fjell ${turn}` })
+                      : Effect.void,
+                { discard: true }
+              )
+            })
+            const rows = yield* walk(order, {}, write).pipe(actingAs(actor))
+            assert.isAbove(turn, 4)
+            const seen = new Map<string, number>()
+            for (const { id } of rows) seen.set(id, (seen.get(id) ?? 0) + 1)
+            const kept = ids.filter((_, index) => !isRenamed(index))
+            assert.deepStrictEqual(
+              kept.map((id) => [titles[ids.indexOf(id)], seen.get(id)]),
+              kept.map((id) => [titles[ids.indexOf(id)], 1])
+            )
+            if (order !== "oldest") return
+            // What changes moves to the end of this order, so it is not missed.
+            assert.sameMembers([...seen.keys()], [...ids])
+          })
+        )
+
+      it.effect("a window that ends before the list continues after its last row, though few rows match", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, ids } = yield* someProducts
+          const repo = yield* MerchantListsRepo
+          yield* setTo(ids[0] as EntityId, { vendor: "Fell" }).pipe(actingAs(actor))
+          for (const order of listOrders) {
+            const found: Array<EntityId> = []
+            let from: Place | undefined
+            let windows = 0
+            do {
+              const window: Effect.Effect.Success<ReturnType<typeof repo.window>> = yield* repo.window(
+                accountId,
+                "product",
+                { needles: [], vendor: "Fell" },
+                { from, limit: 2, order, windowSize: 4 }
+              )
+              found.push(...window.ids)
+              from = window.next
+              windows++
+            } while (from !== undefined)
+            assert.deepStrictEqual(found, ids.slice(0, 1), order)
+            assert.strictEqual(windows, Math.floor(titles.length / 5) + 1, order)
+          }
+        })
+      )
+    })
+  })
