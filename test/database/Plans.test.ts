@@ -840,7 +840,8 @@ const webhooking = Effect.gen(function* () {
   const repo = yield* WebhooksRepo
   const id = yield* mintId(WebhookId)
   const secret = Buffer.from("sealed")
-  assert.isTrue(yield* repo.insert(accountId, { id, url: "https://hooks.example/", topics: [], secret }))
+  const inserted = yield* repo.insert(accountId, { id, url: "https://hooks.example/", topics: [], secret }, 50)
+  assert.strictEqual(inserted, "inserted")
   assert.isTrue(Option.isSome(yield* repo.find(accountId, id)))
   assert.isNotEmpty(yield* repo.list(accountId))
   assert.isTrue(yield* repo.rotate(accountId, id, Buffer.from("newer"), 60))
