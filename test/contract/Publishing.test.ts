@@ -712,6 +712,37 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("claims at the same moment stay within the limit of a store", () =>
+        inShop(({ store }) =>
+          Effect.gen(function* () {
+            const repo = yield* PublicationsRepo
+            const done = { outcome: "published", reason: null } as const
+            const claim = (only: ReadonlyArray<PublicationId>) =>
+              repo.claim({ limit: 9, maxPerStore: 3, leaseSeconds: 3_600, only })
+            for (let round = 0; round < 5; round++) {
+              const ids: Array<PublicationId> = []
+              for (let index = 0; index < 8; index++) {
+                const id = yield* anEntity("media", { url: `https://cdn.example/${index}.png` }, { on: [store] })
+                ids.push(idOf(yield* ask(id, store)))
+              }
+              // Two of the publications each, so that no two claims want the same one.
+              const claimed = yield* Effect.forEach([0, 2, 4, 6], (first) => claim(ids.slice(first, first + 2)), {
+                concurrency: "unbounded"
+              })
+              const rest = yield* claim(ids)
+              const all = [...claimed.flat(), ...rest]
+              assert.lengthOf(all, 3)
+              for (const each of all) assert.isTrue(yield* repo.finish(each, done, "published", null))
+              for (let left = 5; left > 0; )
+                for (const each of yield* claim(ids)) {
+                  assert.isTrue(yield* repo.finish(each, done, "published", null))
+                  left--
+                }
+            }
+          })
+        )
+      )
+
       it.effect("publishing values over the accepted ones leaves drafts unpublished", () =>
         inShop((shop) =>
           Effect.gen(function* () {

@@ -8,7 +8,10 @@ export type PictureWidth = (typeof pictureWidths)[number]
 export const picturePath = "/pictures/:width/:account/:source/:signature"
 
 const signatureOf = (key: Uint8Array, ...parts: readonly [width: string, account: string, source: string]) =>
-  createHmac("sha256", key).update(`picture ${parts.join(" ")}`).digest().subarray(0, 16)
+  createHmac("sha256", key)
+    .update(`picture ${parts.join(" ")}`)
+    .digest()
+    .subarray(0, 16)
 
 /** Makes addresses of pictures on this service. Only addresses that a page has shown are served, because they are signed. */
 export type PictureAddress = (url: string, width: PictureWidth) => string
