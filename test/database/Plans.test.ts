@@ -371,7 +371,7 @@ const access = (round: number) =>
     assert.isTrue(yield* factors.begin(user, sealed))
     assert.isTrue(Option.isSome(yield* factors.find(user)))
     assert.isTrue(yield* factors.confirm(user, sealed, 1, [secret("recovery", round)]))
-    assert.isTrue(yield* factors.useStep(user, 2))
+    assert.isTrue(yield* factors.useStep(user, 2, 3))
     assert.isTrue(yield* factors.useRecoveryCode(user, secret("recovery", round)))
     assert.isTrue(yield* factors.replaceSecret(user, sealed, Uint8Array.of(4)))
     assert.isNotEmpty(yield* factors.list(accountId))
