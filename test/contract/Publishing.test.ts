@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Duration, Effect, Layer, Stream } from "effect"
+import { Duration, Effect, Layer, Option, Stream } from "effect"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
@@ -8,8 +8,10 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import {
@@ -430,6 +432,27 @@ for (const engine of serviceEngines) {
             yield* publish(collection, store)
             assert.deepStrictEqual((yield* liveOf(shop, collection))?.members, [demoPlatformId("product", product)])
             assert.deepStrictEqual(yield* stateOf(collection, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("a job requests what refers to selected products when these are live, whatever the order", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, picture, product, small, store } = shop
+            const { id } = yield* (yield* PublishJobs).selected(store.id, [collection, small, picture, product])
+            const ended = yield* Effect.raceFirst(
+              Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet)),
+              Effect.flatMap(Publishing, ({ work }) => work)
+            )
+            assert.deepInclude(Option.getOrThrow(ended), {
+              state: "done",
+              done: 4,
+              error_count: 0,
+              // The first publish of the product includes its variants and its picture.
+              result: { requested: 2, refused: 0 }
+            })
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
           })
         )
       )
