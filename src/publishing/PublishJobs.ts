@@ -37,10 +37,7 @@ type WaitingCursor = typeof WaitingCursor.Type
  * A number: of entities before the next step. `Outcomes`: the next step waits for the publishes that were requested until a time, then
  * continues at `next`.
  */
-const SelectedCursor = Schema.Union(
-  Schema.Int,
-  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.Int })
-)
+const SelectedCursor = Schema.Union(Schema.Int, Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.Int }))
 type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }

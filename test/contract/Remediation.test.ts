@@ -291,8 +291,12 @@ for (const engine of serviceEngines) {
             ])
             assert.deepStrictEqual(
               others.map(({ results }) => results[0]?.error),
-              [misfit(`field: is read-only; ${allowed.media}`), misfit(`value: ${decimal}`), undefined,
-                absent(`This account has no collection with the id ${product}.`)]
+              [
+                misfit(`field: is read-only; ${allowed.media}`),
+                misfit(`value: ${decimal}`),
+                undefined,
+                absent(`This account has no collection with the id ${product}.`)
+              ]
             )
             assert.deepStrictEqual(yield* fill("product", []), { filled: 0, results: [] })
           })
@@ -375,12 +379,20 @@ for (const engine of serviceEngines) {
             const cases: ReadonlyArray<readonly [ReconcileOperation, StoreId, object]> = [
               [{ entity_id: nobody, field: "title", value: "x" }, nil, noProduct(nobody)],
               [{ entity_id: theirs.product, field: "title", value: "x" }, nil, noProduct(theirs.product)],
-              [{ entity_id: theirs.product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, noProduct(theirs.product)],
+              [
+                { entity_id: theirs.product, field: "title", winner_store_id: theirs.a.id },
+                theirs.a.id,
+                noProduct(theirs.product)
+              ],
               [{ entity_id: variant, field: "title", value: "x" }, nil, noProduct(variant)],
               [{ entity_id: product, field: "title", winner_store_id: nowhere }, nowhere, noStore(nowhere)],
               [{ entity_id: product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, noStore(theirs.a.id)],
               [{ entity_id: product, field: "title", value: "x", store_id: nowhere }, nowhere, noStore(nowhere)],
-              [{ entity_id: homeless, field: "title", winner_store_id: a.id }, a.id, absent(`The product is not on ${a.domain}.`)],
+              [
+                { entity_id: homeless, field: "title", winner_store_id: a.id },
+                a.id,
+                absent(`The product is not on ${a.domain}.`)
+              ],
               [{ entity_id: product, field: "colour", winner_store_id: a.id }, a.id, misfit(`field: ${unknownHere}`)],
               [
                 { entity_id: product, field: "options", value: "" },
