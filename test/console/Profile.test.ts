@@ -276,7 +276,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       for (const millis of [ahead - 60_000, ahead])
         assert.strictEqual(yield* enterAt(millis, codeOf(secret, millis)), "CodeRefused")
       assert.strictEqual(yield* enterAt(ahead + 60_000, codeOf(secret, ahead + 60_000)), "accepted")
-    })
+    }).pipe(Effect.provide(SecondFactors.layer))
   )
 
   it.effect("recovery codes work once each", () =>
