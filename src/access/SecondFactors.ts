@@ -48,10 +48,11 @@ export interface Enrolment {
 const totpOf = (secret: string, email: string) =>
   new TOTP({ ...algorithm, issuer, label: email, secret: Secret.fromBase32(secret) })
 
-/** The time step of a code. Undefined: no step within the window has this code. */
-const stepOf = (secret: string, code: string, millis: number): number | undefined => {
+/** The time step of a code, and the latest step whose code is accepted now. Undefined: no step within the window has this code. */
+const stepOf = (secret: string, code: string, millis: number) => {
   const delta = totpOf(secret, "").validate({ token: code, timestamp: millis, window })
-  return delta === null ? undefined : Math.floor(millis / 1_000 / algorithm.period) + delta
+  const now = Math.floor(millis / 1_000 / algorithm.period)
+  return delta === null ? undefined : { step: now + delta, latest: now + window }
 }
 
 /** A recovery code: 50 random bits in two groups of five, without letters that look alike. */
@@ -94,8 +95,8 @@ const make = Effect.gen(function* () {
       const stored = yield* repo.find(user)
       if (Option.isNone(stored) || !stored.value.isConfirmed) return false
       if (!/^\d{6}$/.test(plainCode(code))) return yield* repo.useRecoveryCode(user, recoveryHash(user, code))
-      const step = yield* currentStep(user, stored.value.secret, code)
-      return step !== undefined && (yield* repo.useStep(user, step))
+      const found = yield* currentStep(user, stored.value.secret, code)
+      return found !== undefined && (yield* repo.useStep(user, found.step, found.latest))
     })
 
   /** Counts a code before it is checked, so that concurrent guesses are limited too. */
@@ -140,11 +141,11 @@ const make = Effect.gen(function* () {
       const check = Effect.gen(function* () {
         const stored = yield* repo.find(user)
         if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
-        const step = yield* currentStep(user, stored.value.secret, code)
-        if (step === undefined) return yield* new CodeRefused()
+        const found = yield* currentStep(user, stored.value.secret, code)
+        if (found === undefined) return yield* new CodeRefused()
         const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
         const hashes = codes.map((each) => recoveryHash(user, each))
-        return (yield* repo.confirm(user, stored.value.secret, step, hashes)) ? codes : yield* nothingPending
+        return (yield* repo.confirm(user, stored.value.secret, found.step, hashes)) ? codes : yield* nothingPending
       })
       return yield* countAttempt(user, check)
     }),

@@ -17,6 +17,9 @@ const StoredFactor = Schema.Struct({
 /** The user of a sign-in that waits for a code, with the digest of their password. */
 const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schema.String) })
 
+/** Number of accepted codes of a user that are remembered. */
+const keptSteps = 100
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -66,7 +69,7 @@ const make = Effect.gen(function* () {
     confirm: ({ accountId, id }: UserKey, secret: Uint8Array, step: number, codes: ReadonlyArray<string>) =>
       sql`
         WITH confirmed AS (
-          UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}
+          UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}, used_steps = ARRAY[${step}::bigint]
           WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL
           RETURNING account_id, user_id
         ), given AS (
@@ -75,11 +78,16 @@ const make = Effect.gen(function* () {
           FROM confirmed c CROSS JOIN unnest(${[...codes]}::text[]) AS h (hash)
         )
         SELECT user_id FROM confirmed`.pipe(hasRows),
-    /** Accepts the code of a time step once. False: a code of this or a later step was accepted before. */
-    useStep: ({ accountId, id }: UserKey, step: number) =>
+    /**
+     * Accepts the code of a time step once. False: a code of this step, or of a later one up to `latest`, was accepted before. Steps
+     * after `latest` are in the future: their codes were accepted while the clock was ahead, and must not block the current ones.
+     */
+    useStep: ({ accountId, id }: UserKey, step: number, latest: number) =>
       sql`
-        UPDATE second_factor SET last_step = ${step}
-        WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL AND last_step < ${step}
+        UPDATE second_factor
+        SET last_step = ${step}, used_steps = (ARRAY[${step}::bigint] || used_steps)[1:${sql.literal(String(keptSteps))}]
+        WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL
+          AND ${step} <> ALL(used_steps) AND (last_step < ${step} OR last_step > ${latest})
         RETURNING user_id`.pipe(hasRows),
     /** Accepts a recovery code once. False: there is no such code. */
     useRecoveryCode: ({ accountId, id }: UserKey, hash: string) =>

@@ -28,12 +28,20 @@ export const makeTeamStatements = (sql: SqlClient) => {
       sql`UPDATE app_user SET role = ${role} WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
         hasRows
       ),
-    /** Lets a disabled user sign in again. False: the account has no such user. */
+    /**
+     * Lets a disabled user sign in again. Withdraws a link that was made while the user was being disabled. False: the account has no
+     * such user.
+     */
     enable: (accountId: AccountId, email: string) =>
       sql`
-        UPDATE app_user SET disabled_at = NULL WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        hasRows
-      ),
+        WITH enabled AS (
+          UPDATE app_user SET disabled_at = NULL
+          WHERE account_id = ${accountId} AND email = ${email} AND disabled_at IS NOT NULL
+          RETURNING account_id, id
+        ), withdrawn AS (
+          DELETE FROM password_link l USING enabled e WHERE l.account_id = e.account_id AND l.user_id = e.id
+        )
+        SELECT u.id FROM app_user u WHERE u.account_id = ${accountId} AND u.email = ${email}`.pipe(hasRows),
     /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
     remove: (accountId: AccountId, email: string) =>
       sql`

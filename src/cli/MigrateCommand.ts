@@ -1,6 +1,7 @@
 import { Command, Options } from "@effect/cli"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { readAppConfig } from "../AppConfig.ts"
 import { withAdmin, withDatabase } from "./CommandRuntime.ts"
 import { answer, json, Refused } from "./Output.ts"
 
@@ -23,15 +24,17 @@ const migratedByHolder = Effect.gen(function* () {
 }).pipe(withAdmin)
 
 /** Distributes the tables. Refused on the embedded engine, which has no nodes. */
-const distributed = Effect.flatMap(
-  Effect.promise(() => import("../database/Distribution.ts")),
-  ({ distribute }) => withDatabase(() => distribute)
-).pipe(
-  Effect.catchTags({
-    DatabaseInUse: () => new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." }),
-    DistributionFailed: ({ message }) => new Refused({ message })
-  })
-)
+const distributed = Effect.gen(function* () {
+  const embedded = new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." })
+  if (Option.isNone((yield* readAppConfig).databaseUrl)) return yield* embedded
+  const { distribute } = yield* Effect.promise(() => import("../database/Distribution.ts"))
+  return yield* withDatabase(() => distribute).pipe(
+    Effect.catchTags({
+      DatabaseInUse: () => embedded,
+      DistributionFailed: ({ message }) => new Refused({ message })
+    })
+  )
+})
 
 const distribute = Options.boolean("distribute").pipe(
   Options.withDescription("Then distribute the tables of accounts over the nodes of a Citus cluster (docs/scale.md).")

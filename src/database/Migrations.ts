@@ -46,7 +46,8 @@ export const names: ReadonlyArray<string> = [
   "0031_saved_views",
   "0032_store_time_zones",
   "0033_bulk_changes",
-  "0035_title_order"
+  "0035_title_order",
+  "0036_used_steps"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

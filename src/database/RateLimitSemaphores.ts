@@ -1,3 +1,5 @@
+import { Effect } from "effect"
+
 /** Maximum number of connections of a pool that one account, and one of its credentials, may use at once. */
 export interface SemaphoreLimits {
   readonly perAccount: number
@@ -40,7 +42,8 @@ interface Account {
 }
 
 /**
- * Limits how many connections of a pool one account uses at once. (The request budgets limit requests per minute.) The
+ * Limits how many connections of a pool, or other things of which a process has few, one account uses at once. (The request budgets
+ * limit requests per minute.) The
  * callers of an account wait in order, but a caller whose credential has used up its share lets later ones pass.
  */
 export class RateLimitSemaphores {
@@ -131,3 +134,22 @@ export class RateLimitSemaphores {
 }
 
 const nothing = () => {}
+
+/** Runs the effect when the holder's account has room. Fails without running it if the account's queue is full. */
+export const withinShare =
+  <Full>(semaphores: RateLimitSemaphores, holder: Holder, full: () => Full) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Full, R> =>
+    Effect.uninterruptibleMask((restore) => {
+      const taken = Effect.async<void, Full>((resume) => {
+        let hasBegun = false
+        const withdraw = semaphores.take(holder, () => {
+          hasBegun = true
+          resume(Effect.void)
+        })
+        if (withdraw === undefined) resume(Effect.suspend(() => Effect.fail(full())))
+        // A caller that is interrupted after its turn began must give its turn back.
+        return Effect.sync(() => (hasBegun ? semaphores.release(holder) : withdraw?.()))
+      })
+      const released = Effect.sync(() => semaphores.release(holder))
+      return Effect.zipRight(restore(taken), Effect.ensuring(restore(effect), released))
+    })

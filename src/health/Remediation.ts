@@ -44,13 +44,18 @@ const make = Effect.gen(function* () {
   const stores = yield* StoresRepo
   const transaction = yield* Transaction
 
-  /** The stores that a divergence scan would compare now, limited to those that the caller can use. */
-  const comparison = Effect.gen(function* () {
+  /** The linked stores that the caller can use. */
+  const linked = Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
-    const linked = (yield* stores.list(accountId)).filter(({ id }) => includes(bounds, id))
-    const { divergence } = yield* health.rules(accountId)
-    return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+    const all = yield* stores.list(accountId)
+    return new Map(all.flatMap((store) => (includes(bounds, store.id) ? [[store.id, store]] : [])))
+  })
+
+  /** What a divergence scan would compare now, limited to stores that the caller can use. */
+  const comparison = Effect.gen(function* () {
+    const { divergence } = yield* health.rules((yield* CurrentActor).accountId)
+    return { stores: yield* linked, rules: divergence }
   })
 
   const carryOut = <Result extends { readonly entity_id: EntityId; readonly ok: boolean }>(
@@ -91,7 +96,7 @@ const make = Effect.gen(function* () {
           carryOut(
             kind,
             operations,
-            Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules, basedOn))
+            Effect.map(linked, (stores) => (rules: KeyRules) => decideFills(kind, operations, rules, stores, basedOn))
           ),
           (results) => ({
             filled: results.filter(({ filled }) => filled).length,

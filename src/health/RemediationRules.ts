@@ -15,6 +15,7 @@ import { misfitOfField } from "../model/AttributeRules.ts"
 import { isEmptyValue } from "../model/Emptiness.ts"
 import { EntityId, inAnyCase, nilUuid, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
+import type { Store } from "../model/Store.ts"
 
 /** Limit of the operations in one batch. */
 export const maxOperations = 500
@@ -121,7 +122,29 @@ const changedMeanwhile = (id: EntityId, basedOn: BasedOn, { revisions }: LockedC
     : misfit("draft_revision", `the draft was changed meanwhile: its revision is ${current}, not ${expected}`)
 }
 
-const absent: OperationError = { code: "not_found", message: "No such record." }
+/** The linked stores that the caller can use. */
+type NamedStores = ReadonlyMap<StoreId, Pick<Store, "currency" | "domain" | "primary_locale">>
+
+/** Why the entity, or its version on a store, was not found. It reveals nothing about other accounts, nor about hidden stores. */
+const absent = (
+  kind: EntityKind,
+  id: EntityId,
+  storeId: StoreId | undefined,
+  aggregate: Aggregate | undefined,
+  stores: NamedStores
+): OperationError => {
+  const noun = kind === "media" ? "media file" : kind
+  const domain = storeId === undefined ? undefined : stores.get(storeId)?.domain
+  return {
+    code: "not_found",
+    message:
+      aggregate === undefined
+        ? `This account has no ${noun} with the id ${id}.`
+        : domain === undefined
+          ? `This account has no linked store with the id ${storeId}.`
+          : `The ${noun} is not on ${domain}.`
+  }
+}
 const misfit = (path: string, message: string): OperationError => ({
   code: "validation_failed",
   message: `${path}: ${message}`
@@ -197,7 +220,13 @@ class WorkingCopy {
  * ones.
  */
 export const decideFills =
-  (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules, basedOn = basedOnNothing) =>
+  (
+    kind: EntityKind,
+    operations: ReadonlyArray<FillOperation>,
+    rules: KeyRules,
+    stores: NamedStores,
+    basedOn = basedOnNothing
+  ) =>
   (locked: LockedCatalog): Remedy<FillResult> => {
     const working = new WorkingCopy(kind, rules, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
@@ -205,7 +234,8 @@ export const decideFills =
       const failed = (error: OperationError): FillResult => ({ ...target, ok: false, filled: false, error })
       const aggregate = working.find(entity_id)
       const version = aggregate?.versions.find(({ storeId }) => storeId === store_id)
-      if (aggregate === undefined || (store_id !== undefined && version === undefined)) return failed(absent)
+      if (aggregate === undefined || (store_id !== undefined && version === undefined))
+        return failed(absent(kind, entity_id, store_id, aggregate, stores))
       const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
       const type = working.typeOf(aggregate, field)
@@ -251,7 +281,7 @@ export const decideReconciles =
     kind: EntityKind,
     operations: ReadonlyArray<ReconcileOperation>,
     rules: KeyRules,
-    comparison: Comparison,
+    comparison: Comparison & { readonly stores: NamedStores },
     basedOn = basedOnNothing
   ) =>
   (locked: LockedCatalog): Remedy<ReconcileResult> => {
@@ -273,7 +303,8 @@ export const decideReconciles =
       if (aggregate !== undefined && changed !== undefined) return failed(changed)
       const named = store_id ?? winner_store_id
       const version = aggregate?.versions.find(({ storeId }) => storeId === named)
-      if (aggregate === undefined || (named !== undefined && version === undefined)) return failed(absent)
+      if (aggregate === undefined || (named !== undefined && version === undefined))
+        return failed(absent(kind, entity_id, named, aggregate, comparison.stores))
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)

@@ -8,9 +8,9 @@ import { hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { AccountId, PublicationId } from "../model/Ids.ts"
+import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { type AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
+import { type AttemptEnd, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -70,9 +70,19 @@ const makeStoresOfCluster = (sql: SqlClient, accountId: string | null) =>
         )
     )`
 
+/**
+ * Locks a store until the transaction ends. False: another process is claiming publications of the store. It never waits, because a
+ * process can stop inside its claim. Later statements of the transaction see all earlier claims of the store.
+ */
+const tryStore = (storeId: string) =>
+  `pg_try_advisory_xact_lock(hashtextextended('publish claims ' || ${storeId}::text, 0))`
+
 const Due = Schema.Struct({
   accountId: AccountId,
   id: PublicationId,
+  storeId: StoreId,
+  /** Whether this process has locked the store. On a cluster, stores are locked later, in the transaction of their account. */
+  isLocked: Schema.Boolean,
   place: Schema.Number,
   sequence: Schema.Number,
   requestedAt: Timestamp
@@ -88,9 +98,10 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
       const account = accountId === null ? sql.literal("w.account_id") : sql`${accountId}`
       return sql`
       ${isDistributed ? makeStoresOfCluster(sql, accountId) : makeWaitingStores(sql)}
-      SELECT c.account_id AS "accountId", c.id, c.place, c.sequence, rfc3339(c.asked_at) AS "requestedAt"
+      SELECT c.account_id AS "accountId", c.id, c.store_id AS "storeId", c.place, c.sequence,
+             rfc3339(c.asked_at) AS "requestedAt", ${sql.literal(isDistributed ? "false" : tryStore("c.store_id"))} AS "isLocked"
       FROM (
-        SELECT c.account_id, c.id, c.sequence, c.asked_at,
+        SELECT c.account_id, c.id, c.store_id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
         JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND s.status = 'linked'
@@ -108,13 +119,16 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
           ORDER BY p.sequence
           LIMIT greatest(${maxPerStore}::bigint - busy.count, 0)
         ) c
-      ) c
-      ORDER BY c.place, c.asked_at, c.sequence LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
+        ORDER BY place, c.asked_at, c.sequence LIMIT ${limit}
+      ) c ${sql.literal(accountId === null ? allAccounts : "")}`
     }
   })
 }
 
-/** Claims publications of one account. Concurrent workers skip locked rows, and each checks again what it has locked. */
+/**
+ * Claims publications of one account whose stores are locked. Concurrent workers skip locked rows, and each checks again what it has
+ * locked, and the limit of each store.
+ */
 const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
   const isDue = makeIsDue(sql)
   const run = makeRunTransaction(sql)
@@ -123,20 +137,27 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       accountId: AccountId,
       ids: Schema.Array(PublicationId),
       claims: Schema.Array(Schema.String),
+      places: Schema.Array(Schema.Number),
+      maxPerStore: Schema.Int,
       leaseSeconds: Schema.Number
     }),
     Result: Schema.Struct({ ...ClaimedPublication.fields, requestedAt: Timestamp }),
-    execute: ({ accountId, claims, ids, leaseSeconds }) => sql`
+    execute: ({ accountId, claims, ids, leaseSeconds, maxPerStore, places }) => sql`
       UPDATE publication t
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
       FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim)
       WHERE t.account_id = ${accountId} AND t.id = n.id AND t.id = ANY(ARRAY(
         SELECT p.id
-        FROM publication p
+        FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
+        JOIN publication p ON p.account_id = ${accountId} AND p.id = d.id
         JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND s.status = 'linked'
         JOIN import_lock l ON l.account_id = ${accountId} AND l.run_id IS NULL
-        WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND ${isDue(sql`${accountId}`)}
+        WHERE ${isDue(sql`${accountId}`)} AND d.place <= ${maxPerStore} - (
+          SELECT count(*) FROM publication b
+          WHERE b.account_id = ${accountId} AND b.store_id = p.store_id AND b.claim IS NOT NULL
+            AND b.lease_until > app_now()
+        )
         FOR UPDATE OF p SKIP LOCKED
       ))
       RETURNING t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
@@ -164,9 +185,28 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       )
     })
 
-  return (accountId: AccountId, ids: ReadonlyArray<PublicationId>, leaseSeconds: number) =>
+  const lockStores = (accountId: AccountId, due: ReadonlyArray<typeof Due.Type>) =>
+    Effect.map(
+      sql<{ readonly id: string; readonly isLocked: boolean }>`
+        SELECT s.id, ${sql.literal(tryStore("s.id"))} AS "isLocked" FROM store s
+        WHERE s.account_id = ${accountId} AND s.id = ANY(${Arr.dedupe(due.map(({ storeId }) => storeId))}::uuid[])`,
+      (stores) => {
+        const locked = new Set(stores.flatMap(({ id, isLocked }) => (isLocked ? [id] : [])))
+        return due.filter(({ storeId }) => locked.has(storeId))
+      }
+    )
+
+  return (accountId: AccountId, found: ReadonlyArray<typeof Due.Type>, { leaseSeconds, maxPerStore }: ClaimRequest) =>
     Effect.gen(function* () {
-      const claimed = yield* take({ accountId, ids, claims: ids.map(() => crypto.randomUUID()), leaseSeconds })
+      const due = found.some(({ isLocked }) => !isLocked) ? yield* lockStores(accountId, found) : found
+      const claimed = yield* take({
+        accountId,
+        ids: due.map(({ id }) => id),
+        claims: due.map(() => crypto.randomUUID()),
+        places: due.map(({ place }) => place),
+        leaseSeconds,
+        maxPerStore
+      })
       if (claimed.length > 0) yield* beginAttempts(accountId, claimed)
       return claimed
     }).pipe(orDie, run)
@@ -188,33 +228,34 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
   const claimOfAccount = makeClaimOfAccount(sql, holder)
   const run = makeRunTransaction(sql)
 
-  const claimEach = (due: ReadonlyArray<typeof Due.Type>, leaseSeconds: number) =>
+  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest) =>
     Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([accountId, ofAccount]) =>
-      claimOfAccount(
-        AccountId.make(accountId),
-        ofAccount.map(({ id }) => id),
-        leaseSeconds
-      )
+      claimOfAccount(AccountId.make(accountId), ofAccount, request)
     )
   const inOrder = (claimed: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof claimOfAccount>>>) =>
     Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
 
   if (hints === undefined)
-    return ({ leaseSeconds, ...limits }) =>
-      findDue({ ...limits, accountId: null }).pipe(
-        Effect.flatMap((due) => claimEach(due, leaseSeconds)),
+    return (request) =>
+      findDue({ ...request, accountId: null }).pipe(
+        Effect.flatMap((due) =>
+          claimEach(
+            due.filter(({ isLocked }) => isLocked),
+            request
+          )
+        ),
         Effect.map(inOrder),
         orDie,
         run
       )
 
-  return ({ leaseSeconds, ...limits }) =>
+  return (request) =>
     Effect.gen(function* () {
       const due =
-        limits.only === null
-          ? yield* hints.look((accountId) => findDue({ ...limits, accountId }))
-          : yield* findDue({ ...limits, accountId: null })
-      return inOrder(yield* claimEach(Arr.take(Arr.sort(due, byPlace), limits.limit), leaseSeconds))
+        request.only === null
+          ? yield* hints.look((accountId) => findDue({ ...request, accountId }))
+          : yield* findDue({ ...request, accountId: null })
+      return inOrder(yield* claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), request))
     }).pipe(orDie)
 }
 

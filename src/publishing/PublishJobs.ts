@@ -1,11 +1,11 @@
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
 import { firstPlace, kindsOfPart, PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
@@ -16,8 +16,12 @@ import { makeWhyUnpublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
 
-/** `ids`: in the order in which they are requested. */
-const SelectedInput = Schema.Struct({ storeId: StoreId, ids: Schema.Array(EntityId) })
+/** `ids`: in the order in which they are requested. The first `products` of them are products. */
+const SelectedInput = Schema.Struct({
+  storeId: StoreId,
+  ids: Schema.Array(EntityId),
+  products: Schema.optionalWith(Schema.Int, { default: () => 0 })
+})
 
 /**
  * `Requests`: the next step requests publishes, beginning at `place`. `Outcomes`: it waits for the publishes that were requested
@@ -29,8 +33,12 @@ const WaitingCursor = Schema.Union(
 )
 type WaitingCursor = typeof WaitingCursor.Type
 
-/** Number of entities before the next step. */
-const SelectedCursor = Schema.Int
+/**
+ * A number: of entities before the next step. `Outcomes`: the next step waits for the publishes that were requested until a time, then
+ * continues at `next`.
+ */
+const SelectedCursor = Schema.Union(Schema.Int, Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.Int }))
+type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }
 
@@ -71,6 +79,14 @@ export const makePublishJobKinds = Effect.gen(function* () {
       })
     )
 
+  /** Waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
+  const waitUntil = (accountId: AccountId, storeId: StoreId, until: Timestamp) =>
+    Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count }) =>
+      count === 0
+        ? undefined
+        : ({ _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const)
+    )
+
   const waiting = anyKind({
     name: "publish_waiting",
     input: WaitingInput,
@@ -84,9 +100,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
           CurrentActor
         > {
           if (cursor?._tag === "Outcomes") {
-            const { count } = yield* repo.pendingUntil(accountId, storeId, cursor.until)
-            if (count > 0)
-              return { _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const
+            const wait = yield* waitUntil(accountId, storeId, cursor.until)
+            if (wait !== undefined) return wait
             const next = cursor.next === null ? null : ({ _tag: "Requests", place: cursor.next } as const)
             return { _tag: "Progress", cursor: next, done: 0 } as const
           }
@@ -118,20 +133,31 @@ export const makePublishJobKinds = Effect.gen(function* () {
     input: SelectedInput,
     cursor: SelectedCursor,
     sizes,
-    step: ({ accountId, cursor, input: { ids, storeId }, size }) =>
+    step: ({ accountId, cursor, input: { ids, products, storeId }, size }) =>
       orStop(
-        Effect.gen(function* () {
+        Effect.gen(function* (): Effect.fn.Return<
+          StepResult<SelectedCursor>,
+          NotFound | ValidationFailed | PimLocked,
+          CurrentActor
+        > {
+          if (typeof cursor === "object" && cursor !== null) {
+            const wait = yield* waitUntil(accountId, storeId, cursor.until)
+            return wait ?? ({ _tag: "Progress", cursor: cursor.next, done: 0 } as const)
+          }
           const from = cursor ?? 0
-          const batch = ids.slice(from, from + size)
+          const batch = ids.slice(from, Math.min(from + size, from < products ? products : ids.length))
           yield* lockTargets(
             accountId,
             batch.map((entityId) => ({ entityId, storeId }))
           )
           const answer = yield* publishing.requestEach(storeId, batch)
           const next = from + batch.length
+          const { now } = yield* repo.pendingUntil(accountId, storeId, null)
+          const following: SelectedCursor = next === products ? { _tag: "Outcomes", until: now, next } : next
+          // What refers to selected products is requested when the products are live.
           return {
             _tag: "Progress",
-            cursor: next < ids.length ? next : null,
+            cursor: next < ids.length ? following : null,
             done: batch.length,
             ...countsOf(answer)
           } as const
@@ -146,6 +172,7 @@ const make = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
   const jobs = yield* Jobs
   const publishing = yield* Publishing
+  const repo = yield* PublicationsRepo
   const stores = yield* Stores
   const whyUnpublishable = yield* makeWhyUnpublishable
 
@@ -178,10 +205,18 @@ const make = Effect.gen(function* () {
       const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
       return yield* begin("publish_waiting", storeId, { storeId }, total)
     }),
-    /** Publishes these entities. */
-    selected: Effect.fn("PublishJobs.selected")((storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
-      begin("publish_selected", storeId, { storeId, ids }, ids.length)
-    )
+    /** Publishes these entities: first the products, then, when these are live, what refers to them. */
+    selected: Effect.fn("PublishJobs.selected")(function* (storeId: StoreId, ids: ReadonlyArray<EntityId>) {
+      const { accountId } = yield* CurrentActor
+      const kinds = new Map((yield* repo.entities(accountId, ids)).map(({ id, kind }) => [id, kind]))
+      const [others, products] = Arr.partition(ids, (id) => kinds.get(id) === "product")
+      return yield* begin(
+        "publish_selected",
+        storeId,
+        { storeId, ids: [...products, ...others], products: products.length },
+        ids.length
+      )
+    })
   }
 })
 

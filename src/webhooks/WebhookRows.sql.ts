@@ -84,12 +84,23 @@ export const makeWebhookRows = (
   const isAny = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
   return {
-    insert: (accountId, { id, secret, topics, url }) =>
-      sql`
-        INSERT INTO webhook (account_id, id, url, topics, secret, position)
-        SELECT a.account_id, ${id}::uuid, ${url}, ${topics}::text[], ${secret}::bytea, a.feed_seq
-        FROM account_state a WHERE a.account_id = ${accountId}
-        ON CONFLICT DO NOTHING RETURNING id`.pipe(isAny, Effect.zipLeft(hint(accountId)), orDie),
+    insert: (accountId, { id, secret, topics, url }, limit) =>
+      Effect.gen(function* () {
+        // Only creations take this lock, so it delays neither writes nor deliveries.
+        yield* sql`
+          SELECT pg_advisory_xact_lock(hashtextextended('webhooks ' || ${accountId}::text, 0))
+          FROM account_state a WHERE a.account_id = ${accountId}`
+        const existing = yield* sql<{ readonly id: string }>`
+          SELECT w.id FROM webhook w WHERE w.account_id = ${accountId}`
+        if (existing.some((webhook) => webhook.id === id)) return "exists" as const
+        if (existing.length >= limit) return "full" as const
+        yield* sql`
+          INSERT INTO webhook (account_id, id, url, topics, secret, position)
+          SELECT a.account_id, ${id}::uuid, ${url}, ${topics}::text[], ${secret}::bytea, a.feed_seq
+          FROM account_state a WHERE a.account_id = ${accountId}`
+        yield* hint(accountId)
+        return "inserted" as const
+      }).pipe(run, orDie),
     list: (accountId) => orDie(read({ accountId, id: null })),
     find: (accountId, id) => Effect.map(orDie(read({ accountId, id })), ([row]) => Option.fromNullable(row)),
     delete: (accountId, id) =>

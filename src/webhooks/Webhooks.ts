@@ -97,10 +97,10 @@ const make = Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const url = yield* receivers.usable(given.url)
       const topics = yield* checkTopics(given.topics)
-      if ((yield* repo.list(accountId)).length >= maxWebhooks)
-        return yield* ValidationFailed.at("", `An account has at most ${maxWebhooks} webhooks`)
       const { sealed, secret } = yield* seal(accountId, id)
-      if (!(yield* repo.insert(accountId, { id, url, topics, secret: sealed }))) return yield* new WebhookExists()
+      const outcome = yield* repo.insert(accountId, { id, url, topics, secret: sealed }, maxWebhooks)
+      if (outcome === "exists") return yield* new WebhookExists()
+      if (outcome === "full") return yield* ValidationFailed.at("", `An account has at most ${maxWebhooks} webhooks`)
       return { webhook: yield* Effect.orDie(get(id)), secret }
     }),
     get,

@@ -238,9 +238,10 @@ const makeRows = (
     })
   return {
     list,
-    insert: (accountId, webhook) =>
+    insert: (accountId, webhook, limit) =>
       Effect.gen(function* () {
-        if (Option.isSome(yield* found(accountId, webhook.id))) return false
+        if (Option.isSome(yield* found(accountId, webhook.id))) return "exists"
+        if ((yield* list(accountId)).length >= limit) return "full"
         const millis = yield* now
         yield* updateAccount(store, accountId, (account) => ({
           ...account,
@@ -260,7 +261,7 @@ const makeRows = (
             deliveries: []
           })
         }))
-        return true
+        return "inserted"
       }),
     find: (accountId, id) =>
       Effect.map(list(accountId), (all) => Option.fromNullable(all.find((webhook) => webhook.id === id))),

@@ -85,8 +85,15 @@ export interface DeliveryOutcomes {
 export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
   WebhooksRepo,
   {
-    /** Inserts a webhook that begins after the last change of the feed. False: the id exists already. */
-    readonly insert: (accountId: AccountId, webhook: NewWebhook) => Effect.Effect<boolean>
+    /**
+     * Inserts a webhook that begins after the last change of the feed. `exists`: a webhook has this id already. `full`: the account
+     * has `limit` webhooks, also if others are inserted at the same moment.
+     */
+    readonly insert: (
+      accountId: AccountId,
+      webhook: NewWebhook,
+      limit: number
+    ) => Effect.Effect<"inserted" | "exists" | "full">
     /** Oldest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Webhook>>
     readonly find: (accountId: AccountId, id: WebhookId) => Effect.Effect<Option.Option<Webhook>>

@@ -1,17 +1,28 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Either, Layer, Option } from "effect"
+import { Effect, Either, Layer, Option, Schedule } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { makePictureAddress } from "../../src/console/pictures/PictureAddresses.ts"
 import { fetchPicture, imageTypeOf, maxPictureBytes } from "../../src/console/pictures/PictureFetch.ts"
 import { DrawnPictures, Pictures } from "../../src/console/pictures/Pictures.ts"
 import { drawDemoPicture } from "../../src/demo/DemoPictures.ts"
+import { AccountId } from "../../src/model/Ids.ts"
 import { layerDemoShopsMemory } from "../../src/platform/demo/DemoShops.memory.ts"
 import { layerOfflinePlatforms } from "../../src/platform/Platforms.ts"
 import { addressAt, makeDocumentHost, publicAddress } from "../oauth/DocumentHost.ts"
 
 const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.from("rest")])
 const key = new Uint8Array(32).fill(7)
+
+const accountId = AccountId.make(randomUUID())
+const otherId = AccountId.make(randomUUID())
+
+const layerPictures = Pictures.layer.pipe(
+  Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)),
+  Layer.provide(Layer.mock(CatalogRepo, { cursorKey: Effect.succeed(key) })),
+  Layer.provide(layerOfflinePlatforms.pipe(Layer.provide(layerDemoShopsMemory)))
+)
 
 const from = (host: Effect.Effect.Success<typeof makeDocumentHost>) => (address: string) =>
   fetchPicture(address).pipe(
@@ -83,15 +94,9 @@ describe("pictures of media", () => {
     Effect.gen(function* () {
       const host = yield* makeDocumentHost
       host.answers.set("/a.png", { body: png })
-      const services = yield* Layer.build(
-        Pictures.layer.pipe(
-          Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)),
-          Layer.provide(Layer.mock(CatalogRepo, { cursorKey: Effect.succeed(key) })),
-          Layer.provide(layerOfflinePlatforms.pipe(Layer.provide(layerDemoShopsMemory)))
-        )
-      )
       yield* Effect.gen(function* () {
-        const { addressOf, read } = yield* Pictures
+        const { addressesFor, read } = yield* Pictures
+        const addressOf = addressesFor(accountId)
         const path = addressOf(addressAt("/a.png"), 40)
         const answers = yield* Effect.all(
           Array.from({ length: 5 }, () => read(path)),
@@ -107,13 +112,38 @@ describe("pictures of media", () => {
           path.replace("/40/", "/80/"),
           path.slice(0, -2),
           `${path.slice(0, -2)}AA`,
-          makePictureAddress(new Uint8Array(32))(addressAt("/a.png"), 40),
-          "/pictures/40/x/y"
+          path.replace(accountId, otherId),
+          makePictureAddress(new Uint8Array(32), accountId)(addressAt("/a.png"), 40),
+          "/pictures/40/x/y",
+          "/pictures/40/x/y/z"
         ]
         for (const each of forged) assert.strictEqual(yield* Effect.flip(read(each)), "NoSuchPicture", each)
         const drawn = yield* read(addressOf("https://cdn.demo.example/tarn-and-tern/kestrel-20.jpg", 80))
         assert.match(Buffer.from(Option.getOrThrow(drawn).bytes).toString(), /^<svg [^>]*>.*<\/svg>$/)
-      }).pipe(Effect.provide(services), Effect.provideService(OutsideNetwork, host.network))
+      }).pipe(Effect.provide(layerPictures), Effect.provideService(OutsideNetwork, host.network))
+    })
+  )
+
+  it.scopedLive("of one account on slow hosts do not delay the pictures of another", () =>
+    Effect.gen(function* () {
+      const host = yield* makeDocumentHost
+      const slow = Array.from({ length: 20 }, (_, index) => `/slow-${index}.png`)
+      for (const path of slow) host.answers.set(path, { stalls: true })
+      host.answers.set("/a.png", { body: png })
+      yield* Effect.gen(function* () {
+        const { addressesFor, read } = yield* Pictures
+        yield* Effect.forEach(slow, (path) => Effect.forkScoped(read(addressesFor(accountId)(addressAt(path), 40))))
+        yield* Effect.repeat(Effect.void, {
+          until: () => host.requested.length >= 4,
+          schedule: Schedule.spaced("2 millis")
+        })
+        // Also a picture that the other account's pages wait for.
+        for (const path of ["/a.png", slow[19] ?? ""]) {
+          host.answers.set(path, { body: png })
+          assert.isTrue(Option.isSome(yield* read(addressesFor(otherId)(addressAt(path), 40))), path)
+        }
+        assert.sameMembers(host.requested, [...slow.slice(0, 4), "/a.png", slow[19] ?? ""])
+      }).pipe(Effect.provide(layerPictures), Effect.provideService(OutsideNetwork, host.network))
     })
   )
 

@@ -1,8 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
 import { makeRotateSecondFactors } from "../../src/access/SecondFactorRotation.ts"
+import { SecondFactors } from "../../src/access/SecondFactors.ts"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
@@ -56,13 +57,13 @@ const signIn = (email: string, given = password) => ask("/sign-in", { form: { em
 const to = (answer: Answer) => [answer.status, answer.headers.get("location")]
 
 /** The current code of the authenticator app. It is accepted for at least 30 seconds. */
-const codeOf = (secret: string) =>
-  new TOTP({ algorithm: "SHA1", digits: 6, period: 30, secret: Secret.fromBase32(secret) }).generate()
+const codeOf = (secret: string, timestamp = Date.now()) =>
+  new TOTP({ algorithm: "SHA1", digits: 6, period: 30, secret: Secret.fromBase32(secret) }).generate({ timestamp })
 
 /** Moves the last accepted code into the past, so that the current code can be used again. */
 const withFreshCodes = (userId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100 WHERE user_id = ${userId}`)
+    Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100, used_steps = '{}' WHERE user_id = ${userId}`)
   )
 
 /** A user with a second factor. `first`: the code that confirmed it. */
@@ -249,6 +250,33 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       yield* withFreshCodes(userId)
       assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 303)
     })
+  )
+
+  it.effect("codes that were accepted while the clock was ahead do not block later ones, and are not accepted again", () =>
+    Effect.gen(function* () {
+      const { accountId, secret, userId } = yield* anEnrolled
+      const factors = yield* SecondFactors
+      const now = Date.now()
+      const [ahead, soon] = [now + 3_600_000, now + 120_000]
+      /** Enters a code while the clock of the process shows a time. */
+      const enterAt = (millis: number, code: string) =>
+        Effect.flatMap(factors.await({ accountId, id: userId }), (token) =>
+          factors.finish(Redacted.value(token), code)
+        ).pipe(
+          Effect.withClock({ ...Clock.make(), currentTimeMillis: Effect.succeed(millis) }),
+          Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "accepted" })
+        )
+      assert.strictEqual(yield* enterAt(ahead - 60_000, codeOf(secret, ahead - 60_000)), "accepted")
+      assert.strictEqual(yield* enterAt(ahead, codeOf(secret, ahead)), "accepted")
+      // The clock is right again.
+      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "accepted")
+      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "CodeRefused")
+      // A code of an earlier step, which was never used, is refused too.
+      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon - 30_000)), "CodeRefused")
+      for (const millis of [ahead - 60_000, ahead])
+        assert.strictEqual(yield* enterAt(millis, codeOf(secret, millis)), "CodeRefused")
+      assert.strictEqual(yield* enterAt(ahead + 60_000, codeOf(secret, ahead + 60_000)), "accepted")
+    }).pipe(Effect.provide(SecondFactors.layer))
   )
 
   it.effect("recovery codes work once each", () =>

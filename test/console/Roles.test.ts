@@ -19,7 +19,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /assets/console.js",
     "GET /assets/icon.svg",
     "GET /events",
-    "GET /pictures/:width/:source/:signature",
+    "GET /pictures/:width/:account/:source/:signature",
     "GET /forgot-password",
     "GET /set-password",
     "GET /sign-in",

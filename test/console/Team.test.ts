@@ -1,6 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
+import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
 import { Users } from "../../src/access/Users.ts"
+import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import {
   type Answer,
@@ -105,6 +107,27 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
         assert.isUndefined(linkIn(answer))
       }
       assert.include((yield* ask(path, { cookie })).text, '<span class="total number">1</span>')
+    })
+  )
+
+  it.effect("withdraws a link that was made while its user was being disabled", () =>
+    Effect.gen(function* () {
+      const { accountId, find, send } = yield* anAdministrator
+      const email = newEmail()
+      const { userId: id } = yield* aBrowser(accountId, email, "view")
+      yield* send(`${path}/disable`, { id })
+      // The link's transaction read the user before, and writes the link after the user was disabled.
+      const token = yield* mintSecret("passwordLink")
+      yield* Effect.flatMap(UsersRepo, (users) => users.setLink(accountId, id, hashOf(token), 3_600))
+      const link = `/set-password?token=${token}`
+      assert.strictEqual((yield* ask(link)).status, 400)
+      yield* send(`${path}/enable`, { id })
+      assert.isNull((yield* find(email))?.disabledAt ?? null)
+      assertErrorPage(yield* ask(link), 400, /This link is no longer valid/)
+      // A user who is not disabled keeps the link.
+      const again = linkIn(yield* send(`${path}/link`, { id }))
+      yield* send(`${path}/enable`, { id })
+      assert.strictEqual((yield* ask(String(again))).status, 200)
     })
   )
 

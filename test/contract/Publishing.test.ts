@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Duration, Effect, Layer, Stream } from "effect"
+import { Duration, Effect, Layer, Option, Stream } from "effect"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
@@ -8,8 +8,10 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import {
@@ -434,6 +436,27 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("a job requests what refers to selected products when these are live, whatever the order", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, picture, product, small, store } = shop
+            const { id } = yield* (yield* PublishJobs).selected(store.id, [collection, small, picture, product])
+            const ended = yield* Effect.raceFirst(
+              Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet)),
+              Effect.flatMap(Publishing, ({ work }) => work)
+            )
+            assert.deepInclude(Option.getOrThrow(ended), {
+              state: "done",
+              done: 4,
+              error_count: 0,
+              // The first publish of the product includes its variants and its picture.
+              result: { requested: 2, refused: 0 }
+            })
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
       it.effect("unknown entities, stores without a platform and outdated revisions are refused", () =>
         inShop(({ files, other, picture, product, store }) =>
           Effect.gen(function* () {
@@ -710,6 +733,37 @@ for (const engine of serviceEngines) {
           assert.deepStrictEqual(yield* claim(9), [1])
           assert.deepStrictEqual(yield* claim(9), [])
         })
+      )
+
+      it.effect("claims at the same moment stay within the limit of a store", () =>
+        inShop(({ store }) =>
+          Effect.gen(function* () {
+            const repo = yield* PublicationsRepo
+            const done = { outcome: "published", reason: null } as const
+            const claim = (only: ReadonlyArray<PublicationId>) =>
+              repo.claim({ limit: 9, maxPerStore: 3, leaseSeconds: 3_600, only })
+            for (let round = 0; round < 5; round++) {
+              const ids: Array<PublicationId> = []
+              for (let index = 0; index < 8; index++) {
+                const id = yield* anEntity("media", { url: `https://cdn.example/${index}.png` }, { on: [store] })
+                ids.push(idOf(yield* ask(id, store)))
+              }
+              // Two of the publications each, so that no two claims want the same one.
+              const claimed = yield* Effect.forEach([0, 2, 4, 6], (first) => claim(ids.slice(first, first + 2)), {
+                concurrency: "unbounded"
+              })
+              const rest = yield* claim(ids)
+              const all = [...claimed.flat(), ...rest]
+              assert.lengthOf(all, 3)
+              for (const each of all) assert.isTrue(yield* repo.finish(each, done, "published", null))
+              for (let left = 5; left > 0; )
+                for (const each of yield* claim(ids)) {
+                  assert.isTrue(yield* repo.finish(each, done, "published", null))
+                  left--
+                }
+            }
+          })
+        )
       )
 
       it.effect("publishing values over the accepted ones leaves drafts unpublished", () =>

@@ -23,7 +23,9 @@ import { allowed, decimal, unknownKey } from "./DraftValues.ts"
 const unknownHere = unknownKey("product", "", "care.note, spec.new")
 const nobody = EntityId.make("00000000-0000-4000-8000-00000000dead")
 const nowhere = StoreId.make("00000000-0000-4000-8000-00000000beef")
-const absent = { code: "not_found", message: "No such record." } as const
+const absent = (message: string) => ({ code: "not_found", message }) as const
+const noProduct = (id: EntityId) => absent(`This account has no product with the id ${id}.`)
+const noStore = (id: StoreId) => absent(`This account has no linked store with the id ${id}.`)
 const misfit = (message: string) => ({ code: "validation_failed", message }) as const
 
 const fill = (kind: EntityKind, operations: ReadonlyArray<FillOperation>) =>
@@ -244,13 +246,13 @@ for (const engine of serviceEngines) {
             const before = (yield* valuesOn(a, product)).revision
             const good = { entity_id: product, store_id: a.id, field: "vendor", value: "Tern" }
             const cases: ReadonlyArray<readonly [FillOperation, object]> = [
-              [{ ...good, entity_id: nobody }, absent],
-              [{ ...good, entity_id: theirs.product }, absent],
-              [{ ...good, entity_id: theirs.product, store_id: theirs.a.id }, absent],
-              [{ ...good, store_id: theirs.a.id }, absent],
-              [{ ...good, store_id: nowhere }, absent],
-              [{ ...good, entity_id: variant }, absent],
-              [{ ...good, entity_id: homeless }, absent],
+              [{ ...good, entity_id: nobody }, noProduct(nobody)],
+              [{ ...good, entity_id: theirs.product }, noProduct(theirs.product)],
+              [{ ...good, entity_id: theirs.product, store_id: theirs.a.id }, noProduct(theirs.product)],
+              [{ ...good, store_id: theirs.a.id }, noStore(theirs.a.id)],
+              [{ ...good, store_id: nowhere }, noStore(nowhere)],
+              [{ ...good, entity_id: variant }, noProduct(variant)],
+              [{ ...good, entity_id: homeless }, absent(`The product is not on ${a.domain}.`)],
               [{ ...good, field: "colour" }, misfit(`field: ${unknownHere}`)],
               [{ ...good, field: "__proto__" }, misfit(`field: ${unknownHere}`)],
               [
@@ -289,7 +291,12 @@ for (const engine of serviceEngines) {
             ])
             assert.deepStrictEqual(
               others.map(({ results }) => results[0]?.error),
-              [misfit(`field: is read-only; ${allowed.media}`), misfit(`value: ${decimal}`), undefined, absent]
+              [
+                misfit(`field: is read-only; ${allowed.media}`),
+                misfit(`value: ${decimal}`),
+                undefined,
+                absent(`This account has no collection with the id ${product}.`)
+              ]
             )
             assert.deepStrictEqual(yield* fill("product", []), { filled: 0, results: [] })
           })
@@ -370,14 +377,22 @@ for (const engine of serviceEngines) {
             const [first = nowhere] = byId(stores)
             const nil = StoreId.make(nilUuid)
             const cases: ReadonlyArray<readonly [ReconcileOperation, StoreId, object]> = [
-              [{ entity_id: nobody, field: "title", value: "x" }, nil, absent],
-              [{ entity_id: theirs.product, field: "title", value: "x" }, nil, absent],
-              [{ entity_id: theirs.product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, absent],
-              [{ entity_id: variant, field: "title", value: "x" }, nil, absent],
-              [{ entity_id: product, field: "title", winner_store_id: nowhere }, nowhere, absent],
-              [{ entity_id: product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, absent],
-              [{ entity_id: product, field: "title", value: "x", store_id: nowhere }, nowhere, absent],
-              [{ entity_id: homeless, field: "title", winner_store_id: a.id }, a.id, absent],
+              [{ entity_id: nobody, field: "title", value: "x" }, nil, noProduct(nobody)],
+              [{ entity_id: theirs.product, field: "title", value: "x" }, nil, noProduct(theirs.product)],
+              [
+                { entity_id: theirs.product, field: "title", winner_store_id: theirs.a.id },
+                theirs.a.id,
+                noProduct(theirs.product)
+              ],
+              [{ entity_id: variant, field: "title", value: "x" }, nil, noProduct(variant)],
+              [{ entity_id: product, field: "title", winner_store_id: nowhere }, nowhere, noStore(nowhere)],
+              [{ entity_id: product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, noStore(theirs.a.id)],
+              [{ entity_id: product, field: "title", value: "x", store_id: nowhere }, nowhere, noStore(nowhere)],
+              [
+                { entity_id: homeless, field: "title", winner_store_id: a.id },
+                a.id,
+                absent(`The product is not on ${a.domain}.`)
+              ],
               [{ entity_id: product, field: "colour", winner_store_id: a.id }, a.id, misfit(`field: ${unknownHere}`)],
               [
                 { entity_id: product, field: "options", value: "" },

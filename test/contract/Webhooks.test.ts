@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { Effect, Either, Fiber, Layer, Option, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
@@ -477,6 +477,35 @@ for (const engine of all) {
             assert.deepStrictEqual(yield* refusal(create(receiver.url("/one-too-many"))), [
               { path: "", message: "An account has at most 50 webhooks" }
             ])
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("creations at the same moment do not exceed the limit of 50, and one id is created once", () =>
+        Effect.gen(function* () {
+          const { actor, receiver } = yield* aWebhook("/first")
+          yield* Effect.gen(function* () {
+            const webhooks = yield* Webhooks
+            const id = yield* mintId(WebhookId)
+            const same = webhooks.create(id, { url: receiver.url("/same"), topics: [] })
+            const twice = yield* Effect.all([Effect.either(same), Effect.either(same)], { concurrency: "unbounded" })
+            const lost = twice.flatMap((result) => (Either.isLeft(result) ? [result.left._tag] : []))
+            assert.deepStrictEqual(lost, ["WebhookExists"])
+            const created = yield* Effect.forEach(
+              Array.from({ length: maxWebhooks + 10 }, (_, index) => `/at-once/${index}`),
+              (path) => Effect.either(create(receiver.url(path))),
+              { concurrency: "unbounded" }
+            )
+            assert.lengthOf(yield* webhooks.list, maxWebhooks)
+            const refused = created.flatMap((result) =>
+              Either.isLeft(result) ? ["issues" in result.left ? result.left.issues : result.left._tag] : []
+            )
+            assert.deepStrictEqual(
+              refused,
+              Array.from({ length: 12 }, () => [{ path: "", message: "An account has at most 50 webhooks" }])
+            )
+            // At the limit, an id that exists is still recognized.
+            assert.strictEqual((yield* Effect.flip(same))._tag, "WebhookExists")
           }).pipe(actingAs(actor))
         })
       )

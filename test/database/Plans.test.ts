@@ -374,7 +374,7 @@ const access = (round: number) =>
     assert.isTrue(yield* factors.begin(user, sealed))
     assert.isTrue(Option.isSome(yield* factors.find(user)))
     assert.isTrue(yield* factors.confirm(user, sealed, 1, [secret("recovery", round)]))
-    assert.isTrue(yield* factors.useStep(user, 2))
+    assert.isTrue(yield* factors.useStep(user, 2, 3))
     assert.isTrue(yield* factors.useRecoveryCode(user, secret("recovery", round)))
     assert.isTrue(yield* factors.replaceSecret(user, sealed, Uint8Array.of(4)))
     assert.isNotEmpty(yield* factors.list(accountId))
@@ -854,7 +854,8 @@ const webhooking = Effect.gen(function* () {
   const repo = yield* WebhooksRepo
   const id = yield* mintId(WebhookId)
   const secret = Buffer.from("sealed")
-  assert.isTrue(yield* repo.insert(accountId, { id, url: "https://hooks.example/", topics: [], secret }))
+  const inserted = yield* repo.insert(accountId, { id, url: "https://hooks.example/", topics: [], secret }, 50)
+  assert.strictEqual(inserted, "inserted")
   assert.isTrue(Option.isSome(yield* repo.find(accountId, id)))
   assert.isNotEmpty(yield* repo.list(accountId))
   assert.isTrue(yield* repo.rotate(accountId, id, Buffer.from("newer"), 60))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { limitsOf, RateLimitSemaphores } from "../../src/database/RateLimitSemaphores.ts"
+import { Effect, Fiber } from "effect"
+import { limitsOf, RateLimitSemaphores, withinShare } from "../../src/database/RateLimitSemaphores.ts"
 
 const begunBy = (semaphores: RateLimitSemaphores) => {
   const begun: Array<string> = []
@@ -48,6 +49,25 @@ describe("rate-limit semaphores", () => {
     semaphores.release({ accountId: "one", credentialId: "key" })
     assert.deepStrictEqual(begun, ["a", "c"])
   })
+
+  it.effect("refuse an effect when the queue is full, and take back the turns of interrupted ones", () =>
+    Effect.gen(function* () {
+      const semaphores = new RateLimitSemaphores({ perAccount: 1, perCredential: 1, queue: 1 })
+      const share = withinShare(semaphores, { accountId: "one", credentialId: undefined }, () => "full" as const)
+      const running = yield* Effect.fork(share(Effect.never))
+      yield* Effect.yieldNow()
+      const waiting = yield* Effect.fork(share(Effect.never))
+      yield* Effect.yieldNow()
+      assert.strictEqual(yield* Effect.flip(share(Effect.void)), "full")
+      yield* Fiber.interrupt(waiting)
+      const next = yield* Effect.fork(share(Effect.succeed("its turn")))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(running)
+      assert.strictEqual(yield* Fiber.join(next), "its turn")
+      assert.strictEqual(yield* Effect.flip(share(Effect.fail("failed" as const))), "failed")
+      assert.strictEqual(semaphores.size, 0)
+    })
+  )
 
   it("are half of a pool by default, and at least one", () => {
     const half = { perAccount: 50, perCredential: 50, queue: 7 }

@@ -383,7 +383,14 @@ layer(MemoryServer)("data health over REST", (it) => {
         yield* post("/completeness-fills", token, { entity_type: "product", operations })
       )
       assert.strictEqual(filled, 1)
-      const error = { code: "not_found", message: "No such record." }
+      const noProduct = (id: string) => ({
+        code: "not_found",
+        message: `This account has no product with the id ${id}.`
+      })
+      const noStore = (id: string) => ({
+        code: "not_found",
+        message: `This account has no linked store with the id ${id}.`
+      })
       assert.deepStrictEqual(results, [
         ...pairs.map(([entity_id, store_id]) => ({
           entity_id,
@@ -391,7 +398,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           field: "vendor",
           ok: false,
           filled: false,
-          error
+          error: entity_id === bare ? noStore(store_id) : noProduct(entity_id)
         })),
         { entity_id: bare, store_id: a, field: "vendor", ok: true, filled: true, draft_revision: 2 }
       ])
@@ -407,7 +414,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           store_id: "00000000-0000-0000-0000-000000000000",
           ok: false,
           patched_store_ids: [],
-          error
+          error: noProduct(entity_id)
         }))
       )
       assert.strictEqual(yield* version(theirs.token), before)

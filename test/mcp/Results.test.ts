@@ -860,6 +860,34 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         `Not found: master ${nowhere} is not on channel ${c.id} (c.example); it is on no channel. ` +
           "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
       )
+      // A batch says it for each operation.
+      const batches = [
+        yield* call("fill_completeness_gaps_v1", {
+          master_type: "product",
+          operations: [
+            { ...there, field: "vendor", value: "v" },
+            { ...there, master_id: unused, field: "vendor", value: "v" },
+            { ...there, channel_id: unused, field: "vendor", value: "v" }
+          ]
+        }),
+        yield* call("reconcile_value_divergence_v1", {
+          master_type: "product",
+          operations: [
+            { master_id: product, field: "vendor", winner_channel_id: c.id },
+            { master_id: unused, field: "vendor", winner_channel_id: c.id },
+            { master_id: product, field: "vendor", winner_channel_id: unused }
+          ]
+        })
+      ]
+      for (const { structuredContent } of batches)
+        assert.deepStrictEqual(
+          structuredContent.results.map(({ error }: { readonly error: unknown }) => error),
+          [
+            "The product is not on c.example.",
+            `This account has no product with the id ${unused}.`,
+            `This account has no linked store with the id ${unused}.`
+          ].map((message) => ({ code: "not_found", message }))
+        )
       // For ids that the account does not have, the refusal names no channel.
       for (const [master_id, channel_id] of [
         [unused, c.id],

@@ -84,7 +84,7 @@ const makeFormPages = Effect.gen(function* () {
           things={things}
           found={page?.rows}
           rules={yield* drops.rules}
-          address={pictures.addressOf}
+          address={pictures.addressesFor(visitor.accountId)}
         />,
         { status: misfits.length > 0 ? 400 : 200 }
       )

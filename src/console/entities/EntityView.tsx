@@ -57,7 +57,7 @@ export const makeShowEntity = Effect.gen(function* () {
   const drafts = yield* Drafts
   const drops = yield* Drops
   const lists = yield* MerchantLists
-  const { addressOf } = yield* Pictures
+  const { addressesFor } = yield* Pictures
   const stores = yield* Stores
 
   const showEntity = (
@@ -110,7 +110,7 @@ export const makeShowEntity = Effect.gen(function* () {
           editing={editing}
           galleryEditing={galleryEditing}
           pictures={pictures}
-          address={addressOf}
+          address={addressesFor(visitor.accountId)}
           field={field}
           {...content}
           variants={variants}

@@ -161,7 +161,7 @@ const makeShowIssues = Effect.gen(function* () {
           refusal={sent.refusal}
           typed={sent.typed}
           pictures={new Map(shown.map((row) => [row.id, row]))}
-          address={pictures.addressOf}
+          address={pictures.addressesFor(visitor.accountId)}
           firstRefused={repair._tag === "Fill" ? repair.rows.find(({ refusal }) => refusal !== undefined) : undefined}
         />,
         { status: sent.outcome?.isLocked ? 423 : sent.refusal !== undefined || isRefused(sent.outcome) ? 400 : 200 }

@@ -6,9 +6,11 @@ import { join } from "node:path"
 import { Context, Effect, Layer, Option, Runtime } from "effect"
 import { LRUCache } from "lru-cache"
 import { CatalogRepo } from "../../catalog/CatalogRepo.ts"
+import { RateLimitSemaphores, withinShare } from "../../database/RateLimitSemaphores.ts"
+import type { AccountId } from "../../model/Ids.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { makePictureAddress, type PictureAddress, readPictureAddress, type SignedPicture } from "./PictureAddresses.ts"
-import { fetchPicture, imageTypeOf, type Picture } from "./PictureFetch.ts"
+import { fetchPicture, imageTypeOf, type Picture, PictureUnread } from "./PictureFetch.ts"
 
 /** Draws pictures that no host serves, as SVG. The demo provides one for its shops; by default there is none. */
 export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/DrawnPictures", {
@@ -22,6 +24,13 @@ export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/D
 const maxDiskBytes = 256 * 1_048_576
 /** Maximum number of hosts' pictures that are fetched at the same time. */
 const maxFetches = 8
+/**
+ * Maximum number of these for one account. The places are given in the order in which pictures were asked for, so slow hosts of one
+ * account delay the pictures of others by a few fetches at most.
+ */
+const maxFetchesOfAccount = maxFetches / 2
+/** Maximum number of pictures of one account that wait for one of its fetches. */
+const maxWaitingOfAccount = 256
 /** Delay before a picture that could not be read is fetched again. */
 const unreadMillis = 5 * 60_000
 
@@ -39,7 +48,8 @@ const sourceOf = ({ all }: PlatformRegistry["Type"], { url, width }: SignedPictu
 export class Pictures extends Context.Tag("catalog/Pictures")<
   Pictures,
   {
-    readonly addressOf: PictureAddress
+    /** Makes addresses for the pages of an account, whose share of the fetches they use. */
+    readonly addressesFor: (accountId: AccountId) => PictureAddress
     /** The picture of a signed address. NoSuchPicture: the address is not signed by this service. None: it cannot be read. */
     readonly read: (path: string) => Effect.Effect<Option.Option<Picture>, "NoSuchPicture">
   }
@@ -51,6 +61,11 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
       const draw = yield* DrawnPictures
       const platforms = yield* PlatformRegistry
       const permits = yield* Effect.makeSemaphore(maxFetches)
+      const shares = new RateLimitSemaphores({
+        perAccount: maxFetchesOfAccount,
+        perCredential: maxFetchesOfAccount,
+        queue: maxWaitingOfAccount
+      })
       const folder = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-pictures-"))),
         (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
@@ -61,7 +76,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
         dispose: (_, name) => void rm(pathOf(name), { force: true }).catch(() => {})
       })
       const unread = new LRUCache<string, true>({ max: 10_000, ttl: unreadMillis })
-      /** Pages ask for the same picture at once: it is fetched once. */
+      /** Pages of an account ask for the same picture at once: it is fetched once. */
       const fetching = new Map<string, Promise<Option.Option<Picture>>>()
 
       const kept = (name: string) =>
@@ -80,22 +95,27 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
           )
           if (isWritten) onDisk.set(name, true, { size: Math.max(1, bytes.length) })
         })
-      const fetchOnce = (name: string, source: string) =>
+      const fetchOnce = (accountId: AccountId, name: string, source: string) =>
         fetchPicture(source).pipe(
           permits.withPermits(1),
           Effect.tap((picture) => keep(name, picture)),
+          Effect.tapErrorTag("PictureUnread", () => Effect.sync(() => unread.set(name, true))),
+          withinShare(
+            shares,
+            { accountId, credentialId: undefined },
+            () => new PictureUnread({ why: "too many pictures of its account wait" })
+          ),
           Effect.asSome,
           Effect.catchTag("PictureUnread", ({ why }) =>
             Effect.as(
               Effect.annotateLogs(Effect.logDebug(`A picture was not read: ${why}`), { source }),
               Option.none<Picture>()
             )
-          ),
-          Effect.tap((found) => Effect.sync(() => Option.isNone(found) && unread.set(name, true)))
+          )
         )
 
       return {
-        addressOf: makePictureAddress(key),
+        addressesFor: (accountId) => makePictureAddress(key, accountId),
         read: Effect.fn("Pictures.read")(function* (path) {
           const signed = readPictureAddress(key, path)
           if (signed === undefined) return yield* Effect.fail("NoSuchPicture" as const)
@@ -108,10 +128,14 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
           if (unread.has(name)) return Option.none()
           const runtime = yield* Effect.runtime()
           return yield* Effect.promise(() => {
-            const before = fetching.get(name)
+            // Not shared by accounts: the picture may wait behind slow hosts of one of them.
+            const own = `${signed.accountId} ${name}`
+            const before = fetching.get(own)
             if (before !== undefined) return before
-            const begun = Runtime.runPromise(runtime)(fetchOnce(name, source)).finally(() => fetching.delete(name))
-            fetching.set(name, begun)
+            const begun = Runtime.runPromise(runtime)(fetchOnce(signed.accountId, name, source)).finally(() =>
+              fetching.delete(own)
+            )
+            fetching.set(own, begun)
             return begun
           })
         })

@@ -88,7 +88,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
             query={query}
             page={page}
             stores={yield* stores.list}
-            address={pictures.addressOf}
+            address={pictures.addressesFor(visitor.accountId)}
             now={yield* Clock.currentTimeMillis}
             views={yield* views.list(viewsOf(visitor, kind))}
             {...result}
