@@ -1,7 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
-import { AdminClient } from "../admin/AdminClient.ts"
 import { readAppConfig } from "../AppConfig.ts"
+import { AdminClient } from "../admin/AdminClient.ts"
 import { withAdmin, withDatabase } from "./CommandRuntime.ts"
 import { answer, json, Refused } from "./Output.ts"
 

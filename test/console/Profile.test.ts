@@ -252,31 +252,33 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
-  it.effect("codes that were accepted while the clock was ahead do not block later ones, and are not accepted again", () =>
-    Effect.gen(function* () {
-      const { accountId, secret, userId } = yield* anEnrolled
-      const factors = yield* SecondFactors
-      const now = Date.now()
-      const [ahead, soon] = [now + 3_600_000, now + 120_000]
-      /** Enters a code while the clock of the process shows a time. */
-      const enterAt = (millis: number, code: string) =>
-        Effect.flatMap(factors.await({ accountId, id: userId }), (token) =>
-          factors.finish(Redacted.value(token), code)
-        ).pipe(
-          Effect.withClock({ ...Clock.make(), currentTimeMillis: Effect.succeed(millis) }),
-          Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "accepted" })
-        )
-      assert.strictEqual(yield* enterAt(ahead - 60_000, codeOf(secret, ahead - 60_000)), "accepted")
-      assert.strictEqual(yield* enterAt(ahead, codeOf(secret, ahead)), "accepted")
-      // The clock is right again.
-      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "accepted")
-      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "CodeRefused")
-      // A code of an earlier step, which was never used, is refused too.
-      assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon - 30_000)), "CodeRefused")
-      for (const millis of [ahead - 60_000, ahead])
-        assert.strictEqual(yield* enterAt(millis, codeOf(secret, millis)), "CodeRefused")
-      assert.strictEqual(yield* enterAt(ahead + 60_000, codeOf(secret, ahead + 60_000)), "accepted")
-    }).pipe(Effect.provide(SecondFactors.layer))
+  it.effect(
+    "codes that were accepted while the clock was ahead do not block later ones, and are not accepted again",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, secret, userId } = yield* anEnrolled
+        const factors = yield* SecondFactors
+        const now = Date.now()
+        const [ahead, soon] = [now + 3_600_000, now + 120_000]
+        /** Enters a code while the clock of the process shows a time. */
+        const enterAt = (millis: number, code: string) =>
+          Effect.flatMap(factors.await({ accountId, id: userId }), (token) =>
+            factors.finish(Redacted.value(token), code)
+          ).pipe(
+            Effect.withClock({ ...Clock.make(), currentTimeMillis: Effect.succeed(millis) }),
+            Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "accepted" })
+          )
+        assert.strictEqual(yield* enterAt(ahead - 60_000, codeOf(secret, ahead - 60_000)), "accepted")
+        assert.strictEqual(yield* enterAt(ahead, codeOf(secret, ahead)), "accepted")
+        // The clock is right again.
+        assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "accepted")
+        assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon)), "CodeRefused")
+        // A code of an earlier step, which was never used, is refused too.
+        assert.strictEqual(yield* enterAt(soon, codeOf(secret, soon - 30_000)), "CodeRefused")
+        for (const millis of [ahead - 60_000, ahead])
+          assert.strictEqual(yield* enterAt(millis, codeOf(secret, millis)), "CodeRefused")
+        assert.strictEqual(yield* enterAt(ahead + 60_000, codeOf(secret, ahead + 60_000)), "accepted")
+      }).pipe(Effect.provide(SecondFactors.layer))
   )
 
   it.effect("recovery codes work once each", () =>

@@ -320,10 +320,10 @@ export const EqualTable = ({
         />
       </div>
       <div class="actionbar">
-        <label>
+        <label for={repairFields.common}>
           {t.rich("Where nothing is chosen, use {choice}", {
             choice: (
-              <select name={repairFields.common}>
+              <select id={repairFields.common} name={repairFields.common}>
                 <option value="">{t("nothing")}</option>
                 <StoreOptions stores={content.stores} chosen={content.typed} />
               </select>
