@@ -45,7 +45,8 @@ export const names: ReadonlyArray<string> = [
   "0030_drop_lists",
   "0031_saved_views",
   "0032_store_time_zones",
-  "0033_bulk_changes"
+  "0033_bulk_changes",
+  "0034_import_jobs"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
