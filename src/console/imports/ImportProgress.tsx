@@ -141,6 +141,7 @@ const phaseSentences: Readonly<Record<ImportPhase, Sentence>> = {
 
 /** A sentence for screen readers. It changes with each step and each tenth of it. */
 export const progressSentence = (t: Words, run: ImportRun, reading: ReadingProgress | undefined): string => {
+  if (run.isPaused) return t("The import is paused. The catalog is locked until you resume or cancel it.")
   const shown = shownOf(t, run, reading, Date.parse(run.updatedAt))
   if (shown === undefined) return t(phaseSentences[run.phase])
   const step = run.phase === "applying" || reading === undefined ? t("Applying") : t(stepWords[reading.step])
