@@ -109,6 +109,29 @@ const makeFinders = (sql: SqlClient.SqlClient) => {
   }
 }
 
+/** Statements that pause and resume the application of an import. */
+const makePausing = (sql: SqlClient.SqlClient, tell: (accountId: AccountId) => Effect.Effect<void>) => ({
+  /**
+   * Takes the lease away from the process that applies an import, so that nobody works on it until `resume`. This and the
+   * takeover after `resume` count as handovers, not as interruptions.
+   */
+  pause: (accountId: AccountId, id: ImportId) =>
+    sql`
+      UPDATE import_run
+      SET lease_until = NULL, leased_by = NULL, takeovers = takeovers + 1, handovers = handovers + 1, updated_at = app_now()
+      WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NOT NULL`.pipe(
+      discardRows
+    ),
+  /** Ends a pause: any process can take over the import. */
+  resume: (accountId: AccountId, id: ImportId) =>
+    sql`
+      UPDATE import_run SET lease_until = app_now(), updated_at = app_now()
+      WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NULL`.pipe(
+      Effect.zipRight(tell(accountId)),
+      orDie
+    )
+})
+
 /** Imports, their phases and their leases. */
 export const makeImportRunStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -215,25 +238,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
         Effect.zipRight(tell(run.accountId)),
         orDie
       ),
-    /**
-     * Takes the lease away from the process that applies an import, so that nobody works on it until `resume`. This and the
-     * takeover after `resume` count as handovers, not as interruptions.
-     */
-    pause: (accountId: AccountId, id: ImportId) =>
-      sql`
-        UPDATE import_run
-        SET lease_until = NULL, leased_by = NULL, takeovers = takeovers + 1, handovers = handovers + 1, updated_at = app_now()
-        WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NOT NULL`.pipe(
-        discardRows
-      ),
-    /** Ends a pause: any process can take over the import. */
-    resume: (accountId: AccountId, id: ImportId) =>
-      sql`
-        UPDATE import_run SET lease_until = app_now(), updated_at = app_now()
-        WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NULL`.pipe(
-        Effect.zipRight(tell(accountId)),
-        orDie
-      ),
+    ...makePausing(sql, tell),
     /** Takes over one import whose lease expired. null: any account, any import. Skips rows that another worker has locked. */
     takeOver: ({ accountId, id }: { readonly accountId: AccountId | null; readonly id: ImportId | null }) =>
       orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
