@@ -76,6 +76,7 @@ import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
 import { SpanPercent } from "./http/Spans.ts"
 import { combine, type Surface } from "./http/Surface.ts"
+import { layerImportJobOwner } from "./imports/ImportJobs.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "./imports/PulledRecordsRepo.ts"
@@ -106,8 +107,7 @@ import { Webhooks } from "./webhooks/Webhooks.ts"
 import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 import { WebhookWorker } from "./webhooks/WebhookWorker.ts"
 
-/** The SQL repositories, and the clients of the stores' platforms. */
-export const RepositoriesOnDatabase = Layer.mergeAll(
+const Repositories = Layer.mergeAll(
   AccessRepo.layer,
   AccountDeletionRepo.layer,
   AccountEventsRepo.layer,
@@ -142,6 +142,9 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   UsersRepo.layer,
   WebhooksRepo.layer
 )
+
+/** The SQL repositories, the clients of the stores' platforms, and the features that own jobs. */
+export const RepositoriesOnDatabase = Layer.provideMerge(layerImportJobOwner, Repositories)
 
 const CoreServices = Layer.mergeAll(
   Accounts.layer,

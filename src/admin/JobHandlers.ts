@@ -1,6 +1,8 @@
 import { Effect, Option } from "effect"
+import { Imports } from "../imports/Imports.ts"
 import { isOpen, type Job } from "../jobs/Job.ts"
 import { Jobs } from "../jobs/Jobs.ts"
+import { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"
 import { JobWorker } from "../programs/JobWorker.ts"
@@ -15,6 +17,7 @@ const jobId = parseId(JobId)
 export const JobHandlers = JobRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAnyAccount
+    const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
     const worker = yield* JobWorker
@@ -29,10 +32,15 @@ export const JobHandlers = JobRpcs.toLayer(
           Effect.gen(function* () {
             const before = yield* jobs.get(yield* jobId(id))
             if (!isOpen(before)) return before
-            // This process also runs the job's publishes, because there may be no server.
+            // This process also carries out the job's publishes or its import, because there may be no server.
             const isPublishing = before.kind === "publish_waiting" || before.kind === "publish_selected"
             const settle = worker.settle(before.id, report)
-            const job = yield* isPublishing ? Effect.raceFirst(settle, publishing.work) : settle
+            const { accountId } = yield* CurrentActor
+            const job = yield* isPublishing
+              ? Effect.raceFirst(settle, publishing.work)
+              : before.kind === "import"
+                ? Effect.raceFirst(settle, Effect.zipRight(imports.resume(Option.some(accountId)), Effect.never))
+                : settle
             return Option.isNone(job) ? yield* new NotFound() : job.value
           }).pipe(forAccount(account))
         )

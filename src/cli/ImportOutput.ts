@@ -165,6 +165,11 @@ export const importLines = (run: ImportRun, account: Option.Option<string>) => {
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
     ...problemLines(run.summary.problems, run.summary.problem_count),
+    ...(run.isPaused
+      ? [
+          `Applying it is paused, and the account is locked. Next: ${hint(`jobs resume ${run.id}`, account)}, or ${hint(`jobs cancel ${run.id}`, account)}`
+        ]
+      : []),
     ...(run.phase === "reviewing" ? [`Nothing is written yet. ${nextStepText(run.id, account)}`] : [])
   ]
 }

@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { authorName, isOpen, type Job, jobKinds } from "../jobs/Job.ts"
+import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument } from "./Flags.ts"
@@ -33,7 +33,8 @@ export const linesOfJob = (job: Job, account: Option.Option<string>) => [
     ? [`  and ${number(job.error_count - job.errors.length)} more refusals`]
     : []),
   ...(job.problem === null ? [] : [`  ${job.problem.why}`, `  ${job.problem.next}`]),
-  ...(job.state === "paused" || job.state === "failed" ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`] : [])
+  ...(isLocking(job) ? ["  The account is locked until the job is resumed or cancelled."] : []),
+  ...(isResumable(job) ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`] : [])
 ]
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>

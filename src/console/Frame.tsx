@@ -221,9 +221,11 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
       <Icon name="lock" />
       <p>
         {t.rich(
-          lock.phase === "applying"
-            ? "{import} is being applied. Until it ends nothing else can be changed."
-            : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
+          lock.isPaused
+            ? "{import} is paused. Until somebody resumes or cancels it nothing else can be changed."
+            : lock.phase === "applying"
+              ? "{import} is being applied. Until it ends nothing else can be changed."
+              : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
           { import: <a href={pageOf(paths.import, lock.id)}>{importTitle(t, lock)}</a> }
         )}
       </p>

@@ -46,6 +46,7 @@ export const names: ReadonlyArray<string> = [
   "0031_saved_views",
   "0032_store_time_zones",
   "0033_bulk_changes",
+  "0034_import_jobs",
   "0035_title_order",
   "0036_used_steps"
 ]

@@ -109,6 +109,8 @@ export const ImportRun = Schema.Struct({
   summary: ImportSummary,
   /** Number of applied items, counted as in `plannedOf`. */
   applied: Schema.Int,
+  /** Whether applying it is paused. The account is locked meanwhile. */
+  isPaused: Schema.Boolean,
   /** Why the import failed, or why it was discarded automatically. */
   error: Schema.NullOr(Schema.String),
   /** The user who started the import; after acceptance, the user who accepted it. History names this user as author. */
@@ -253,7 +255,9 @@ export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined 
   runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
 
 /** Explains the lock of the account and how to end it, for the command line. */
-export const whyLocked = ({ id, phase }: Pick<ImportRun, "id" | "phase">): string =>
-  phase === "applying"
-    ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
-    : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
+export const whyLocked = ({ id, isPaused, phase }: Pick<ImportRun, "id" | "isPaused" | "phase">): string =>
+  isPaused
+    ? `import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
+    : phase === "applying"
+      ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
+      : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`

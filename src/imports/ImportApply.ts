@@ -15,6 +15,7 @@ import { makeDescribeTaken } from "../storedata/MirrorChanges.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { type ImportRun, type ImportSummary, plannedOf, type StoreAnswer } from "./Import.ts"
 import { describeUnanswered, describeUnapplied, findPermanentReason, LeaseLost } from "./ImportFailures.ts"
+import { makeImportJobs } from "./ImportJobs.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { ReportProgress } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
@@ -36,6 +37,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
     const scanAfter = yield* makeScanAfter
     const faults = yield* FaultInjector
     const importLock = yield* ImportLockRepo
+    const jobs = yield* makeImportJobs
     const mirror = yield* Mirror
     const repo = yield* ImportsRepo
     const stores = yield* StoresRepo
@@ -50,8 +52,9 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
             Option.exists(({ platform }) => platform !== "none")
           )
 
-    const finish = (accountId: AccountId, { id, source, storeId, summary }: ImportRun) =>
+    const finish = (accountId: AccountId, run: ImportRun) =>
       Effect.gen(function* () {
+        const { id, source, storeId, summary } = run
         const changes = [...changesOfAll("store.updated", "store", [storeId], storeId, ["last_imported_at"])]
         let entities: ReadonlyArray<EntityId> = []
         if (source === "refresh") {
@@ -65,6 +68,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
           changes.push(...changesOfAll("definitions.updated", "store", isDefined ? [storeId] : [], storeId))
         }
         yield* repo.move(accountId, id, { phase: "applied", leased: false })
+        yield* jobs.finish(accountId, run)
         yield* importLock.keep(accountId, null)
         // The time of the last import is visible, so an import without changes counts as a change too.
         yield* stores.recordImport(accountId, storeId)
@@ -89,6 +93,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
         )
         yield* faults.at("written")
         yield* repo.markDone(accountId, id, items)
+        yield* jobs.save({ accountId, id }, items.filter(isPlanned).length)
         yield* faults.at("marked")
       })
 
@@ -113,10 +118,11 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
 /** Applies an accepted import to the end. */
 export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
   Effect.gen(function* () {
-    const { fail, getRun, keepLease, runTransaction } = leases
+    const { fail, getRun, keepLease, release, runTransaction } = leases
     const drafts = yield* DraftsRepo
     const faults = yield* FaultInjector
     const importLock = yield* ImportLockRepo
+    const jobs = yield* makeImportJobs
     const repo = yield* ImportsRepo
     const applyBatch = yield* makeBatches(leases)
 
@@ -153,8 +159,15 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         yield* faults.at("storeAnswered")
       })
 
-    return (lease: LeasedRun, { actor, applied, summary }: ImportRun, report: ReportProgress) => {
+    /** Claims the import's job, unless the import was paused or cancelled meanwhile. */
+    const claimJob = (lease: LeasedRun, run: ImportRun) =>
+      runTransaction(
+        Effect.flatMap(repo.holds(lease), (isHeld) => (isHeld ? jobs.claim(lease.accountId, run) : Effect.void))
+      )
+
+    return (lease: LeasedRun, run: ImportRun, report: ReportProgress) => {
       const { accountId, id } = lease
+      const { actor, applied, summary } = run
       const total = plannedOf(summary)
       let done = applied
       const applyNext = Effect.flatMap(applyBatch(lease), (count) => {
@@ -167,7 +180,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       const applyRest = Effect.flatMap(makePause, (pause) =>
         Effect.repeat(Effect.zipLeft(applyNext, pause), { while: (count) => count > 0 })
       ).pipe(Effect.asVoid)
-      return keepLease(lease, applyRest, Effect.void).pipe(
+      return keepLease(lease, Effect.zipRight(claimJob(lease, run), applyRest), Effect.void).pipe(
         Effect.catchTag("LeaseLost", () => Effect.void),
         // The catalog was locked since the comparison, so a change that cannot be applied is a defect.
         Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
@@ -180,7 +193,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
           )
         ),
         // A process that shuts down releases the lease. Otherwise the next process would wait until the lease expires.
-        Effect.onInterrupt(() => repo.release(lease)),
+        Effect.onInterrupt(() => release(lease)),
         Effect.provideService(CurrentActor, actorOf(accountId, actor))
       )
     }

@@ -16,7 +16,7 @@ export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       SELECT r.phase AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(r.created_at))::float8 AS age,
              count(*) FILTER (
-               WHERE r.phase <> 'reviewing' AND (r.lease_until IS NULL OR r.lease_until <= app_now())
+               WHERE r.phase <> 'reviewing' AND r.lease_until <= app_now()
              ) AS stalled
       FROM import_run r
       WHERE r.phase IN ('fetching', 'reviewing', 'applying')

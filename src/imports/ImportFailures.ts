@@ -33,6 +33,12 @@ export const describeStoppedReading = ({ source }: ImportRun): string => restart
 export const describeInterruptions = (run: ImportRun, takeovers: number): string =>
   `Applying the import was interrupted ${takeovers} times; ${describeApplied(run)}. ${restartHints[run.source].rest}`
 
+/** What completes an import of which only a part was applied. */
+export const howToComplete = ({ source }: ImportRun): string => restartHints[source].rest
+
+export const describeCancelled = (run: ImportRun): string =>
+  `The import was cancelled while it was applied; ${describeApplied(run)}. ${howToComplete(run)}`
+
 export const describeUnapplied = (run: ImportRun, reason: string): string =>
   `The import could not be applied: ${reason}; ${describeApplied(run)}.`
 

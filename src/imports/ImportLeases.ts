@@ -7,7 +7,8 @@ import type { AccountId, ImportId } from "../model/Ids.ts"
 import { leanHeap } from "../runtime/LeanHeap.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import { type ImportRun, type ImportSummary, whyLocked } from "./Import.ts"
-import type { SourceError } from "./ImportFailures.ts"
+import { howToComplete, type SourceError } from "./ImportFailures.ts"
+import { makeImportJobs } from "./ImportJobs.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 import type { LeasedRun } from "./StagedImport.ts"
@@ -20,6 +21,7 @@ export type ImportLeases = Effect.Effect.Success<typeof makeImportLeases>
 /** Runs the work on imports under leases, and ends imports whose work failed. */
 export const makeImportLeases = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
+  const jobs = yield* makeImportJobs
   const mirror = yield* Mirror
   const pulled = yield* PulledRecordsRepo
   const repo = yield* ImportsRepo
@@ -79,8 +81,21 @@ export const makeImportLeases = Effect.gen(function* () {
         if (!(yield* repo.holds(lease))) return
         const run = yield* Effect.orDie(getRun(accountId, id))
         yield* forget(accountId, id)
-        yield* repo.move(accountId, id, { phase: "failed", leased: false, error: describe(run), summary })
+        const error = describe(run)
+        yield* repo.move(accountId, id, { phase: "failed", leased: false, error, summary })
+        const next = howToComplete(run)
+        yield* jobs.fail(lease, error.replace(` ${next}`, ""), next)
         if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
+      })
+    )
+
+  /** Ends this process's lease, so that any process can take over the import at once. */
+  const release = (lease: LeasedRun) =>
+    runTransaction(
+      Effect.gen(function* () {
+        if (!(yield* repo.holds(lease))) return
+        yield* repo.release(lease)
+        yield* jobs.release(lease)
       })
     )
 
@@ -88,5 +103,5 @@ export const makeImportLeases = Effect.gen(function* () {
   const refuseLocked = (accountId: AccountId, id: ImportId) =>
     Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
 
-  return { runTransaction, getRun, runInBackground, keepLease, forget, fail, refuseLocked }
+  return { runTransaction, getRun, runInBackground, keepLease, forget, fail, release, refuseLocked }
 })

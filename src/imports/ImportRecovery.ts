@@ -5,7 +5,7 @@ import { describeInterruptions, describeStoppedReading } from "./ImportFailures.
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { ReportProgress } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
-import type { LeasedRun } from "./StagedImport.ts"
+import type { TakenRun } from "./StagedImport.ts"
 
 const maxTakeovers = 3
 
@@ -17,19 +17,19 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
     /**
      * Continues to apply an import. Fails the import if its source was still being read, or after too many takeovers.
      */
-    const continueImport = (lease: LeasedRun, report: ReportProgress) =>
+    const continueImport = (lease: TakenRun, report: ReportProgress) =>
       Effect.gen(function* () {
-        const { accountId, id, phase, takeovers } = lease
+        const { accountId, id, interruptions, phase } = lease
         if (phase === "fetching") return yield* fail(lease, describeStoppedReading)
         const run = yield* Effect.orDie(getRun(accountId, id))
-        if (takeovers <= maxTakeovers) return yield* apply(lease, run, report)
-        yield* fail(lease, (last) => describeInterruptions(last, takeovers))
+        if (interruptions <= maxTakeovers) return yield* apply(lease, run, report)
+        yield* fail(lease, (last) => describeInterruptions(last, interruptions))
       })
 
     /** Takes over all imports whose lease expired, of one account or of all. Returns the number of imports. */
     const resume = (accountId: Option.Option<AccountId>) =>
       Effect.gen(function* () {
-        const leases: Array<LeasedRun> = []
+        const leases: Array<TakenRun> = []
         for (;;) {
           const next = yield* repo.takeOver({ accountId: Option.getOrNull(accountId), id: null })
           if (Option.isNone(next)) break

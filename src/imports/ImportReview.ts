@@ -16,6 +16,7 @@ import {
 } from "./Import.ts"
 import { makeImportDecisions } from "./ImportDecisions.ts"
 import { leaseExpired } from "./ImportFailures.ts"
+import { makeImportJobs } from "./ImportJobs.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
@@ -28,6 +29,7 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
     const faults = yield* FaultInjector
     const history = yield* HistoryRepo
     const importLock = yield* ImportLockRepo
+    const jobs = yield* makeImportJobs
     const pulled = yield* PulledRecordsRepo
     const repo = yield* ImportsRepo
 
@@ -84,10 +86,13 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
           const run = yield* getRun(accountId, id)
           if (run.phase === "reviewing") {
             yield* complete(actor, run, acceptance)
-            yield* repo.move(accountId, id, { phase: "applying", leased: true, actor: yield* history.nameOf(actor) })
-            return { accountId, id, phase: "applying", takeovers: 0 } as const
+            const author = yield* history.nameOf(actor)
+            yield* repo.move(accountId, id, { phase: "applying", leased: true, actor: author })
+            yield* jobs.begin(accountId, { ...run, actor: author })
+            return { accountId, id, phase: "applying", takeovers: 0, interruptions: 0 } as const
           }
           if (run.phase !== "applying") return yield* ValidationFailed.at("import", `is ${run.phase}, not under review`)
+          if (run.isPaused) return yield* ValidationFailed.at("import", "is paused: resume or cancel its job")
           const lease = yield* repo.takeOver({ accountId, id })
           return Option.isSome(lease)
             ? lease.value

@@ -16,7 +16,7 @@ import {
   nothingPlanned,
   ReadingProgress
 } from "./Import.ts"
-import type { LeasedRun } from "./StagedImport.ts"
+import type { LeasedRun, TakenRun } from "./StagedImport.ts"
 
 /** Takes over an import of one account, or of any. */
 const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints | undefined) => {
@@ -26,11 +26,15 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
       accountId: AccountId,
       id: ImportId,
       phase: Schema.Literal("fetching", "applying"),
-      takeovers: Schema.Int
+      takeovers: Schema.Int,
+      interruptions: Schema.Int
     }),
     execute: ({ accountId, id }) => sql`
       UPDATE import_run i
-      SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
+      SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, updated_at = app_now(),
+          takeovers = i.takeovers + 1,
+          -- Nobody had the lease of a paused import, so nobody was interrupted.
+          handovers = i.handovers + CASE WHEN i.leased_by IS NULL THEN 1 ELSE 0 END
       WHERE i.account_id = ${accountId} AND i.id = (
         SELECT e.id FROM import_run e
         WHERE e.account_id = ${accountId} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
@@ -38,7 +42,7 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
         ORDER BY e.lease_until LIMIT 1
         FOR UPDATE SKIP LOCKED
       )
-      RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
+      RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers, i.takeovers - i.handovers AS interruptions`
   })
   const waiting = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
@@ -62,7 +66,7 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
       const run = yield* takeOver({ accountId, id })
       if (Option.isSome(run)) return run
     }
-    return Option.none<LeasedRun>()
+    return Option.none<TakenRun>()
   })
   return { takeOver, takeOverAny }
 }
@@ -72,6 +76,7 @@ const makeFinders = (sql: SqlClient.SqlClient) => {
   const runColumns = sql`
     i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
     i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
+    i.phase = 'applying' AND i.lease_until IS NULL AS "isPaused",
     rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
   const find = findOne(ImportRun)(
@@ -103,6 +108,29 @@ const makeFinders = (sql: SqlClient.SqlClient) => {
     list
   }
 }
+
+/** Statements that pause and resume the application of an import. */
+const makePausing = (sql: SqlClient.SqlClient, tell: (accountId: AccountId) => Effect.Effect<void>) => ({
+  /**
+   * Takes the lease away from the process that applies an import, so that nobody works on it until `resume`. This and the
+   * takeover after `resume` count as handovers, not as interruptions.
+   */
+  pause: (accountId: AccountId, id: ImportId) =>
+    sql`
+      UPDATE import_run
+      SET lease_until = NULL, leased_by = NULL, takeovers = takeovers + 1, handovers = handovers + 1, updated_at = app_now()
+      WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NOT NULL`.pipe(
+      discardRows
+    ),
+  /** Ends a pause: any process can take over the import. */
+  resume: (accountId: AccountId, id: ImportId) =>
+    sql`
+      UPDATE import_run SET lease_until = app_now(), updated_at = app_now()
+      WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying' AND lease_until IS NULL`.pipe(
+      Effect.zipRight(tell(accountId)),
+      orDie
+    )
+})
 
 /** Imports, their phases and their leases. */
 export const makeImportRunStatements = Effect.gen(function* () {
@@ -210,6 +238,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
         Effect.zipRight(tell(run.accountId)),
         orDie
       ),
+    ...makePausing(sql, tell),
     /** Takes over one import whose lease expired. null: any account, any import. Skips rows that another worker has locked. */
     takeOver: ({ accountId, id }: { readonly accountId: AccountId | null; readonly id: ImportId | null }) =>
       orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),

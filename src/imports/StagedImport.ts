@@ -36,3 +36,8 @@ export interface LeasedRun {
   readonly phase: "fetching" | "applying"
   readonly takeovers: number
 }
+
+/** An import that this process has taken over. `interruptions`: the number of its takeovers after a process had stopped. */
+export interface TakenRun extends LeasedRun {
+  readonly interruptions: number
+}

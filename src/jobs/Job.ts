@@ -18,7 +18,8 @@ export const JobKindName = Schema.Literal(
   "account_deletion",
   "export",
   "bulk_change",
-  "health_scan"
+  "health_scan",
+  "import"
 )
 export type JobKindName = typeof JobKindName.Type
 
@@ -45,11 +46,23 @@ export const jobKinds: Readonly<
   },
   export: { items: "products", whyUncancellable: null },
   bulk_change: { items: "entities", whyUncancellable: null },
-  health_scan: { items: "scans", whyUncancellable: null }
+  health_scan: { items: "scans", whyUncancellable: null },
+  import: { items: "changes", whyUncancellable: null }
 }
 
 /** Kinds whose jobs the service begins by itself. Lists show such a job only while it runs or needs attention: see `isListed`. */
 export const automaticKinds: ReadonlyArray<JobKindName> = ["health_scan"]
+
+/**
+ * Kinds that their feature carries out under leases of its own: see `JobOwner`. Workers do not claim their jobs. Their jobs cannot be
+ * resumed after a failure.
+ */
+export const ownedKinds: ReadonlyArray<JobKindName> = ["import"]
+
+/** Kinds whose jobs workers claim. */
+export const claimedKinds: ReadonlyArray<JobKindName> = JobKindName.literals.filter(
+  (kind) => !ownedKinds.includes(kind)
+)
 
 /** An item that a job refused, and why. */
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
@@ -100,6 +113,14 @@ export const authorName = ({ author, kind }: Job): string =>
     : (author.name ?? (author.kind === "cli" ? "the command line" : author.kind))
 
 const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
+
+/** Whether the command `resume` can continue a job. */
+export const isResumable = ({ kind, state }: Pick<Job, "kind" | "state">): boolean =>
+  state === "paused" || (state === "failed" && !ownedKinds.includes(kind))
+
+/** Whether a paused job locks the catalog against all other writes. */
+export const isLocking = ({ kind, state }: Pick<Job, "kind" | "state">): boolean =>
+  kind === "import" && state === "paused"
 
 /** Whether a job has steps left. */
 export const isOpen = ({ state }: { readonly state: JobState }): boolean => open.includes(state)

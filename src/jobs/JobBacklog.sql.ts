@@ -4,7 +4,7 @@ import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
-import { automaticKinds } from "./Job.ts"
+import { automaticKinds, ownedKinds } from "./Job.ts"
 
 /**
  * Why an open job waits. `running`: it does not wait, because a process works on it. `paused`: somebody paused it. `later`: it
@@ -26,6 +26,9 @@ export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         SELECT j.due_at, j.kind,
                CASE
                  WHEN j.state = 'paused' THEN 'paused'
+                 -- Workers do not claim these, and the gauge catalog_imports_stalled counts those that nobody works on.
+                 WHEN j.kind = ANY(${ownedKinds}::text[]) AND j.state = 'queued' THEN 'later'
+                 WHEN j.kind = ANY(${ownedKinds}::text[]) THEN 'running'
                  WHEN j.due_at <= app_now() THEN 'worker'
                  WHEN j.state = 'running' THEN 'running'
                  ELSE 'later'

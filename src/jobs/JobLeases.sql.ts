@@ -8,7 +8,7 @@ import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { automaticKinds, JobKindName, maxJobErrors } from "./Job.ts"
+import { automaticKinds, claimedKinds, JobKindName, maxJobErrors, ownedKinds } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
@@ -23,7 +23,7 @@ export const makeJobLeases = (
   sql: SqlClient,
   holder: string,
   hints: WorkHints | undefined
-): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
+): Pick<Repo, "claim" | "claimOwned" | "fail" | "hold" | "release" | "save"> => {
   // Reads without a lock; the claim checks each row again. null: jobs of all accounts.
   const due = SqlSchema.findAll({
     Request: Schema.NullOr(AccountId),
@@ -35,7 +35,7 @@ export const makeJobLeases = (
       WHERE ${accountId === null ? sql.literal("true") : sql`j.account_id = ${accountId}`}
         AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
         -- During an upgrade, newer processes begin jobs of kinds that this one does not know.
-        AND j.kind = ANY(${JobKindName.literals}::text[])
+        AND j.kind = ANY(${claimedKinds}::text[])
       ORDER BY "isAutomatic", j.due_at, j.id
       LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
   })
@@ -60,6 +60,7 @@ export const makeJobLeases = (
       WITH free AS MATERIALIZED (
         SELECT j.id, app_now() AS now FROM job j
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
+          AND j.kind <> ALL(${ownedKinds}::text[])
         FOR UPDATE SKIP LOCKED
       )
       UPDATE job j
@@ -89,6 +90,16 @@ export const makeJobLeases = (
         }
         return Option.none()
       }).pipe(orDie),
+    claimOwned: ({ accountId, claim, id }) =>
+      sql`
+        UPDATE job j
+        SET state = 'running', claim = ${claim}, started_at = coalesce(j.started_at, app_now())
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running')
+          AND j.kind = ANY(${ownedKinds}::text[])
+        RETURNING j.id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      ),
     hold: ({ accountId, claim, id }) => orDie(hold({ accountId, id, claim })),
     save: ({ accountId, claim, id }, { counts, cursor, done, errors }, leaseSeconds) =>
       sql`

@@ -1,11 +1,12 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Data, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { JobId } from "../model/Ids.ts"
+import { type AccountId, JobId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
-import { automaticKinds, type Job, type JobState, jobKinds } from "./Job.ts"
+import { automaticKinds, isResumable, type Job, type JobState, jobKinds } from "./Job.ts"
+import { JobOwner } from "./JobOwner.ts"
 import { JobsRepo, type NewJob } from "./JobsRepo.ts"
 
 /** Maximum number of jobs in one list. */
@@ -24,6 +25,9 @@ const commands = {
   Record<string, { readonly from: ReadonlyArray<JobState>; readonly to: JobState; readonly refusal: string }>
 >
 export type JobCommand = keyof typeof commands
+
+/** The job is in another state by now. The transaction is rolled back. */
+class NotMoved extends Data.TaggedError("NotMoved") {}
 
 /** The jobs of the actor's account. `programs/JobWorker` runs their steps. */
 export class Jobs extends Context.Tag("catalog/Jobs")<
@@ -55,6 +59,7 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
     Jobs,
     Effect.gen(function* () {
       const history = yield* HistoryRepo
+      const { follow } = yield* JobOwner
       const repo = yield* JobsRepo
       const transaction = yield* Transaction
 
@@ -63,6 +68,19 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
         const job = yield* repo.find(accountId, id)
         return Option.isNone(job) ? yield* new NotFound() : job.value
       })
+
+      /** Sets the state of a job. Its owner, if it has one, takes part in the transaction. False: the state does not allow it. */
+      const move = (command: JobCommand, accountId: AccountId, job: Job) =>
+        transaction
+          .run(
+            Effect.gen(function* () {
+              const { from, to } = commands[command]
+              yield* follow(command, accountId, job)
+              if (!(yield* repo.move(accountId, job.id, from, to))) return yield* new NotMoved()
+              return true
+            })
+          )
+          .pipe(Effect.catchTag("NotMoved", () => Effect.succeed(false)))
 
       return {
         begin: Effect.fn("Jobs.begin")(function* (job) {
@@ -84,11 +102,16 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
         command: Effect.fn("Jobs.command")(function* (command, id) {
           const { accountId } = yield* CurrentActor
           const before = yield* get(id)
-          const { from, refusal, to } = commands[command]
+          const { from, refusal } = commands[command]
           const { whyUncancellable } = jobKinds[before.kind]
           if (command === "cancel" && whyUncancellable !== null)
             return yield* ValidationFailed.at("id", `the job cannot be cancelled: ${whyUncancellable}`)
-          const isMoved = yield* transaction.run(repo.move(accountId, id, from, to))
+          if (command === "resume" && before.state === "failed" && !isResumable(before))
+            return yield* ValidationFailed.at(
+              "id",
+              `the job has failed and cannot be resumed. ${before.problem?.next ?? ""}`
+            )
+          const isMoved = yield* move(command, accountId, before)
           const after = yield* get(id)
           if (isMoved) return after
           return yield* ValidationFailed.at(

@@ -5,8 +5,8 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { automaticKinds, isListed, isOpen, type Job, maxJobErrors } from "./Job.ts"
-import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
+import { automaticKinds, isListed, isOpen, type Job, maxJobErrors, ownedKinds } from "./Job.ts"
+import { type JobClaim, JobsRepo } from "./JobsRepo.ts"
 
 export interface MemoryJob {
   readonly job: Job
@@ -59,11 +59,13 @@ const makeAccess = (store: Ref.Ref<MemoryState>) => {
 
 const isAutomatic = ({ job }: MemoryJob) => automaticKinds.includes(job.kind)
 
-const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | "hold" | "release" | "save"> => {
+const makeLeases = (
+  store: Ref.Ref<MemoryState>
+): Pick<Repo, "claim" | "claimOwned" | "fail" | "hold" | "release" | "save"> => {
   const { found, put } = makeAccess(store)
 
   /** Changes a job that is still claimed. */
-  const change = (claimed: ClaimedJob, to: (held: MemoryJob, millis: number) => MemoryJob) =>
+  const change = (claimed: JobClaim, to: (held: MemoryJob, millis: number) => MemoryJob) =>
     Effect.gen(function* () {
       const held = yield* found(claimed.accountId, claimed.id)
       if (held !== undefined && held.claim === claimed.claim) yield* put(claimed.accountId, to(held, yield* now))
@@ -89,6 +91,7 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | 
             ({ account, each: { dueAt, job } }) =>
               (job.state === "queued" || job.state === "running") &&
               dueAt <= millis &&
+              !ownedKinds.includes(job.kind) &&
               (only === null || (only.accountId === account.id && only.id === job.id))
           )
           .sort(
@@ -99,6 +102,15 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "fail" | 
         return first === undefined
           ? Option.none()
           : Option.some(yield* take(first.account, first.each, millis, leaseSeconds))
+      }),
+    claimOwned: ({ accountId, claim, id }) =>
+      Effect.gen(function* () {
+        const each = yield* found(accountId, id)
+        if (each === undefined || !ownedKinds.includes(each.job.kind)) return false
+        if (each.job.state !== "queued" && each.job.state !== "running") return false
+        const started_at = each.job.started_at ?? fromMillis(yield* now)
+        yield* put(accountId, { ...each, claim, job: { ...each.job, state: "running", started_at } })
+        return true
       }),
     hold: ({ accountId, claim, id }) =>
       Effect.map(found(accountId, id), (each) =>

@@ -21,12 +21,16 @@ export interface NewJob {
   readonly author: HistoryActor
 }
 
-/** A job that this process has claimed. `attempts`: number of claims since the last finished step. */
-export interface ClaimedJob {
+/** The claim of a job. */
+export interface JobClaim {
   readonly accountId: AccountId
   readonly id: JobId
-  readonly kind: JobKindName
   readonly claim: string
+}
+
+/** A job that this process has claimed. `attempts`: number of claims since the last finished step. */
+export interface ClaimedJob extends JobClaim {
+  readonly kind: JobKindName
   readonly attempts: number
   readonly actor: Actor
 }
@@ -72,31 +76,36 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     ) => Effect.Effect<boolean>
     /**
      * Claims the given job if it is due, or the job of any account that has been due longest. Jobs of `automaticKinds` come after
-     * all others, so that nobody waits for them. Jobs that another process is claiming are skipped.
+     * all others, so that nobody waits for them. Jobs that another process is claiming are skipped, and those of `ownedKinds`.
      */
     readonly claim: (
       only: { readonly accountId: AccountId; readonly id: JobId } | null,
       leaseSeconds: number
     ) => Effect.Effect<Option.Option<ClaimedJob>>
     /**
+     * Sets an open job of `ownedKinds` that is not paused to running, under this claim. It gets no lease: its owner has one. Returns
+     * whether it did.
+     */
+    readonly claimOwned: (claim: JobClaim) => Effect.Effect<boolean>
+    /**
      * Locks a claimed job until the transaction ends, and returns its cursor. None: it was paused or cancelled, or
      * another process has claimed it.
      */
     readonly hold: (
-      job: ClaimedJob
+      job: JobClaim
     ) => Effect.Effect<Option.Option<{ readonly input: unknown; readonly cursor: unknown }>>
     /** Saves a finished step of a job locked by `hold`, and extends its lease. */
-    readonly save: (job: ClaimedJob, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
+    readonly save: (job: JobClaim, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
     /**
      * Ends the lease: the job is queued and due after the delay. `isAttempt`: whether this counts as an attempt of the step
      * that failed. Does nothing if the job is no longer claimed.
      */
     readonly release: (
-      job: ClaimedJob,
+      job: JobClaim,
       after: { readonly delaySeconds: number; readonly waitingFor: string | null; readonly isAttempt: boolean }
     ) => Effect.Effect<void>
     /** Ends a claimed job as failed. Does nothing if it is no longer claimed. */
-    readonly fail: (job: ClaimedJob, problem: JobProblem) => Effect.Effect<void>
+    readonly fail: (job: JobClaim, problem: JobProblem) => Effect.Effect<void>
     /** Deletes jobs that ended more than 30 days ago. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

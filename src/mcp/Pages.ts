@@ -22,11 +22,13 @@ const nameOf = ({ kind, name }: HistoryActor) =>
 const lockOf = (
   pages: Pages,
   bounds: ConnectionBounds,
-  { actor, createdAt, id, phase, source, storeDomain, storeId }: ImportRun
+  { actor, createdAt, id, isPaused, phase, source, storeDomain, storeId }: ImportRun
 ) => {
   const store = includes(bounds, storeId) ? storeDomain : "another store"
   const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${store}`
   const page = pages.import(id)
+  if (isPaused)
+    return `${what}, started at ${createdAt}, is paused, and drafts are locked until a person resumes or cancels its job: see ${page}`
   return phase === "applying"
     ? `${what}, started at ${createdAt}, is being applied; it ends by itself, and its progress is at ${page}`
     : `${nameOf(actor)} started ${what} at ${createdAt}, and drafts are locked until a person accepts or discards it at ${page}`

@@ -18,7 +18,11 @@ const moved = (connectionString: string, id: string, phase: string) =>
   Effect.promise(async () => {
     const client = new pg.Client({ connectionString })
     await client.connect()
-    await client.query("UPDATE import_run SET phase = $2 WHERE id = $1", [id, phase])
+    await client.query(
+      `UPDATE import_run
+       SET phase = $2::text, lease_until = CASE WHEN $2::text = 'applying' THEN now() + interval '1 hour' END WHERE id = $1`,
+      [id, phase]
+    )
     await client.end()
   })
 

@@ -52,8 +52,16 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
           )
         )
         const { jobs } = (yield* json("jobs", "list")) as unknown as { readonly jobs: ReadonlyArray<Json> }
-        assert.lengthOf(jobs, 1)
-        const [job = {}] = jobs
+        assert.lengthOf(jobs, 2)
+        const [job = {}, imported = {}] = jobs
+        assert.deepInclude(imported, {
+          kind: "import",
+          title: "Import export.csv into files.example",
+          state: "done",
+          done: 3,
+          total: 3,
+          result: { new: 3, changed: 0, removed: 0 }
+        })
         assert.deepInclude(job, { kind: "publish_waiting", state: "done", done: 3, error_count: 0, problem: null })
         assert.deepStrictEqual(yield* json("jobs", "show", String(job.id)), job)
         assert.strictEqual(yield* said("jobs", "show", String(job.id)), published)
@@ -181,6 +189,61 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         )
         assert.match(yield* said("account", "delete", account, "--yes", "Going"), /^Deleted the account Going /)
         assert.notMatch(yield* said("account", "list"), /Going/)
+      })
+    )
+
+    it.effect("pause, resume and cancel an import that is applied, and say that it locks the account", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { said, json, refusal } = commandsWith({ DATABASE_URL })
+        const account = String((yield* json("account", "create", "--name", "Importing")).account_id)
+        const named = ["--account", account]
+        yield* json("store", "link", "files.example", ...named)
+        const file = join(folder, "hats.csv")
+        writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\ncap,Cap,C-1,4.00\n")
+        const id = String((yield* json("import", "csv", file, "--store", "files.example", ...named)).import_id)
+        // As if a process of another host applied it.
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE import_run SET phase = 'applying', lease_until = now() + interval '1 hour' WHERE id = '${id}';
+             INSERT INTO job (account_id, id, kind, title, total, input, actor, author)
+             VALUES ('${account}', '${id}', 'import', 'Import hats.csv into files.example', 2, '{}',
+                     '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}')`
+          )
+        )
+        assert.match(
+          yield* said("jobs", "pause", id, ...named),
+          new RegExp(
+            `^Paused: Import hats\\.csv into files\\.example\\. Finished steps are not undone\\.[\\s\\S]* paused, 0 of 2 changes\n[\\s\\S]* {2}The account is locked until the job is resumed or cancelled\\.\nNext: catalog jobs resume ${id} --account ${account}$`
+          )
+        )
+        const next = `catalog jobs resume ${id} --account ${account}, or catalog jobs cancel ${id} --account ${account}`
+        assert.include(
+          yield* said("import", "show", id, ...named),
+          `Applying it is paused, and the account is locked. Next: ${next}`
+        )
+        assert.strictEqual(
+          yield* refusal("import", "accept", id, ...named),
+          "import: is paused: resume or cancel its job"
+        )
+        assert.strictEqual(
+          yield* refusal("import", "csv", file, "--store", "files.example", ...named),
+          `import: import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
+        )
+        assert.match(yield* said("jobs", "resume", id, ...named), /^Resumed: Import hats\.csv into files\.example\./)
+        assert.deepInclude(yield* json("jobs", "cancel", id, ...named), { id, state: "cancelled", done: 0 })
+        assert.match(
+          yield* said("import", "show", id, ...named),
+          /: failed\n[\s\S]* {2}The import was cancelled while it was applied; 0 of 2 products were applied\. Import the file again to complete it\./
+        )
+        assert.strictEqual(
+          yield* refusal("jobs", "resume", id, ...named),
+          "the job is cancelled: only a paused or failed job can be resumed"
+        )
+        assert.deepInclude(yield* json("import", "csv", file, "--store", "files.example", "--accept", ...named), {
+          phase: "applied"
+        })
       })
     )
   })

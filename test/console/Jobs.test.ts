@@ -2,16 +2,18 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { JobId } from "../../src/model/Ids.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
-import { aMerchant, assertForeignForm, assertNotThere, assertPage, csrfOf, textOf } from "./Merchant.ts"
+import { leaveImport } from "../support/PlantedLeases.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, assertPage, csrfOf, textOf } from "./Merchant.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
   it.effect("show progress, pause, resume and cancel, and are not visible to other accounts", () =>
     Effect.gen(function* () {
       const { accountId, actor, cookie } = yield* aMerchant
       const stranger = yield* aMerchant
-      assert.include(textOf(yield* assertPage("/jobs", cookie)), "There are no jobs.")
+      assert.match(textOf(yield* assertPage("/jobs", cookie)), /Refresh \S+ Done \d+ changes/)
       const jobs = yield* Jobs
       const begin = (title: string, kind: "publish_waiting" | "store_unlink") =>
         jobs.begin({ kind, title, subject: null, input: {}, total: 4_000 }).pipe(actingAs(actor))
@@ -68,7 +70,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       assertNotThere(yield* command("pause", unlink.id, stranger.cookie, theirs))
       for (const address of [`/jobs/${unlink.id}`, "/jobs/x"])
         assertNotThere(yield* ask(address, { cookie: stranger.cookie }))
-      assert.include(textOf(yield* ask("/jobs", { cookie: stranger.cookie })), "There are no jobs.")
+      assert.notInclude(textOf(yield* ask("/jobs", { cookie: stranger.cookie })), "Unlink")
       assert.strictEqual((yield* jobs.get(unlink.id).pipe(actingAs(actor))).state, "queued")
     })
   )
@@ -81,7 +83,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
         .begin({ kind: "health_scan", title: "Scan", subject: null, input: { cause: "import" }, total: 6 })
         .pipe(actingAs(actor))
       const listed = Effect.map(assertPage("/jobs", cookie), textOf)
-      assert.include(yield* listed, "There are no jobs.")
+      assert.notInclude(yield* listed, "Scan")
       const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
       assert.match(yield* listed, /Scan Running 0 of 6 scans .* the service/)
       yield* repo.fail(claimed, { why: "Why.", next: "Next." })
@@ -90,7 +92,45 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       yield* (yield* Jobs).command("resume", id).pipe(actingAs(actor))
       const again = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
       yield* repo.save(again, { cursor: null, done: 6, counts: {}, errors: [] }, 30)
-      assert.include(yield* listed, "There are no jobs.")
+      assert.notInclude(yield* listed, "Scan")
+    })
+  )
+
+  it.effect("pause, resume and cancel an import, and say that it locks the catalog", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { accountId, actor, cookie } = merchant
+      const id = yield* aReview(merchant)
+      yield* leaveImport(accountId, 3_600, { runId: id })
+      yield* (yield* Jobs)
+        .begin({ id: JobId.make(id), kind: "import", title: "Refresh it", subject: null, input: {}, total: 2 })
+        .pipe(actingAs(actor))
+      const path = `/jobs/${id}`
+      const csrf = csrfOf(yield* assertPage(path, cookie))
+      const command = (word: string) => ask("/jobs/command", { cookie, form: { csrf, id, command: word } })
+      const importPage = assertPage(`/import?id=${id}`, cookie)
+      const link = (words: string) => `<a href="${path}">${words}</a>`
+      assert.include((yield* importPage).text, link("Pause or cancel it"))
+
+      assert.strictEqual((yield* command("pause")).headers.get("location"), `${path}?note=pause`)
+      const paused = yield* assertPage(path, cookie)
+      assert.match(
+        textOf(paused),
+        /The catalog is locked until you resume or cancel this job\. Show the import State Paused Progress 0 of 2 changes .* Resume Cancel the job Look again$/
+      )
+      assert.include(paused.text, `<a href="/import?id=${id}">Show the import</a>`)
+      assert.include(paused.text, "Until somebody resumes or cancels it nothing else can be changed.")
+      const locked = yield* importPage
+      assert.include(textOf(locked), "The import is paused. The catalog is locked until you resume or cancel it.")
+      assert.include(locked.text, link("Resume or cancel it"))
+
+      assert.strictEqual((yield* command("cancel")).headers.get("location"), `${path}?note=cancel`)
+      assert.match(textOf(yield* assertPage(path, cookie)), /State Cancelled Progress 0 of 2 changes/)
+      assert.include(
+        textOf(yield* importPage),
+        "The import was cancelled while it was applied; 0 of 2 changes were applied. Refresh the store again to complete it."
+      )
+      assert.notInclude((yield* assertPage("/jobs", cookie)).text, "nothing else can be changed")
     })
   )
 })

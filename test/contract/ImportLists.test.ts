@@ -53,6 +53,30 @@ const lists: ReadonlyArray<ReviewList | undefined> = ["new", "changed", undefine
 for (const side of sides)
   describe.skipIf(side.absent)(`the review of an import in ${side.name}`, () => {
     layer(side.layer, { excludeTestServices: true })((it) => {
+      it.effect("is handed over by a pause, which counts as no interruption", () =>
+        Effect.gen(function* () {
+          const { accountId, id, repo } = yield* anImport
+          const takeOver = repo.takeOver({ accountId, id })
+          const isPaused = Effect.map(repo.find(accountId, id), (run) => Option.getOrThrow(run).isPaused)
+          const first = { accountId, id, phase: "applying", takeovers: 0 } as const
+          yield* repo.move(accountId, id, { phase: "applying", leased: true })
+          assert.deepStrictEqual([yield* isPaused, yield* repo.holds(first)], [false, true])
+          for (let round = 0; round < 3; round++) {
+            yield* repo.pause(accountId, id)
+            assert.deepStrictEqual([yield* isPaused, yield* repo.holds(first)], [true, false])
+            assert.isFalse(yield* repo.renew(first))
+            assert.isTrue(Option.isNone(yield* takeOver))
+            yield* repo.resume(accountId, id)
+            assert.isFalse(yield* isPaused)
+          }
+          const second = Option.getOrThrow(yield* takeOver)
+          assert.deepInclude(second, { accountId, id, phase: "applying", interruptions: 0 })
+          assert.isTrue(yield* repo.holds(second))
+          yield* repo.release(second)
+          assert.deepInclude(Option.getOrThrow(yield* takeOver), { interruptions: 1 })
+        })
+      )
+
       it.effect("has lists, which are read by pages", () =>
         Effect.gen(function* () {
           const { accountId, id, product, repo } = yield* anImport

@@ -133,6 +133,38 @@ for (const engine of serviceEngines) {
           })
       )
 
+      it.effect("a job of a feature with leases of its own is claimed by that feature alone", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { accountId } = actor
+          const jobs = yield* Jobs
+          const repo = yield* JobsRepo
+          const { id } = yield* begin(actor, null, "import")
+          const own = { accountId, id, claim: id }
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
+          const others = yield* begin(actor, null)
+          assert.isFalse(yield* repo.claimOwned({ accountId, id: others.id, claim: others.id }))
+          assert.isFalse(yield* repo.claimOwned({ ...own, id: JobId.make(nilUuid) }))
+          assert.isTrue(yield* repo.claimOwned(own))
+          const begun = Option.getOrThrow(yield* repo.find(accountId, id))
+          assert.strictEqual(begun.state, "running")
+          assert.isNotNull(begun.started_at)
+          yield* repo.save(own, { cursor: 4, done: 4, counts: { new: 4 }, errors: [] }, 0)
+          assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "its lease is not that of the job")
+          assert.deepInclude(yield* jobs.command("pause", id).pipe(actingAs(actor)), { state: "paused", done: 4 })
+          assert.isFalse(yield* repo.claimOwned(own))
+          assert.isTrue(Option.isNone(yield* repo.hold(own)))
+          yield* jobs.command("resume", id).pipe(actingAs(actor))
+          assert.isTrue(yield* repo.claimOwned(own))
+          yield* repo.fail(own, { why: "It was interrupted.", next: "Import the file again." })
+          const refused = yield* Effect.flip(jobs.command("resume", id)).pipe(actingAs(actor))
+          assert.deepStrictEqual(refused._tag === "ValidationFailed" && refused.issues, [
+            { path: "id", message: "the job has failed and cannot be resumed. Import the file again." }
+          ])
+          assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), { state: "failed", done: 4 })
+        })
+      )
+
       it.effect("is paused, resumed and cancelled in the states that allow it", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()

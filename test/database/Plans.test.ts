@@ -590,6 +590,9 @@ const importing = (round: number) =>
     yield* repo.saveProgress({ ...run, phase: "fetching" }, { step: "checking", done: 1, total: 2 })
     // Only an interrupted process calls this.
     yield* repo.release({ ...run, phase: "applying" })
+    // The import is applied, so these change nothing.
+    yield* repo.pause(owner.accountId, accepted.id)
+    yield* repo.resume(owner.accountId, accepted.id)
 
     const stores = yield* Stores
     const domain = "store-of-few.example"

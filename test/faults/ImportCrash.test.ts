@@ -6,6 +6,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
+import type { ImportRun } from "../../src/imports/Import.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
@@ -61,6 +62,15 @@ const runOf = (accountId: AccountId) =>
     return run
   }).pipe(actingAs({ _tag: "Cli", accountId }))
 
+/** The state and progress of the import's job. */
+const jobOf = ({ id }: ImportRun) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql`SELECT state, done::integer, total::integer, error_count::integer, problem FROM job WHERE id = ${id}`,
+      ([job]) => job ?? assert.fail("no job")
+    )
+  )
+
 /** The catalog after an undisturbed import of the same files. */
 const undisturbed = (counters: boolean) =>
   Effect.gen(function* () {
@@ -80,6 +90,7 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     const run = yield* runOf(accountId)
     assert.deepInclude(run, wholeImport)
     assert.deepInclude(run.summary, { created: products - inBase, updated: inBase, unchanged: 0, conflicts: 0 })
+    assert.deepInclude(yield* jobOf(run), { state: "done", done: products, total: products, error_count: 0 })
     const found = yield* catalogOf(accountId, { counters: true })
     assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
     assert.deepStrictEqual([found.version, found.changeSeq], [expected.version, expected.changeSeq])
@@ -138,7 +149,10 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
           yield* setClock(leaseSeconds - 1)
           assert.strictEqual(yield* imports.resume(Option.none()), 0)
           for (const [index, accountId] of left.entries()) {
-            assert.deepInclude(yield* runOf(accountId), { phase: "applying", applied: deaths[index]?.[1] ?? -1 })
+            const run = yield* runOf(accountId)
+            assert.deepInclude(run, { phase: "applying", applied: deaths[index]?.[1] ?? -1 })
+            const isBegun = deaths[index]?.[0].step !== "applying"
+            assert.deepInclude(yield* jobOf(run), { state: isBegun ? "running" : "queued", done: run.applied })
             assert.isTrue(yield* refusesWrites(accountId))
           }
           yield* setClock(leaseSeconds)
@@ -252,6 +266,14 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
           applied: 250,
           error:
             "Applying the import was interrupted 4 times; 250 of 550 products were applied. Import the file again to complete it."
+        })
+        assert.deepInclude(yield* jobOf(yield* runOf(accountId)), {
+          state: "failed",
+          done: 250,
+          problem: {
+            why: "Applying the import was interrupted 4 times; 250 of 550 products were applied.",
+            next: "Import the file again to complete it."
+          }
         })
         assert.isFalse(yield* refusesWrites(accountId))
         yield* setClock(7 * leaseSeconds)

@@ -19,11 +19,16 @@ interface StagedRun {
   readonly run: ImportRun
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly items: ReadonlyArray<StagedItem & { readonly done: boolean }>
+  /** The lease: `import_run.takeovers` and `handovers`, whether any process may take it, and whether it was paused since. */
+  readonly takeovers: number
+  readonly handovers: number
+  readonly isFree: boolean
+  readonly wasPaused: boolean
   readonly reading?: Omit<ReadingProgress, "seconds"> & { readonly began: Timestamp }
 }
 
 /**
- * An in-memory ImportsRepo for the comparison with SQL. It has no leases, because no other process works on an import.
+ * An in-memory ImportsRepo for the comparison with SQL. Its leases do not expire, because no process is lost.
  */
 export const layerMemoryImports = Layer.effect(
   ImportsRepo,
@@ -53,8 +58,10 @@ export const layerMemoryImports = Layer.effect(
     const conflictsOf = (accountId: AccountId, id: ImportId) =>
       Effect.map(one(accountId, id), Option.match({ onNone: () => [], onSome: ({ conflicts }) => conflicts }))
 
-    const isIn = ({ accountId, id, phase }: LeasedRun) =>
-      Effect.map(one(accountId, id), (found) => Option.exists(found, ({ run }) => run.phase === phase))
+    const isIn = ({ accountId, id, phase, takeovers }: LeasedRun) =>
+      Effect.map(one(accountId, id), (found) =>
+        Option.exists(found, (staged) => staged.run.phase === phase && staged.takeovers === takeovers)
+      )
 
     return {
       create: (accountId, { actor, fileName, id, source, storeId }) =>
@@ -68,6 +75,7 @@ export const layerMemoryImports = Layer.effect(
             source,
             fileName,
             phase: "fetching",
+            isPaused: false,
             summary: nothingPlanned,
             applied: 0,
             error: null,
@@ -75,7 +83,10 @@ export const layerMemoryImports = Layer.effect(
             createdAt: time,
             updatedAt: time
           }
-          yield* Ref.update(runs, (all) => [...all, { accountId, run, conflicts: [], items: [] }])
+          yield* Ref.update(runs, (all) => [
+            ...all,
+            { accountId, run, conflicts: [], items: [], takeovers: 0, handovers: 0, isFree: false, wasPaused: false }
+          ])
         }),
       find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
       findHolder: (accountId) =>
@@ -102,6 +113,7 @@ export const layerMemoryImports = Layer.effect(
           run: {
             ...staged.run,
             phase,
+            isPaused: false,
             updatedAt,
             summary: summary ?? staged.run.summary,
             error: error ?? staged.run.error,
@@ -110,8 +122,48 @@ export const layerMemoryImports = Layer.effect(
         })),
       renew: (run) => isIn(run),
       holds: (run) => isIn(run),
-      release: () => Effect.void,
-      takeOver: () => Effect.succeedNone,
+      release: ({ accountId, id }) => update(accountId, id, (staged) => ({ ...staged, isFree: true })),
+      pause: (accountId, id) =>
+        update(accountId, id, (staged, updatedAt) => ({
+          ...staged,
+          takeovers: staged.takeovers + 1,
+          handovers: staged.handovers + 1,
+          isFree: false,
+          wasPaused: true,
+          run: { ...staged.run, isPaused: true, updatedAt }
+        })),
+      resume: (accountId, id) =>
+        update(accountId, id, (staged, updatedAt) => ({
+          ...staged,
+          isFree: true,
+          run: { ...staged.run, isPaused: false, updatedAt }
+        })),
+      takeOver: ({ accountId, id }) =>
+        Effect.gen(function* () {
+          const free = (yield* Ref.get(runs)).find(
+            (staged) =>
+              staged.isFree &&
+              (accountId === null || staged.accountId === accountId) &&
+              (id === null || staged.run.id === id)
+          )
+          if (free === undefined) return Option.none()
+          const takeovers = free.takeovers + 1
+          const handovers = free.handovers + (free.wasPaused ? 1 : 0)
+          yield* update(free.accountId, free.run.id, (staged) => ({
+            ...staged,
+            isFree: false,
+            wasPaused: false,
+            takeovers,
+            handovers
+          }))
+          return Option.some({
+            accountId: free.accountId,
+            id: free.run.id,
+            phase: "applying" as const,
+            takeovers,
+            interruptions: takeovers - handovers
+          })
+        }),
       abandonedReviews: Effect.succeed([]),
       forgetStaged: Effect.succeed(0),
       stage: (accountId, id, items) =>

@@ -17,7 +17,7 @@ import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { actorName, importTitle } from "../Naming.tsx"
-import { pageOf, paths } from "../Paths.ts"
+import { jobPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
@@ -397,8 +397,16 @@ const Working = ({ run }: { readonly run: ImportRun }) => {
         ? run.fileName === null
           ? t("The store is being read and compared with the catalog. Nothing is written before you accept it.")
           : t("The file is being read and compared with the catalog. Nothing is written before you accept it.")
-        : t("The import is being applied. The catalog is locked until then.")}{" "}
-      {t("You can leave this page.")} <a href={pageOf(paths.import, run.id)}>{t("Reload")}</a>
+        : run.isPaused
+          ? t("The import is paused. The catalog is locked until you resume or cancel it.")
+          : t("The import is being applied. The catalog is locked until then.")}{" "}
+      {!run.isPaused && t("You can leave this page.")} <a href={pageOf(paths.import, run.id)}>{t("Reload")}</a>
+      {run.phase === "applying" && (
+        <>
+          {" "}
+          <a href={jobPath(run.id)}>{t(run.isPaused ? "Resume or cancel it" : "Pause or cancel it")}</a>
+        </>
+      )}
     </p>
   )
 }

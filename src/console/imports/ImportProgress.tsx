@@ -50,7 +50,8 @@ const shownOf = (t: Words, run: ImportRun, reading: ReadingProgress | undefined,
   const total = plannedOf(run.summary)
   const seconds = (now - Date.parse(run.updatedAt)) / 1_000
   const text = t("Applying: {done, number} of {all, number}", { done: run.applied, all: total })
-  return { text: withTimeLeft(t, text, run.applied, total, seconds), done: run.applied, total }
+  const shown = run.isPaused ? text : withTimeLeft(t, text, run.applied, total, seconds)
+  return { text: shown, done: run.applied, total }
 }
 
 /** A bar with the progress of the step that runs, its numbers, and the time left when it is known. */
@@ -140,6 +141,7 @@ const phaseSentences: Readonly<Record<ImportPhase, Sentence>> = {
 
 /** A sentence for screen readers. It changes with each step and each tenth of it. */
 export const progressSentence = (t: Words, run: ImportRun, reading: ReadingProgress | undefined): string => {
+  if (run.isPaused) return t("The import is paused. The catalog is locked until you resume or cancel it.")
   const shown = shownOf(t, run, reading, Date.parse(run.updatedAt))
   if (shown === undefined) return t(phaseSentences[run.phase])
   const step = run.phase === "applying" || reading === undefined ? t("Applying") : t(stepWords[reading.step])

@@ -1,10 +1,10 @@
-import { authorName, isOpen, type Job, jobKinds } from "../../jobs/Job.ts"
+import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence } from "../languages/Words.tsx"
-import { jobPath, paths } from "../Paths.ts"
+import { jobPath, pageOf, paths } from "../Paths.ts"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
 
@@ -15,7 +15,7 @@ const buttons: ReadonlyArray<{
   readonly isShown: (job: Job) => boolean
 }> = [
   { command: "pause", name: "Pause", style: "plain", isShown: (job) => isOpen(job) && job.state !== "paused" },
-  { command: "resume", name: "Resume", style: "", isShown: ({ state }) => state === "paused" || state === "failed" },
+  { command: "resume", name: "Resume", style: "", isShown: isResumable },
   {
     command: "cancel",
     name: "Cancel the job",
@@ -69,6 +69,12 @@ export const JobPage = ({
             <p>{job.problem.why}</p>
             <p>{job.problem.next}</p>
           </Alert>
+        )}
+        {isLocking(job) && <p>{t("The catalog is locked until you resume or cancel this job.")}</p>}
+        {job.kind === "import" && (
+          <p>
+            <a href={pageOf(paths.import, job.id)}>{t("Show the import")}</a>
+          </p>
         )}
         <div class="sheet">
           <dl>

@@ -36,7 +36,8 @@ const doneWords: Readonly<Record<JobKindName, Sentence>> = {
   publish_selected: entities,
   account_deletion: "{done, plural, one {# row} other {# rows}}",
   export: "{done, plural, one {# product} other {# products}}",
-  health_scan: "{done, plural, one {# scan} other {# scans}}"
+  health_scan: "{done, plural, one {# scan} other {# scans}}",
+  import: "{done, plural, one {# change} other {# changes}}"
 }
 
 const entitiesOf: Sentence = "{done, number} of {all, plural, one {# entity} other {# entities}}"
@@ -48,7 +49,8 @@ const progressOf: Readonly<Record<JobKindName, Sentence>> = {
   publish_selected: entitiesOf,
   account_deletion: "{done, number} of {all, plural, one {# row} other {# rows}}",
   export: "{done, number} of {all, plural, one {# product} other {# products}}",
-  health_scan: "{done, number} of {all, plural, one {# scan} other {# scans}}"
+  health_scan: "{done, number} of {all, plural, one {# scan} other {# scans}}",
+  import: "{done, number} of {all, plural, one {# change} other {# changes}}"
 }
 
 /** The progress of a job: a bar and its numbers. */
