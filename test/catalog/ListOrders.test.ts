@@ -52,8 +52,8 @@ const walk = <E, R>(order: ListOrder, filters: { readonly search?: string }, bet
     return rows
   })
 
-const setTo = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
-  Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId, values })]))
+const setOf = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
+  CatalogChange.SetAttributes({ entityId, values })
 
 for (const { absent, layer: database, name } of engines)
   describe.skipIf(absent)(`the orders of a list, ${name}`, () => {
@@ -95,16 +95,14 @@ for (const { absent, layer: database, name } of engines)
               turn++
               // Later writes would move the products to the end of the oldest changes again, and the walk would not end.
               if (turn > 4) return Effect.void
-              return Effect.forEach(
-                ids,
-                (id, index) =>
-                  isRenamed(index)
-                    ? setTo(id, { title: turn % 2 === 0 ? `A ${index}` : `Z ${index}` })
-                    : isByTitle
-                      ? setTo(id, { vendor: `Fjell ${turn}` })
-                      : Effect.void,
-                { discard: true }
+              const changes = ids.flatMap((entityId, index) =>
+                isRenamed(index)
+                  ? [setOf(entityId, { title: turn % 2 === 0 ? `A ${index}` : `Z ${index}` })]
+                  : isByTitle
+                    ? [setOf(entityId, { vendor: `Fjell ${turn}` })]
+                    : []
               )
+              return Effect.asVoid(Effect.flatMap(CatalogChanges, ({ apply }) => apply(changes)))
             })
             const rows = yield* walk(order, {}, write).pipe(actingAs(actor))
             assert.isAbove(turn, 4)
@@ -125,7 +123,9 @@ for (const { absent, layer: database, name } of engines)
         Effect.gen(function* () {
           const { accountId, actor, ids } = yield* someProducts
           const repo = yield* MerchantListsRepo
-          yield* setTo(ids[0] as EntityId, { vendor: "Fell" }).pipe(actingAs(actor))
+          const [first] = ids
+          assert(first !== undefined)
+          yield* (yield* CatalogChanges).apply([setOf(first, { vendor: "Fell" })]).pipe(actingAs(actor))
           for (const order of listOrders) {
             const found: Array<EntityId> = []
             let from: Place | undefined
@@ -141,7 +141,7 @@ for (const { absent, layer: database, name } of engines)
               from = window.next
               windows++
             } while (from !== undefined)
-            assert.deepStrictEqual(found, ids.slice(0, 1), order)
+            assert.deepStrictEqual(found, [first], order)
             assert.strictEqual(windows, Math.floor(titles.length / 5) + 1, order)
           }
         })
