@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, it as test } from "vitest"
-import { catalog, catalogProcess, onTerminalOf, serveCatalog } from "../support/CommandLine.ts"
+import { catalog, catalogProcess, onTerminalOf, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -426,6 +426,7 @@ describe("commands while a server holds the embedded database", () => {
   }
 
   beforeAll(async () => {
+    prepareDataDirectory(DATA_DIR)
     server = await serveCatalog({ DATA_DIR })
   })
   afterAll(async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 import { afterAll, assert, beforeAll, describe, test } from "vitest"
-import { catalog, serveCatalog, startCatalog } from "../support/CommandLine.ts"
+import { catalog, prepareDataDirectory, serveCatalog, startCatalog } from "../support/CommandLine.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "interrupted-"))
 const DATA_DIR = join(folder, "data")
@@ -41,6 +41,7 @@ describe("an import by a command while a server holds the embedded database", ()
   }
 
   beforeAll(async () => {
+    prepareDataDirectory(DATA_DIR)
     server = await serveCatalog({ DATA_DIR })
     const created = await Effect.runPromise(catalog(["account", "create", "--name", "Mine", "--json"], { DATA_DIR }))
     account = JSON.parse(created.stdout).account_id

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
+import { catalogProcess, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-loaded-"))),
@@ -56,6 +56,7 @@ describe("code that a command loads", () => {
         assert.isTrue(sources.some((source) => source.endsWith("src/cli/Cli.ts")))
       }
 
+      prepareDataDirectory(DATA_DIR)
       // A command that opens the database in its own process loads all of them, so the expressions above are still
       // right.
       const opened = yield* loadedBy(["account", "list"], { DATA_DIR })

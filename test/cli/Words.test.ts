@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll, test } from "vitest"
-import { catalog, serveCatalog } from "../support/CommandLine.ts"
+import { catalog, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "catalog-words-"))
@@ -181,6 +181,7 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
 
 test("links of an embedded database begin with the address of the server that holds it", async () => {
   const DATA_DIR = join(folder, "data")
+  prepareDataDirectory(DATA_DIR)
   const server = await serveCatalog({ DATA_DIR, BASE_URL: "https://pim.example" })
   try {
     const account = await Effect.runPromise(catalog(["account", "list", "--json"], { DATA_DIR }))

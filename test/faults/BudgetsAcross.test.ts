@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { fileURLToPath } from "node:url"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { request } from "undici"
@@ -9,8 +8,11 @@ import { forget, openProxy, redisAnswers, redisUrl } from "../budgets/BudgetRedi
 import { serveCatalog } from "../support/CommandLine.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { hammer } from "./BudgetsHammer.ts"
+import { bundledProgram } from "./BundledProgram.ts"
 import { report, seed } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
+
+const planted = bundledProgram("test/faults/BudgetsPlanted.ts")
 
 const perKey = 120
 const perAccount = 240
@@ -36,18 +38,14 @@ const serving = (redis: Redacted.Redacted) =>
 const servingPlanted = Effect.flatMap(TestDatabaseUrl, (database) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const child = spawn(
-        process.execPath,
-        ["--import", "tsx", fileURLToPath(new URL("BudgetsPlanted.ts", import.meta.url))],
-        {
-          env: {
-            ...process.env,
-            BUDGETS_DATABASE_URL: Redacted.value(database),
-            BUDGETS_REDIS_URL: Redacted.value(redisUrl)
-          },
-          stdio: ["ignore", "pipe", "inherit"]
-        }
-      )
+      const child = spawn(process.execPath, [planted], {
+        env: {
+          ...process.env,
+          BUDGETS_DATABASE_URL: Redacted.value(database),
+          BUDGETS_REDIS_URL: Redacted.value(redisUrl)
+        },
+        stdio: ["ignore", "pipe", "inherit"]
+      })
       const closed = once(child, "close")
       const baseUrl = new Promise<string>((resolve, reject) => {
         child.stdout.setEncoding("utf8").on("data", (text: string) => {

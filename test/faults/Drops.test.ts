@@ -21,7 +21,7 @@ const program = bundledProgram("test/faults/DropsExecutor.ts")
 
 const executors = 3
 /** Drops start in this number of groups. All drops of a group start at one time and end at another. */
-const groups = 5
+const groups = amount(2, 5)
 const betweenGroups = 600
 const accounts = 5
 const millionMicros = 1_000_000
@@ -204,7 +204,8 @@ const TestLayer = Services.pipe(
 
 describe.skipIf(!serverAnswers)("drops on three processes, one of which is killed", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    const drops = amount(400, 3_000)
+    const drops = amount(100, 3_000)
+    const few = amount(50, 100)
     const longest = amount(3_000_000, 3_600_000)
 
     it.effect(
@@ -212,7 +213,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(drops)
-          const processes = yield* race(scheduled, { step: "dropMoving", occurrence: 40 })
+          const processes = yield* race(scheduled, { step: "dropMoving", occurrence: amount(10, 40) })
           const judged = yield* judge(scheduled)
           report("Drops", { ...judged, ...processes })
           assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
@@ -234,17 +235,17 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
         `the same if the process is killed at ${step}`,
         () =>
           Effect.gen(function* () {
-            const scheduled = yield* schedule(100)
+            const scheduled = yield* schedule(few)
             const processes = yield* race(scheduled, { step, occurrence: 5 })
             const judged = yield* judge(scheduled)
             assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
             assert.deepInclude(judged, {
-              drops: 100,
-              effects: 200,
+              drops: few,
+              effects: 2 * few,
               early: 0,
               double: 0,
               missed: 0,
-              reverted: 100,
+              reverted: few,
               changed: 0
             })
           }),
@@ -255,7 +256,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       "a claim outside the transaction of its effects loses drops of the killed process (planted fault)",
       () =>
         Effect.gen(function* () {
-          const scheduled = yield* schedule(100)
+          const scheduled = yield* schedule(few)
           yield* race(scheduled, { step: "dropMoving", occurrence: 5 }, { planted: "outside", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
           report("Drops, claimed outside (planted fault)", judged)
@@ -268,7 +269,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       "a claim that is not unique carries out drops twice (planted fault)",
       () =>
         Effect.gen(function* () {
-          const scheduled = yield* schedule(100)
+          const scheduled = yield* schedule(few)
           yield* race(scheduled, { step: "dropMoving", occurrence: 1_000 }, { planted: "again", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
           report("Drops, claimed again (planted fault)", judged)
@@ -281,7 +282,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       "a process that uses its own clock is early (planted fault)",
       () =>
         Effect.gen(function* () {
-          const scheduled = yield* schedule(100)
+          const scheduled = yield* schedule(few)
           yield* race(
             scheduled,
             { step: "dropMoving", occurrence: 1_000 },

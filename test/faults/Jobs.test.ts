@@ -310,7 +310,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
     for (const { begin, kind, prepare, seen } of works)
       it.effect(`${kind}: a cursor that is saved in another transaction is detected (planted fault)`, () =>
         Effect.gen(function* () {
-          const world = yield* aWorld(300)
+          const world = yield* aWorld(amount(30, 300))
           yield* prepare(world)
           const { id } = yield* begin(world)
           // The first step of a full scan does not finish an item.
@@ -375,7 +375,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
     it.effect("account_deletion: a cursor that is saved in another transaction is detected (planted fault)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const world = yield* aWorld(300)
+        const world = yield* aWorld(amount(30, 300))
         const [{ name } = { name: "" }] = yield* sql<{ name: string }>`
           SELECT name FROM account WHERE id = ${world.accountId}`
         const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))

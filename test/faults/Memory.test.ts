@@ -1,17 +1,19 @@
 import { fork } from "node:child_process"
 import { once } from "node:events"
-import { fileURLToPath } from "node:url"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Agent, request } from "undici"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
+import { bundledProgram } from "./BundledProgram.ts"
 import { report } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
 
-const requests = amount(20_000, 200_000)
+const requests = amount(12_000, 200_000)
 const connections = 16
+
+const program = bundledProgram("test/faults/MemoryServer.ts")
 
 /**
  * Maximum memory that a request may leave behind, in bytes. Keeping anything of a request needs at least an object
@@ -39,8 +41,8 @@ const growth = (name: string, count: number, environment: Readonly<Record<string
       ids.push(yield* anEntity("product", { title: `Boots ${place}` }).pipe(actingAs(actor)))
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        fork(fileURLToPath(new URL("MemoryServer.ts", import.meta.url)), {
-          execArgv: ["--expose-gc", "--import", "tsx"],
+        fork(program, {
+          execArgv: ["--expose-gc"],
           env: { ...process.env, MEMORY_DATABASE_URL: url, ...environment },
           stdio: ["ignore", "ignore", "inherit", "ipc"]
         })
@@ -119,7 +121,7 @@ describe.skipIf(!serverAnswers)("memory", () => {
 
     it.scoped("grows if a part of every request is kept (planted fault)", () =>
       Effect.gen(function* () {
-        const count = 6_000
+        const count = amount(3_000, 6_000)
         const { grown } = yield* growth("Memory, planted", count, { MEMORY_LEAK: "true" })
         assert.isAbove(grown.heap, count * maxHeapEach)
       })

@@ -32,6 +32,8 @@ const program = bundledProgram("test/faults/CrashPublisher.ts")
  */
 const products = amount(25, 125)
 const publications = 8 * products
+/** How many processes die at each step. */
+const rounds = amount(1, 4)
 /**
  * Short, because many processes die. A slow process can lose its lease to another one, which must not matter either.
  */
@@ -171,7 +173,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
             { step: "requested", occurrence: 1 + dice.below(products) }
           ])
           let kills = 0
-          const deaths = dice.shuffle(Array.from({ length: amount(2, 4) }, () => workSteps).flat())
+          const deaths = dice.shuffle(Array.from({ length: rounds }, () => workSteps).flat())
           /** Two processes at a time; when one is dead, the next one starts. */
           const killing = Effect.forEach(
             deaths,
@@ -215,7 +217,7 @@ describe.skipIf(!serverAnswers)("publishers that are killed", () => {
           )
           assert.strictEqual(new Set(answered).size, publications)
           assert.deepInclude(volume, { publications, published: publications, failed: 0 })
-          assert.strictEqual(kills, 7 * amount(2, 4))
+          assert.strictEqual(kills, 7 * rounds)
           assert.isAtLeast(volume.attempts.lost ?? 0, 7)
           // A lost answer is read back within the same attempt; failures of the platform are retried.
           assert.isAtLeast(volume.attempts.unavailable ?? 0, publications / 50)

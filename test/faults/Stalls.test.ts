@@ -36,7 +36,7 @@ describe.skipIf(!serverAnswers)("a server process that hangs", () => {
         const { baseUrl } = yield* serving(url)
         const watcher = yield* openClient(url)
         const { read } = client(baseUrl)
-        const reads = amount(400, 4_000)
+        const reads = amount(150, 4_000)
         const both = (place: number) => read(place % 2 === 0 ? one : other)
         const quiet = tally("Stopped backend, quiet", yield* Effect.promise(() => paced(reads, 10, both)))
         assert.deepStrictEqual(quiet, { requests: reads, ok: reads, unavailable: 0, unanswered: 0 })
@@ -100,7 +100,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", (
   layer(layerServices(4), { excludeTestServices: true })((it) => {
     it.scoped("are closed within seconds, and every request gets a response", () =>
       Effect.gen(function* () {
-        const requests = amount(300, 3_000)
+        const requests = amount(160, 3_000)
         const { after, ready, seen } = yield* blackHole(requests, 100)
         const counts = tally("Black hole, during", seen)
         assert.strictEqual(counts.requests, requests)

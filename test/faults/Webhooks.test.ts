@@ -107,7 +107,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
             refused.add(data.seq)
             return 500
           }
-          const kills = amount(8, 40)
+          const kills = amount(5, 40)
           yield* Effect.all([Effect.ensuring(killing(dice, kills, false), Ref.set(stopped, true)), writing], {
             concurrency: "unbounded"
           })
@@ -142,7 +142,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
               await new Promise((resolve) => setTimeout(resolve, 20 + dice.below(40)))
               return 204
             }
-            yield* Effect.all([Effect.ensuring(killing(dice, amount(8, 40), true), Ref.set(stopped, true)), writing], {
+            yield* Effect.all([Effect.ensuring(killing(dice, amount(5, 40), true), Ref.set(stopped, true)), writing], {
               concurrency: "unbounded"
             })
             yield* drained(id, true).pipe(actingAs(actor))

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { environment, serveCatalog } from "../support/CommandLine.ts"
+import { environment, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const page = (path: string) => readFileSync(at(path), "utf8")
@@ -66,6 +66,7 @@ describe("the README", () => {
     let service: Awaited<ReturnType<typeof serveCatalog>>
 
     beforeAll(async () => {
+      prepareDataDirectory(DATA_DIR)
       service = await serveCatalog({ DATA_DIR })
     })
     afterAll(async () => {
