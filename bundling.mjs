@@ -49,7 +49,7 @@ export const bundling = {
 
 /** What esbuild is told for the files that browsers load. Their names contain a hash, so browsers can cache them forever. */
 export const browserBundling = {
-  entryPoints: ["src/console/assets/console.css", "src/console/assets/console.ts"],
+  entryPoints: ["src/console/assets/console.css", "src/console/assets/console.ts", "src/console/assets/richtext.ts"],
   entryNames: "[name]-[hash]",
   bundle: true,
   platform: "browser",

@@ -8,7 +8,8 @@ const names = [
   ),
   ..."arrow-left arrow-right grip-vertical undo-2 chevron-down check triangle-alert refresh-cw send plus bookmark command git-merge circle-check users circle-user".split(
     " "
-  )
+  ),
+  ..."bold italic heading list list-ordered link redo-2".split(" ")
 ]
 
 export const shapeOf = (name) => {

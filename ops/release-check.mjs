@@ -34,6 +34,13 @@ const licenceOf = ({ license, name }) =>
     ? production.find((each) => each.name === "msgpackr-extract")?.license
     : undefined)
 
+/** Of "(A OR B)" one must be allowed. */
+const isAllowed = (licence = "") =>
+  licence
+    .replace(/^\((.*)\)$/, "$1")
+    .split(" OR ")
+    .some((each) => allowed.includes(each))
+
 /** Packages of production with an install script, and why it need not run. */
 const needlessScripts = {
   "@parcel/watcher": "the bundle does not load it; its builds for each system are packages too",
@@ -87,7 +94,7 @@ const problems = {
   },
   licences: () =>
     production
-      .filter((each) => !allowed.includes(licenceOf(each)))
+      .filter((each) => !isAllowed(licenceOf(each)))
       .map((each) => `${each.name} ${each.version}: the licence ${licenceOf(each)} is not allowed.`),
   scripts: () =>
     production

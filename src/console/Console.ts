@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
-import { assetPaths, icon, script, stylesheet } from "./Assets.ts"
+import { assetPaths, icon, richText, script, stylesheet } from "./Assets.ts"
 import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
@@ -36,12 +36,14 @@ const common: Surface<Visits> = {
     {
       stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage, "open"],
       script: ["GET", assetPaths.script, refuseOnPage, "open"],
+      richText: ["GET", assetPaths.richText, refuseOnPage, "open"],
       icon: ["GET", assetPaths.icon, refuseOnPage, "open"],
       theme: ["POST", paths.theme, refuseOnPage, "view"]
     },
     Effect.map(makeVisits, ({ baseUrl, withForm }) => ({
       stylesheet: () => Effect.succeed(stylesheet),
       script: () => Effect.succeed(script),
+      richText: () => Effect.succeed(richText),
       icon: () => Effect.succeed(icon),
       theme: withForm((_, form, request) =>
         Effect.sync(() => keepTheme(seeOther(sentFrom(request, baseUrl)), baseUrl, themeOf(form.get("theme"))))

@@ -10,7 +10,10 @@ const directed: ReadonlyArray<IconName> = [
   "arrow-right",
   "chevron-left",
   "chevron-right",
+  "list",
+  "list-ordered",
   "log-out",
+  "redo-2",
   "send",
   "undo-2"
 ]

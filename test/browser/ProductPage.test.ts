@@ -159,6 +159,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.keyboard.press("Tab")
           assert.strictEqual(await focused(), "Save draft")
           await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
+          await page.getByRole("button", { name: "HTML" }).click()
           const area = page.getByRole("textbox", { name: "Description, Catalog" })
           await area.fill("<p>Two\nlines</p>")
           await page.keyboard.press("Control+Enter")

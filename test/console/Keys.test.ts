@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
@@ -157,7 +158,8 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       for (const [path, type, part] of [
         [assetPaths.icon, "image/svg+xml", "<svg "],
         [assetPaths.stylesheet, "text/css; charset=utf-8", "light-dark("],
-        [assetPaths.script, "text/javascript; charset=utf-8", "addEventListener"]
+        [assetPaths.script, "text/javascript; charset=utf-8", "addEventListener"],
+        [assetPaths.richText, "text/javascript; charset=utf-8", "addEventListener"]
       ] as const) {
         const asset = yield* ask(path)
         assert.strictEqual(asset.status, 200)
@@ -165,6 +167,19 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
         assert.strictEqual(asset.headers.get("cache-control"), "public, max-age=31536000, immutable")
         assert.include(asset.text, part)
       }
+    })
+  )
+
+  it.effect("the scripts of a page have at most 40 KB, compressed", () =>
+    Effect.gen(function* () {
+      const sizes = yield* Effect.forEach([assetPaths.script, assetPaths.richText], (path) =>
+        Effect.map(ask(path), ({ text }) => gzipSync(text).length)
+      )
+      assert.isAtLeast(Math.min(...sizes), 1_000)
+      assert.isAtMost(
+        sizes.reduce((sum, size) => sum + size, 0),
+        40_000
+      )
     })
   )
 })

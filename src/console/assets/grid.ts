@@ -78,7 +78,8 @@ const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
     form.querySelector<HTMLAnchorElement>("a.cancel")?.click()
     return
   }
-  if (event.target !== control || control === null) return
+  const isInEditor = event.target instanceof HTMLElement && event.target.isContentEditable
+  if ((event.target !== control && !isInEditor) || control === null) return
   if (event.altKey && event.key === "ArrowDown" && !(control instanceof HTMLSelectElement)) {
     event.preventDefault()
     form.querySelector<HTMLElement>(".buttons button")?.focus()

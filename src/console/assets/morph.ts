@@ -12,9 +12,14 @@ const isChanged = (control: Element): boolean => {
     : false
 }
 
-/** Whether a person is in a form or has changed it. Its hidden fields belong to what is shown, so it stays as it is. */
+/**
+ * Whether a person is in a form or has changed it, or a script has put an editor into it. Its hidden fields belong to what is
+ * shown, so it stays as it is.
+ */
 const isInUse = (form: HTMLFormElement): boolean =>
-  form.contains(document.activeElement) || ([...form.elements] as Array<Control>).some(isChanged)
+  form.contains(document.activeElement) ||
+  form.querySelector("[contenteditable]") !== null ||
+  ([...form.elements] as Array<Control>).some(isChanged)
 
 const holdsInput = (node: Node): boolean =>
   node instanceof Element &&

@@ -10,6 +10,7 @@ import { useWords } from "../Viewer.tsx"
 import { controlOf, toTyped } from "./CellInput.ts"
 import { type Cell, digestOf, type FieldRow } from "./Cells.ts"
 import { type CellPlace, cellId, cellPath, type GridView, inputId, parametersOfView, viewPath } from "./GridAddress.ts"
+import { RichText } from "./RichText.tsx"
 import { directionOf } from "./StoreLanguage.ts"
 
 /** The cell whose form is open. `typed`: the text of a refused form; undefined: the form shows the draft. */
@@ -71,17 +72,20 @@ const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps
   const hasWords = control._tag === "Area" || (control._tag === "Line" && control.inputMode === "text")
   const hint = control._tag === "Area" ? control.hint : undefined
   const described = [editing.refusal !== undefined && ids.refusal, hint !== undefined && ids.hint].filter(Boolean)
+  const label = `${field}, ${where}`
+  const language = store && { lang: store.primary_locale, dir: directionOf(store.primary_locale) }
   const common = {
     id: ids.input,
     name: cellFields.value,
     autofocus: true,
-    "aria-label": `${field}, ${where}`,
+    "aria-label": label,
     ...(described.length > 0 && { "aria-describedby": described.join(" ") }),
     ...(editing.refusal !== undefined && { "aria-invalid": "true" as const }),
-    ...(hasWords && store !== undefined && { lang: store.primary_locale, dir: directionOf(store.primary_locale) })
+    ...(hasWords && language)
   }
   return (
     <>
+      {hint === "HTML" && <RichText id={ids.input} label={label} {...language} />}
       {control._tag === "Choice" ? (
         <select {...common}>
           {["", ...new Set([...control.choices, ...(typed === "" ? [] : [typed])])].map((choice) => (
