@@ -6,8 +6,8 @@ import type { AttributeEdit } from "../model/AttributeRules.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { BulkRpcs } from "./BulkRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
+import { makeFiltersOf } from "./FiltersOf.ts"
 import { makeFindStore } from "./FindByName.ts"
-import { makeFiltersOf } from "./ListFilters.ts"
 import { Refusal } from "./Refusal.ts"
 
 const changeOf = (edit: AttributeEdit | null, storeId: StoreId | null): Effect.Effect<BulkChange, Refusal> => {

@@ -8,8 +8,8 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { makeChooseAccount, makeForAccount } from "./ChosenAccount.ts"
 import { ExportRpcs, type SelectionRpc } from "./ExportRpcs.ts"
+import { makeFiltersOf } from "./FiltersOf.ts"
 import { makeFindStore } from "./FindByName.ts"
-import { makeFiltersOf } from "./ListFilters.ts"
 import { Refusal } from "./Refusal.ts"
 
 /** Refuses unknown ids in words. */

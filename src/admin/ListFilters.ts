@@ -1,6 +1,4 @@
-import { Effect, Option, Schema } from "effect"
-import type { MerchantFilters } from "../catalog/MerchantLists.ts"
-import { makeFindStore } from "./FindByName.ts"
+import { Schema } from "effect"
 
 export const text = Schema.optionalWith(Schema.String, { as: "Option" })
 
@@ -8,21 +6,4 @@ export const text = Schema.optionalWith(Schema.String, { as: "Option" })
 export const listFilters = { search: text, vendor: text, type: text, tag: text, on: text }
 
 const ListFilters = Schema.Struct(listFilters)
-type ListFilters = typeof ListFilters.Type
-
-/** Makes the function that finds the store of the filters. Refusal: no such store is linked. */
-export const makeFiltersOf = Effect.map(
-  makeFindStore,
-  (findStore) =>
-    ({ on, search, tag, type, vendor }: ListFilters) =>
-      Effect.map(
-        Effect.transposeMapOption(on, findStore),
-        (store): MerchantFilters => ({
-          search: Option.getOrUndefined(search),
-          vendor: Option.getOrUndefined(vendor),
-          productType: Option.getOrUndefined(type),
-          tag: Option.getOrUndefined(tag),
-          storeId: Option.getOrUndefined(store)?.id
-        })
-      )
-)
+export type ListFilters = typeof ListFilters.Type

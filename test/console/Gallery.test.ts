@@ -77,7 +77,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       assert.deepStrictEqual(namesIn(page), ["Front", "Side &amp; more", "Back", "Lid"])
       const section = galleryIn(page)
       assert.match(section, /<ol class="gallery"/)
-      assert.lengthOf([...section.matchAll(/<img src="\/pictures\/400\/[\w-]+\/[\w-]+"[^>]* alt[ >]/g)], 4)
+      assert.lengthOf([...section.matchAll(/<img src="\/pictures\/400\/[\w-]+\/[\w-]+\/[\w-]+"[^>]* alt[ >]/g)], 4)
       const cards = [...section.matchAll(/<li id="picture-.*?<\/li>/gs)].map(([card]) => wordsOf(card))
       assert.deepStrictEqual(cards, [
         "Front On all stores Change the stores of Front Main picture",

@@ -265,7 +265,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
           Effect.flatMap(factors.await({ accountId, id: userId }), (token) =>
             factors.finish(Redacted.value(token), code)
           ).pipe(
-            Effect.withClock({ ...Clock.make(), currentTimeMillis: Effect.succeed(millis) }),
+            Effect.withClock(Object.assign(Clock.make(), { currentTimeMillis: Effect.succeed(millis) })),
             Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "accepted" })
           )
         assert.strictEqual(yield* enterAt(ahead - 60_000, codeOf(secret, ahead - 60_000)), "accepted")

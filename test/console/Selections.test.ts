@@ -41,7 +41,11 @@ const aSelection = Effect.gen(function* () {
     schedule: send("/selection/schedule"),
     finish,
     value,
-    jobs: Effect.flatMap(Jobs, ({ list }) => list).pipe(actingAs(actor))
+    /** The jobs that the selection began: without the import that made the products. */
+    jobs: Effect.flatMap(Jobs, ({ list }) => list).pipe(
+      Effect.map((all) => all.filter(({ kind }) => kind !== "import")),
+      actingAs(actor)
+    )
   }
 })
 
