@@ -5,14 +5,14 @@ import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId } from "../model/Ids.ts"
+import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 
 /** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
 /** Ids of entities in the order of their last change. `last`: the position of the last one; null: there are no more. */
-export const EntityIds = Schema.Struct({ ids: Schema.Array(EntityId), last: Schema.NullOr(Schema.Number) })
+const EntityIds = Schema.Struct({ ids: Schema.Array(EntityId), last: Schema.NullOr(Schema.Number) })
 export type EntityIds = typeof EntityIds.Type
 
 /** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
@@ -43,11 +43,45 @@ export interface CatalogLines {
 }
 
 /** A statement that always returns one row. */
-export const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
+const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
   orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
+
+/**
+ * Makes the function that reads the next ids of a kind, in the order of the last change. `storeId`: only entities on this store; null: all.
+ * `after`: the position of the previous entity; 0: start with the first.
+ */
+export const makeReadIds = (sql: SqlClient) => {
+  const read = SqlSchema.single({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      kind: EntityKind,
+      storeId: Schema.NullOr(StoreId),
+      after: Schema.Number,
+      limit: Schema.Number
+    }),
+    Result: EntityIds,
+    execute: ({ accountId, after, kind, limit, storeId }) => sql`
+      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
+      FROM (
+        SELECT e.id, e.change_seq
+        FROM entity e
+        ${
+          storeId === null
+            ? sql``
+            : sql`JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}`
+        }
+        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
+        ORDER BY e.change_seq
+        LIMIT ${limit}
+      ) p`
+  })
+  return (request: Parameters<typeof read>[0]) => one(read(request))
+}
 
 /** Reads entities as lines of JSON, which PostgreSQL builds, because parsing and building them in this process takes longer. */
 export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
+  const readIds = makeReadIds(sql)
+
   const readHead = (accountId: AccountId, selected: SelectedCount | null) =>
     SqlSchema.single({
       Request: AccountId,
@@ -80,20 +114,6 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
         }) n
         WHERE a.account_id = ${accountId}`
     })(accountId)
-
-  const readIds = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, kind: EntityKind, after: Schema.Number, limit: Schema.Number }),
-    Result: EntityIds,
-    execute: ({ accountId, after, kind, limit }) => sql`
-      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
-      FROM (
-        SELECT e.id, e.change_seq
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
-        ORDER BY e.change_seq
-        LIMIT ${limit}
-      ) p`
-  })
 
   const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
 
@@ -158,7 +178,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
 
   return {
     head: (accountId, selected) => one(readHead(accountId, selected)),
-    ids: (accountId, kind, after, limit) => one(readIds({ accountId, kind, after, limit })),
+    ids: (accountId, kind, after, limit) => readIds({ accountId, kind, storeId: null, after, limit }),
     known: (accountId, kind, ids) => Effect.map(readKnown(accountId, kind, ids), idsOf),
     variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), idsOf),
     lines: (accountId, kind, ids) => Effect.map(readLines(accountId, kind, ids), ([row]) => row?.lines ?? "")

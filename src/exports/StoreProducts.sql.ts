@@ -1,11 +1,10 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
-import { EntityIds, one } from "./CatalogLines.sql.ts"
+import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
+import { type EntityIds, makeReadIds } from "./CatalogLines.sql.ts"
 import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -114,25 +113,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
       ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
   )
 
-  const readProductIds = SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      storeId: StoreId,
-      after: Schema.Number,
-      limit: Schema.Number
-    }),
-    Result: EntityIds,
-    execute: ({ accountId, after, limit, storeId }) => sql`
-      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
-      FROM (
-        SELECT e.id, e.change_seq
-        FROM entity e
-        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.change_seq > ${after}
-        ORDER BY e.change_seq
-        LIMIT ${limit}
-      ) p`
-  })
+  const readIds = makeReadIds(sql)
 
   return {
     overview: (accountId, storeId, chosen) =>
@@ -140,7 +121,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
     metafields: readMetafields,
-    productIds: (accountId, storeId, after, limit) => one(readProductIds({ accountId, storeId, after, limit })),
+    productIds: (accountId, storeId, after, limit) => readIds({ accountId, kind: "product", storeId, after, limit }),
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
     products: (accountId, storeId, ids) =>
