@@ -178,6 +178,21 @@ const Where = ({
   )
 }
 
+/** The button that repairs the whole list, or as many of its first rows as one repair may have. */
+const WholeListButton = ({
+  first,
+  rows,
+  whole
+}: {
+  readonly rows: number
+  readonly first: string
+  readonly whole: string
+}) => (
+  <button type="submit" class="plain" name={repairFields.does} value="all">
+    {rows > maxRepaired ? first : whole}
+  </button>
+)
+
 /** Buttons that use one value for many rows. */
 const CommonValue = ({ content }: { readonly content: RepairContent }) => {
   const t = useWords()
@@ -192,11 +207,11 @@ const CommonValue = ({ content }: { readonly content: RepairContent }) => {
         {t("Put it into the empty rows")}
       </button>
       {filters.field !== undefined && (
-        <button type="submit" class="plain" name={repairFields.does} value="all">
-          {rows > maxRepaired
-            ? t("Fill the first {count, number} of this list with it", { count: maxRepaired })
-            : t("Fill all {count, number} of this list with it", { count: rows })}
-        </button>
+        <WholeListButton
+          rows={rows}
+          first={t("Fill the first {count, number} of this list with it", { count: maxRepaired })}
+          whole={t("Fill all {count, number} of this list with it", { count: rows })}
+        />
       )}
     </div>
   )
@@ -332,11 +347,11 @@ export const EqualTable = ({
         </label>
         <button type="submit">{t("Make equal")}</button>
         {content.rows > 0 && (
-          <button type="submit" class="plain" name={repairFields.does} value="all">
-            {content.rows > maxRepaired
-              ? t("Use it for the first {count, number} of this list", { count: maxRepaired })
-              : t("Use it for the whole list")}
-          </button>
+          <WholeListButton
+            rows={content.rows}
+            first={t("Use it for the first {count, number} of this list", { count: maxRepaired })}
+            whole={t("Use it for the whole list")}
+          />
         )}
       </div>
     </RepairForm>
@@ -381,11 +396,11 @@ export const RetryTable = ({ content }: { readonly content: RepairContent }) => 
       />
       <div class="actionbar">
         <button type="submit">{t("Retry the selected")}</button>
-        <button type="submit" class="plain" name={repairFields.does} value="all">
-          {content.rows > maxRepaired
-            ? t("Retry the first {count, number} of this list", { count: maxRepaired })
-            : t("Retry the whole list")}
-        </button>
+        <WholeListButton
+          rows={content.rows}
+          first={t("Retry the first {count, number} of this list", { count: maxRepaired })}
+          whole={t("Retry the whole list")}
+        />
       </div>
     </RepairForm>
   )
