@@ -44,7 +44,9 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { jobs },
       jobs.length === 0
-        ? ["There are no jobs. Unlinking a store, publishing all changes and deleting an account each begin a job."]
+        ? [
+            "There are no jobs. Imports, publishing or changing many drafts, unlinking a store and deleting an account each begin a job."
+          ]
         : jobs.map((job) => `${job.id}  ${job.state.padEnd(9)}  ${job.title}  ${progressOf(job)}`)
     )
   }).pipe(withAdmin)

@@ -24,7 +24,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         const account = String((yield* json("account", "create", "--name", "Mine")).account_id)
         assert.strictEqual(
           yield* said("jobs", "list"),
-          "There are no jobs. Unlinking a store, publishing all changes and deleting an account each begin a job."
+          "There are no jobs. Imports, publishing or changing many drafts, unlinking a store and deleting an account each begin a job."
         )
         yield* json("store", "link", europe, "--platform", "demo")
         assert.strictEqual(yield* said("publish", "--all"), "There is nothing to publish.")
