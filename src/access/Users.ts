@@ -84,7 +84,7 @@ const make = Effect.gen(function* () {
             "email",
             "belongs to a user of another account; choose another e-mail address"
           )
-        if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
+        if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
         if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
         return yield* makeLink(accountId, user.id, days)
       }).pipe(transaction.run)

@@ -42,9 +42,9 @@ interface Account {
 }
 
 /**
- * Limits how many connections of a pool, or other things of which a process has few, one account uses at once. (The request budgets
- * limit requests per minute.) The
- * callers of an account wait in order, but a caller whose credential has used up its share lets later ones pass.
+ * Limits the number of scarce resources of a process, for example connections of a pool, that one account uses at the same time. (The
+ * request budgets limit requests per minute.) The callers of an account wait in order. A caller whose credential has used up its share
+ * lets later callers pass.
  */
 export class RateLimitSemaphores {
   private readonly accounts = new Map<string, Account>()

@@ -178,7 +178,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         )
         assert.strictEqual(
           (yield* run("user", "invite", "--email", "grace@example.com", ...account)).stderr,
-          "--email: belongs to a user who was disabled\n"
+          "--email: belongs to a disabled user\n"
         )
         assert.deepStrictEqual(yield* json("user", "enable", "--email", "grace@example.com", ...account), {
           email: "grace@example.com",

@@ -209,7 +209,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         assert.notInclude(readdirSync(folder), "products.csv")
         assert.deepStrictEqual(yield* stateOf, ["published", true])
         const kinds = Effect.map(json("jobs", "list", ...named), ({ jobs }) =>
-          (jobs as unknown as ReadonlyArray<{ readonly kind: string }>).map(({ kind }) => kind)
+          jobs.map(({ kind }: { readonly kind: string }) => kind)
         )
         assert.deepStrictEqual(yield* kinds, ["import"])
 

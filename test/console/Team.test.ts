@@ -153,7 +153,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       assert.deepStrictEqual(to(yield* send(`${path}/disable`, { id })), [303, `${path}?note=disabled`])
       assert.strictEqual((yield* ask("/", { cookie: theirs })).status, 303)
       const refused = yield* send(`${path}/link`, { id })
-      assertErrorPage(refused, 409, /belongs to a user who was disabled/)
+      assertErrorPage(refused, 409, /belongs to a disabled user/)
       assert.deepStrictEqual(to(yield* send(`${path}/enable`, { id })), [303, `${path}?note=enabled`])
       assert.isNull((yield* find(email))?.disabledAt ?? null)
 

@@ -13,6 +13,8 @@ const restarts = amount(3, 50)
 const clients = 8
 /** Between two requests of a client. Without it, the clients would use all of the processor. */
 const pauseMillis = 10
+/** A longer pause, in which a connection is idle and a node that stops may close it. */
+const idleMillis = 50
 
 /** The interval at which the balancer checks the readiness of a node. */
 const checkMillis = 200
@@ -138,7 +140,7 @@ const rollingRestarts = (
           await (turn % 4 === 0
             ? send("POST", "/api/v1/data-health/scans", '{"dimension":"sync"}')
             : send("GET", "/api/v1/products?limit=5"))
-          await setTimeout(turn % 8 === 0 ? 50 : pauseMillis)
+          await setTimeout(turn % 8 === 0 ? idleMillis : pauseMillis)
         }
       }
       const load = Promise.all(Array.from({ length: clients }, (_, place) => client(place)))

@@ -54,6 +54,7 @@ const observingMicros = (isMeasured: boolean, file: number | undefined): number 
     const request = { method: "GET", socket }
     const response = Object.assign(new EventEmitter(), { req: request, statusCode: 200, writableFinished: true })
     server.emit("request", request, response)
+    // Only the members that the observer reads.
     attachState({
       request: { source: request },
       id: `req_${uuid}`,
