@@ -83,19 +83,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
     const repo = yield* PublicationsRepo
     const runClaimed = yield* makeRunClaimed(options)
 
-    const claim = (limit: number, only: ReadonlyArray<PublicationId> | null) => {
-      const leaseSeconds = Duration.toSeconds(options.lease)
-      return repo
-        .claim({ limit, maxPerStore: options.maxPerStore, leaseSeconds, only })
-        .pipe(
-          Effect.catchAllCause((cause) =>
-            Effect.logWarning("Failed to claim publications", cause).pipe(
-              Effect.zipRight(Effect.sleep(pauseAfterFailure)),
-              Effect.as([])
-            )
-          )
-        )
-    }
+    const leaseSeconds = Duration.toSeconds(options.lease)
 
     return (only: ReadonlyArray<PublicationId> | null): Effect.Effect<never> =>
       Effect.scoped(
@@ -107,14 +95,22 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
             running--
             return signal.notify
           })
-          const claimAndRun = Effect.gen(function* () {
-            const free = options.maxAtOnce - running
-            const claimed = free === 0 ? [] : yield* claim(free, only)
-            for (const each of claimed) {
-              running++
-              fork(Effect.ensuring(runClaimed(each), release))
-            }
-          })
+          // Uninterruptible: what a process claims while it stops would otherwise wait until the lease expires.
+          const claimAndRun = Effect.uninterruptible(
+            Effect.gen(function* () {
+              const free = options.maxAtOnce - running
+              if (free === 0) return
+              const claimed = yield* repo.claim({ limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only })
+              for (const each of claimed) {
+                running++
+                fork(Effect.ensuring(runClaimed(each), release))
+              }
+            })
+          ).pipe(
+            Effect.catchAllCause((cause) =>
+              Effect.zipRight(Effect.logWarning("Failed to claim publications", cause), Effect.sleep(pauseAfterFailure))
+            )
+          )
           return yield* Effect.forever(Effect.zipRight(claimAndRun, waitForSignal))
         })
       )

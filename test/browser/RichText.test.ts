@@ -61,9 +61,10 @@ const save = async (page: Page) => {
   await page.waitForURL(/#cell-/)
 }
 
-/** Puts the cursor at the end of a text, or selects it. */
-const select = (page: Page, text: string, how: "end" | "all" = "all") =>
-  page.evaluate(`(() => {
+/** Puts the cursor at the end of a text, or selects it, as soon as the editor shows the text. */
+const select = async (page: Page, text: string, how: "end" | "all" = "all") => {
+  await surface(page).filter({ hasText: text }).waitFor()
+  return page.evaluate(`(() => {
     const root = document.querySelector("[data-surface]")
     root.focus()
     const texts = document.createNodeIterator(root, NodeFilter.SHOW_TEXT)
@@ -76,6 +77,7 @@ const select = (page: Page, text: string, how: "end" | "all" = "all") =>
     }
     throw new Error("no such text")
   })()`)
+}
 
 const pasteHtml = (page: Page, html: string) =>
   page.evaluate(`(() => {

@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Duration, Effect, Layer, Option, Stream } from "effect"
+import { Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
@@ -707,6 +707,48 @@ for (const engine of serviceEngines) {
               (yield* outcomes(id)).map(([outcome]) => outcome),
               ["interrupted", "lost", "published"]
             )
+          })
+        )
+      )
+
+      it.effect("a process that stops while it claims gives back what it has claimed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const repo = yield* PublicationsRepo
+            const id = idOf(yield* ask(product, store))
+            yield* Effect.flatMap(DemoShops, (shops) =>
+              shops.fail(shop.shop, { kind: "delay", percent: 100, delayMillis: 3_600_000 })
+            )
+            const isClaimed = yield* Deferred.make<void>()
+            const stopping = Publishing.layerWith(defaultPublishingOptions).pipe(
+              Layer.provide([StoreAccess.layer, FaultInjector.layer]),
+              Layer.provide(
+                Layer.succeed(PublicationsRepo, {
+                  ...repo,
+                  // The claim is saved when the process is told to stop.
+                  claim: (request) =>
+                    Effect.zipLeft(
+                      repo.claim({ ...request, only: [id] }),
+                      Effect.zipRight(Deferred.succeed(isClaimed, undefined), Effect.yieldNow())
+                    )
+                })
+              )
+            )
+            yield* Effect.scoped(
+              Effect.zipRight(
+                Effect.forkScoped(
+                  Effect.provide(
+                    Effect.flatMap(Publishing, ({ work }) => work),
+                    stopping
+                  )
+                ),
+                Deferred.await(isClaimed)
+              )
+            )
+            yield* repair(shop)
+            const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
+            assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
           })
         )
       )
