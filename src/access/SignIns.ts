@@ -62,6 +62,13 @@ export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
   }
 }
 
+/** The e-mail of an invited user belongs to a user of another account. */
+export class EmailTaken extends Data.TaggedError("EmailTaken") {
+  override get message() {
+    return "A user of another account signs in with this e-mail address. Sign in there, or ask for an invitation of another address."
+  }
+}
+
 /** Why a password is not accepted. Undefined: it is accepted. */
 const passwordMisfit = (password: string): string | undefined => {
   const { length } = [...password]
@@ -95,12 +102,12 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       before: string | undefined
     ) => Effect.Effect<Redacted.Redacted>
     /** The e-mail of the user to whom the link belongs. */
-    readonly findLink: (token: string) => Effect.Effect<string, LinkUsedUp>
+    readonly findLink: (token: string) => Effect.Effect<string, LinkUsedUp | EmailTaken>
     /** Sets the password of the link's user and ends the user's sessions. ValidationFailed: the password is too short or too long. */
     readonly setPassword: (
       token: string,
       password: string
-    ) => Effect.Effect<Identity, LinkUsedUp | SignInBusy | ValidationFailed>
+    ) => Effect.Effect<Identity, LinkUsedUp | EmailTaken | SignInBusy | ValidationFailed>
     /**
      * Counts a request for a new password. The effect `makeLink` makes the link; None: no user with a password has this
      * e-mail. The response does not wait for it, so that it takes equally long for every e-mail. SignInDelayed:
@@ -145,6 +152,15 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
                 users.findDevice(hashOf(token), deviceSeconds),
                 Option.flatMap((device) => (device.email === email ? Option.some(hashOf(token)) : Option.none()))
               )
+
+        const findLink = Effect.fn("SignIns.findLink")(function* (token: string) {
+          if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
+          const { email, isTaken } = yield* Effect.mapError(
+            yield* users.findLink(hashOf(token)),
+            () => new LinkUsedUp()
+          )
+          return isTaken ? yield* new EmailTaken() : email
+        })
 
         /** The digest of the user's password, if `password` is right. */
         const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, password: string) =>
@@ -218,20 +234,20 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             })
             return Redacted.make(token)
           }),
-          findLink: Effect.fn("SignIns.findLink")(function* (token) {
-            if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
-            const found = yield* users.findLink(hashOf(token))
-            return yield* Effect.mapBoth(found, { onFailure: () => new LinkUsedUp(), onSuccess: ({ email }) => email })
-          }),
+          findLink,
           setPassword: Effect.fn("SignIns.setPassword")(function* (token, password) {
             if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
             const misfit = passwordMisfit(password)
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
             // Checks the link first, because a digest is costly.
+            yield* findLink(token)
             const link = hashOf(token)
-            if (Option.isNone(yield* users.findLink(link))) return yield* new LinkUsedUp()
             const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password, cost))
-            return yield* Effect.mapError(yield* users.setPassword(link, digest), () => new LinkUsedUp())
+            const set = yield* users.setPassword(link, digest)
+            if (Option.isSome(set)) return set.value
+            // The link was used meanwhile, or the same e-mail was accepted in another account.
+            yield* findLink(token)
+            return yield* new LinkUsedUp()
           })
         }
       })

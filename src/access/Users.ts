@@ -1,4 +1,4 @@
-import { Context, Effect, Either, Layer, Redacted } from "effect"
+import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
@@ -31,7 +31,7 @@ const makeInvitations = (users: UsersRepo["Type"]) => {
     return Redacted.make(token)
   })
 
-  /** Adds a user. False: a user of this or another account has this e-mail. */
+  /** Adds a user. False: a user of the account has this e-mail. */
   const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
     const isFirst = (yield* users.list(accountId)).length === 0
     const isAdded = yield* users.add(accountId, {
@@ -77,13 +77,14 @@ const make = Effect.gen(function* () {
     ) {
       const email = yield* emailOf(given)
       const token = yield* Effect.gen(function* () {
-        const isAdded = yield* add(accountId, email, role)
-        const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
-        if (user.accountId !== accountId)
+        const owner = yield* users.findByEmail(email)
+        if (Option.isSome(owner) && owner.value.accountId !== accountId)
           return yield* ValidationFailed.at(
             "email",
             "belongs to a user of another account; choose another e-mail address"
           )
+        const isAdded = yield* add(accountId, email, role)
+        const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
         if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
         if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
         return yield* makeLink(accountId, user.id, days)
@@ -91,19 +92,15 @@ const make = Effect.gen(function* () {
       return { email, token }
     }),
     /**
-     * As `invite`, for a new user only. ValidationFailed: also an e-mail of a user of this account. If the e-mail
-     * belongs to another account, the message does not reveal that.
+     * As `invite`, for a new user only. ValidationFailed: not an e-mail address, or one of a user of this account. The e-mail of a user
+     * of another account can be invited too: only the holder of the link learns that it is taken.
      */
     inviteNew: Effect.fn("Users.inviteNew")(function* (accountId: AccountId, given: string, role: Role) {
       const email = yield* emailOf(given)
       const token = yield* Effect.gen(function* () {
-        const isAdded = yield* add(accountId, email, role)
-        const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
-        if (isAdded) return yield* makeLink(accountId, user.id, linkDays.invitation)
-        return yield* ValidationFailed.at(
-          "email",
-          user.accountId === accountId ? "is in the team already" : "cannot be invited; choose another e-mail address"
-        )
+        if (!(yield* add(accountId, email, role))) return yield* ValidationFailed.at("email", "is in the team already")
+        const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
+        return yield* makeLink(accountId, user.id, linkDays.invitation)
       }).pipe(transaction.run)
       return { email, token }
     }),

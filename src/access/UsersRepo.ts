@@ -5,6 +5,7 @@ import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makeAttemptStatements } from "./Attempts.sql.ts"
+import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
 import { makeUserStatements } from "./Users.sql.ts"
@@ -39,6 +40,7 @@ const make = Effect.gen(function* () {
 
   return {
     ...makeUserStatements(sql),
+    ...makePasswordLinkStatements(sql),
     ...makeTeamStatements(sql),
     ...makeSessionStatements(sql),
     ...makeAttemptStatements(sql),

@@ -138,5 +138,10 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       }))
     )
 
-  static readonly layer = HealthRepo.layerOf({ entitiesPerStep: 20_000, rowsPerBlock: 400 })
+  // A larger step reads fewer pages twice, because ids are random. On a cluster the rows of a step go through this process.
+  static readonly layer = Layer.unwrapEffect(
+    Effect.map(isDistributed, (onCluster) =>
+      HealthRepo.layerOf({ entitiesPerStep: onCluster ? 20_000 : 40_000, rowsPerBlock: 400 })
+    )
+  )
 }

@@ -89,7 +89,7 @@ const listsOf = (sql: SqlClient, dimension: HealthDimension) => sql`
 
 /**
  * Changes of the counts: rows of `signed` (sign, section, entity_id, store_id, locale, fields) count with their sign, 1
- * or -1.
+ * or -1. `field` has the distinct fields of each entity and store.
  */
 const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
   const byStore = isPerStore(dimension)
@@ -100,9 +100,6 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
       : dimension === "media"
         ? sql`WHERE r.section <> ${unusedOnNoStore}`
         : sql``
-  const fields = sql`(
-    SELECT DISTINCT r.sign, r.entity_id, r.store_id, f.name FROM signed r CROSS JOIN LATERAL unnest(r.fields) AS f (name)
-  ) f`
   return sql`
     SELECT c.store_id AS "storeId", c.what, c.name, sum(c.sign * c.rows) AS rows, sum(c.sign * c.entities) AS entities
     FROM (
@@ -114,7 +111,7 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
       SELECT r.sign, NULL, 'section', r.section, count(*), count(DISTINCT r.entity_id)
       FROM signed r GROUP BY r.sign, r.section
       UNION ALL
-      SELECT f.sign, NULL, 'field', f.name, 0, count(DISTINCT f.entity_id) FROM ${fields} GROUP BY f.sign, f.name
+      SELECT f.sign, NULL, 'field', f.name, 0, count(DISTINCT f.entity_id) FROM field f GROUP BY f.sign, f.name
       ${
         byStore
           ? sql`
@@ -122,7 +119,7 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
       SELECT r.sign, r.store_id, 'section', r.section, count(*), count(DISTINCT r.entity_id)
       FROM signed r GROUP BY r.sign, r.store_id, r.section
       UNION ALL
-      SELECT f.sign, f.store_id, 'field', f.name, 0, count(*) FROM ${fields} GROUP BY f.sign, f.store_id, f.name`
+      SELECT f.sign, f.store_id, 'field', f.name, 0, count(*) FROM field f GROUP BY f.sign, f.store_id, f.name`
           : sql``
       }
       ${
@@ -140,7 +137,8 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
 }
 
 /** The columns of an entity that scans read. */
-const subjectColumns = "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids"
+const subjectColumns =
+  "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids, e.pending_publish, e.last_publish_status"
 
 /** Inserts rows `f`. */
 const makeInserting = (sql: SqlClient) => (accountId: string, base: number, rows: Fragment) =>
@@ -231,6 +229,8 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
           SELECT -1 AS sign, r.section, r.entity_id, r.store_id, r.locale, r.fields FROM removed r
           UNION ALL
           SELECT 1, f.section, f.entity_id, f.store_id, coalesce(f.locale, ''), f.fields FROM found f
+        ), field AS MATERIALIZED (
+          SELECT DISTINCT r.sign, r.entity_id, r.store_id, f.name FROM signed r CROSS JOIN LATERAL unnest(r.fields) AS f (name)
         )
         SELECT (SELECT a.version FROM account_state a WHERE a.account_id = ${accountId}) AS version,
                ARRAY(SELECT to_json(l) FROM linked l ORDER BY l.domain COLLATE "C", l.id) AS stores,

@@ -1,13 +1,13 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Number as Num, Schema } from "effect"
+import { findSingle } from "../database/Rows.ts"
 import { type EntityId, nilUuid } from "../model/Ids.ts"
 import { makeDefinitionWrites } from "./DefinitionWrites.ts"
 import { jsonOf, type MergedImport, type MirrorKind, makeMirrorItems, type Span, textsOf } from "./MirrorItems.sql.ts"
 import type { TakenOver } from "./MirrorRepo.ts"
-import { makeFieldWrites, makeTranslationWrites } from "./TranslationWrites.ts"
+import { fieldRows, makeEntityRowWrites, translationRows } from "./TranslationWrites.ts"
 
 /** Maximum number of items that one statement merges, or of rows that it checks, so that it stays far below its deadline. */
 const maxRows = 1_000
@@ -22,8 +22,8 @@ export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)
   const { inSpan, mergeSet, ofKind, planned } = items
   const mergeDefinitions = makeDefinitionWrites(sql, items)
-  const { deleteFieldsOfOthers, mergeFields } = makeFieldWrites(sql, items)
-  const { deleteTranslationsOfOthers, mergeTranslations } = makeTranslationWrites(sql, items)
+  const fields = makeEntityRowWrites(sql, items, fieldRows)
+  const translations = makeEntityRowWrites(sql, items, translationRows)
   const { overItems, overRows, total } = makeSpans(sql, planned)
 
   const deleteEntriesOfOthers = (span: Span) => sql`
@@ -68,9 +68,9 @@ export const makeMirrorWrites = (sql: SqlClient) => {
       const note = (row: unknown) => {
         translated.add((row as { readonly entity_id: EntityId }).entity_id)
       }
-      yield* overRows(merged, "translatable_field", (span) => [deleteFieldsOfOthers(span)], note)
-      yield* overRows(merged, "translation", (span) => [deleteTranslationsOfOthers(span)], note)
-      yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)], note)
+      yield* overRows(merged, "translatable_field", (span) => [fields.deleteOfOthers(span)], note)
+      yield* overRows(merged, "translation", (span) => [translations.deleteOfOthers(span)], note)
+      yield* overRows(merged, "store_version", (span) => [...fields.merge(span), ...translations.merge(span)], note)
       return {
         isChanged: translated.size + Num.sumAll(counts) > 0,
         isDefined: Num.sumAll(counts) > 0,
@@ -100,47 +100,38 @@ const makeSpans = (sql: SqlClient, planned: Fragment) => {
       (rows) => rows.flat()
     )
 
-  const nextItem = SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: Schema.String,
-      importId: Schema.String,
-      kind: Schema.String,
-      after: Schema.String
-    }),
-    Result: Last,
-    execute: ({ accountId, after, importId, kind }) => sql`
+  const nextItem = findSingle(Last)(
+    ({ accountId, importId }: MergedImport, kind: MirrorKind, after: string) => sql`
       SELECT max(n.name) AS last
       FROM (
         SELECT i.name FROM mirror_item i
         WHERE i.account_id = ${accountId} AND i.import_id = ${importId} AND i.kind = ${kind} AND i.name > ${after}
         ORDER BY i.name LIMIT ${limit}
       ) n ${planned}`
-  })
+  )
 
   const nextRowOf = (table: keyof typeof spanKeys) =>
-    SqlSchema.single({
-      Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.String, after: Schema.String }),
-      Result: Last,
-      execute: ({ accountId, after, storeId }) => sql`
+    findSingle(Last)(
+      ({ accountId, storeId }: MergedImport, after: string) => sql`
         SELECT max(n.key::text) AS last
         FROM (
           SELECT t.${sql.literal(spanKeys[table].key)} AS key FROM ${sql(table)} t
           WHERE t.account_id = ${accountId} AND t.store_id = ${storeId} AND t.${sql.literal(spanKeys[table].key)} > ${after}
           ORDER BY t.${sql.literal(spanKeys[table].key)} LIMIT ${limit}
         ) n ${planned}`
-    })
+    )
 
   const walkSpans = (
     merged: MergedImport,
     first: string,
-    next: (after: string) => Effect.Effect<typeof Last.Type, unknown>,
+    next: (after: string) => Effect.Effect<typeof Last.Type>,
     statements: (span: Span) => ReadonlyArray<Written>,
     onRow: (row: unknown) => void = () => undefined
   ) =>
     Effect.gen(function* () {
       let written = 0
       for (let after = first; ; ) {
-        const { last }: typeof Last.Type = yield* Effect.orDie(next(after))
+        const { last }: typeof Last.Type = yield* next(after)
         if (last === null) return written
         const rows = yield* total(statements({ ...merged, after, last }))
         rows.forEach(onRow)
@@ -152,7 +143,7 @@ const makeSpans = (sql: SqlClient, planned: Fragment) => {
   return {
     total,
     overItems: (merged: MergedImport, kind: MirrorKind, statements: (span: Span) => ReadonlyArray<Written>) =>
-      walkSpans(merged, "", (after) => nextItem({ ...merged, kind, after }), statements),
+      walkSpans(merged, "", (after) => nextItem(merged, kind, after), statements),
     overRows: (
       merged: MergedImport,
       table: keyof typeof spanKeys,
@@ -160,7 +151,7 @@ const makeSpans = (sql: SqlClient, planned: Fragment) => {
       onRow?: (row: unknown) => void
     ) => {
       const nextRow = nextRowOf(table)
-      return walkSpans(merged, spanKeys[table].first, (after) => nextRow({ ...merged, after }), statements, onRow)
+      return walkSpans(merged, spanKeys[table].first, (after) => nextRow(merged, after), statements, onRow)
     }
   }
 }

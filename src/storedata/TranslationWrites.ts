@@ -1,149 +1,123 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { MirrorItems, Span } from "./MirrorItems.sql.ts"
 
-/**
- * The entities of a range of rows. The statements look up each entity's staged items, not the entity of each item: for a lookup
- * by platform id in a table that was just filled, the planner may choose another index and read the whole store per item.
- */
-const makeEntitiesIn =
-  (sql: SqlClient) =>
-  ({ accountId, after, last, storeId }: Span) =>
-    sql`
-    SELECT w.entity_id, w.platform_id FROM store_version w
-    WHERE w.account_id = ${accountId} AND w.store_id = ${storeId} AND w.entity_id > ${after} AND w.entity_id <= ${last}`
-
-/** The statements that merge the translatable fields of a store. Each returns the rows that it wrote. */
-export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
-  const entitiesIn = makeEntitiesIn(sql)
-
-  /** The staged fields of an entity. */
-  const stagedFields = (span: Span) => sql`
-    SELECT i.account_id, i.content FROM mirror_item i
-    WHERE ${ofKind(span, "translatable_fields")} AND i.name = v.platform_id COLLATE "C"
-    OFFSET 0`
-
-  const deleteFieldsOfOthers = (span: Span) => sql`
-    DELETE FROM translatable_field f
-    WHERE f.account_id = ${span.accountId} AND f.store_id = ${span.storeId}
-      AND f.entity_id > ${span.after} AND f.entity_id <= ${span.last}
-      AND NOT EXISTS (
-        SELECT FROM store_version v
-        CROSS JOIN LATERAL (
-          SELECT FROM mirror_item i
-          WHERE ${ofKind(span, "translatable_fields")} AND i.name = v.platform_id COLLATE "C" OFFSET 0
-        ) i
-        WHERE v.account_id = ${span.accountId} AND v.entity_id = f.entity_id AND v.store_id = ${span.storeId} OFFSET 0
-      )
-    RETURNING f.entity_id ${planned}`
-
-  const mergeFields = (span: Span) => [
-    // Deletes by ctid, because the planner may turn a join into a scan of the table.
-    sql`
-      DELETE FROM translatable_field f
-      WHERE f.account_id = ${span.accountId} AND f.ctid = ANY(ARRAY(
-        SELECT o.ctid
-        FROM (${entitiesIn(span)}) v
-        CROSS JOIN LATERAL (${stagedFields(span)}) i
-        CROSS JOIN LATERAL (
-          SELECT t.ctid, t.key FROM translatable_field t
-          WHERE t.account_id = ${span.accountId} AND t.store_id = ${span.storeId} AND t.entity_id = v.entity_id OFFSET 0
-        ) o
-        WHERE NOT (i.content -> 'fields' @> jsonb_build_array(jsonb_build_object('key', o.key)))
-      ))
-      RETURNING f.entity_id ${planned}`,
-    mergeSet({
-      accountId: span.accountId,
-      table: "translatable_field",
-      keys: {
-        store_id: sql`${span.storeId}::uuid`,
-        entity_id: "v.entity_id",
-        key: "f.key"
-      },
-      values: {
-        type: "f.type",
-        source_locale: "f.source_locale",
-        source_value: "f.source_value",
-        digest: "f.digest"
-      },
-      source: sql`
-        FROM (${entitiesIn(span)}) v
-        CROSS JOIN LATERAL (${stagedFields(span)}) i
-        CROSS JOIN LATERAL jsonb_to_recordset(i.content -> 'fields') AS f (
-          key text, type text, source_locale text, source_value text, digest text
-        )
-        WHERE true`
-    })
-  ]
-
-  return { deleteFieldsOfOthers, mergeFields }
+/** A table whose rows `t` come from staged items `i`. An item is about one entity, and lists rows. The values are SQL. */
+interface EntityRows {
+  readonly kind: "translatable_fields" | "translations"
+  readonly table: "translatable_field" | "translation"
+  /** Whether an item is about the entity `v`. */
+  readonly isOfEntity: string
+  /** Whether an item of the entity `v` is the one that can list the row `t`. */
+  readonly isOfRow: string
+  /** The member of an item that lists the rows, and the columns of its entries `n`. */
+  readonly member: string
+  readonly columns: string
+  /** The columns of the table after `account_id`, `store_id` and `entity_id`. */
+  readonly keys: Readonly<Record<string, string>>
+  readonly values: Readonly<Record<string, string>>
 }
 
-/** The statements that merge the translations of a store. Each returns the rows that it wrote. */
-export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
-  const entitiesIn = makeEntitiesIn(sql)
+export const fieldRows: EntityRows = {
+  kind: "translatable_fields",
+  table: "translatable_field",
+  isOfEntity: `i.name = v.platform_id COLLATE "C"`,
+  isOfRow: `i.name = v.platform_id COLLATE "C"`,
+  member: "fields",
+  columns: "key text, type text, source_locale text, source_value text, digest text",
+  keys: { key: "n.key" },
+  values: {
+    type: "n.type",
+    source_locale: "n.source_locale",
+    source_value: "n.source_value",
+    digest: "n.digest"
+  }
+}
 
-  /** The staged translations of an entity. Their names are the entity's platform id, a blank, and the locale. */
-  const stagedLanguages = (span: Span) => sql`
-    SELECT i.account_id, i.content FROM mirror_item i
-    WHERE ${ofKind(span, "translations")}
-      AND i.name > (v.platform_id || ' ') COLLATE "C" AND i.name < (v.platform_id || '!') COLLATE "C"
-      AND i.content ->> 'platform_id' = v.platform_id
-    OFFSET 0`
+/** The names of these items are the entity's platform id, a blank, and the locale. */
+export const translationRows: EntityRows = {
+  kind: "translations",
+  table: "translation",
+  isOfEntity: `i.name > (v.platform_id || ' ') COLLATE "C" AND i.name < (v.platform_id || '!') COLLATE "C"
+      AND i.content ->> 'platform_id' = v.platform_id`,
+  isOfRow: `i.name = (v.platform_id || ' ' || t.locale) COLLATE "C"`,
+  member: "translations",
+  columns: "key text, value text, outdated boolean, source_digest text, digest text, updated_at timestamptz",
+  keys: { locale: "i.content ->> 'locale'", key: "n.key" },
+  values: {
+    value: "n.value",
+    source_digest: "n.source_digest",
+    digest: "n.digest",
+    said_outdated: "n.outdated",
+    updated_at: "n.updated_at"
+  }
+}
 
-  const deleteTranslationsOfOthers = (span: Span) => sql`
-    DELETE FROM translation t
+/** The statements that merge the rows of a store. Each returns the rows that it wrote. */
+export const makeEntityRowWrites = (
+  sql: SqlClient,
+  { mergeSet, ofKind, planned }: MirrorItems,
+  { columns, isOfEntity, isOfRow, keys, kind, member, table, values }: EntityRows
+) => {
+  const list = sql.literal(`i.content -> '${member}'`)
+
+  /**
+   * The entities of a range of rows with their staged items. The statements look up each entity's staged items, not the entity of each
+   * item: for a lookup by platform id in a table that was just filled, the planner may choose another index and read the whole store
+   * per item.
+   */
+  const itemsIn = (span: Span) => sql`
+    FROM (
+      SELECT w.entity_id, w.platform_id FROM store_version w
+      WHERE w.account_id = ${span.accountId} AND w.store_id = ${span.storeId}
+        AND w.entity_id > ${span.after} AND w.entity_id <= ${span.last}
+    ) v
+    CROSS JOIN LATERAL (
+      SELECT i.account_id, i.content FROM mirror_item i
+      WHERE ${ofKind(span, kind)} AND ${sql.literal(isOfEntity)}
+      OFFSET 0
+    ) i`
+
+  /** Deletes the rows of entities without an item for them. */
+  const deleteOfOthers = (span: Span) => sql`
+    DELETE FROM ${sql(table)} t
     WHERE t.account_id = ${span.accountId} AND t.store_id = ${span.storeId}
       AND t.entity_id > ${span.after} AND t.entity_id <= ${span.last}
       AND NOT EXISTS (
         SELECT FROM store_version v
         CROSS JOIN LATERAL (
           SELECT FROM mirror_item i
-          WHERE ${ofKind(span, "translations")} AND i.name = (v.platform_id || ' ' || t.locale) COLLATE "C" OFFSET 0
+          WHERE ${ofKind(span, kind)} AND ${sql.literal(isOfRow)} OFFSET 0
         ) i
         WHERE v.account_id = ${span.accountId} AND v.entity_id = t.entity_id AND v.store_id = ${span.storeId} OFFSET 0
       )
     RETURNING t.entity_id ${planned}`
 
-  const mergeTranslations = (span: Span) => [
+  const merge = (span: Span) => [
+    // Deletes by ctid, because the planner may turn a join into a scan of the table.
     sql`
-      DELETE FROM translation t
-      WHERE t.account_id = ${span.accountId} AND t.ctid = ANY(ARRAY(
+      DELETE FROM ${sql(table)} d
+      WHERE d.account_id = ${span.accountId} AND d.ctid = ANY(ARRAY(
         SELECT o.ctid
-        FROM (${entitiesIn(span)}) v
-        CROSS JOIN LATERAL (${stagedLanguages(span)}) i
+        ${itemsIn(span)}
         CROSS JOIN LATERAL (
-          SELECT h.ctid, h.key FROM translation h
-          WHERE h.account_id = ${span.accountId} AND h.store_id = ${span.storeId} AND h.entity_id = v.entity_id
-            AND h.locale = i.content ->> 'locale' OFFSET 0
+          SELECT t.ctid, t.key FROM ${sql(table)} t
+          WHERE t.account_id = ${span.accountId} AND t.store_id = ${span.storeId} AND t.entity_id = v.entity_id
+            ${sql.literal("locale" in keys ? `AND t.locale = ${keys.locale}` : "")} OFFSET 0
         ) o
-        WHERE NOT (i.content -> 'translations' @> jsonb_build_array(jsonb_build_object('key', o.key)))
+        WHERE NOT (${list} @> jsonb_build_array(jsonb_build_object('key', o.key)))
       ))
-      RETURNING t.entity_id ${planned}`,
+      RETURNING d.entity_id ${planned}`,
     mergeSet({
       accountId: span.accountId,
-      table: "translation",
-      keys: {
-        store_id: sql`${span.storeId}::uuid`,
-        entity_id: "v.entity_id",
-        locale: "i.content ->> 'locale'",
-        key: "t.key"
-      },
-      values: {
-        value: "t.value",
-        source_digest: "t.source_digest",
-        digest: "t.digest",
-        said_outdated: "t.outdated",
-        updated_at: "t.updated_at"
-      },
+      table,
+      keys: { store_id: sql`${span.storeId}::uuid`, entity_id: "v.entity_id", ...keys },
+      values,
       source: sql`
-        FROM (${entitiesIn(span)}) v
-        CROSS JOIN LATERAL (${stagedLanguages(span)}) i
-        CROSS JOIN LATERAL jsonb_to_recordset(i.content -> 'translations') AS t (
-          key text, value text, outdated boolean, source_digest text, digest text, updated_at timestamptz
-        )
+        ${itemsIn(span)}
+        CROSS JOIN LATERAL jsonb_to_recordset(${list}) AS n (${sql.literal(columns)})
         WHERE true`
     })
   ]
 
-  return { deleteTranslationsOfOthers, mergeTranslations }
+  return { deleteOfOthers, merge }
 }

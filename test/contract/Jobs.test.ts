@@ -47,7 +47,7 @@ for (const engine of serviceEngines) {
           const job = yield* claimed(actor, id)
           assert.deepStrictEqual([job.kind, job.attempts, job.actor], ["publish_waiting", 1, actor])
           assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
-          assert.deepStrictEqual(Option.getOrThrow(yield* repo.hold(job)), { input: { to: "do" }, cursor: null })
+          assert.deepStrictEqual(Option.getOrThrow(yield* repo.lockClaimed(job)), { input: { to: "do" }, cursor: null })
           const error = (number: number) => ({ item: `product ${number}`, message: "no" })
           yield* repo.save(
             job,
@@ -59,7 +59,7 @@ for (const engine of serviceEngines) {
             },
             30
           )
-          assert.deepStrictEqual(Option.getOrThrow(yield* repo.hold(job)).cursor, { at: 3 })
+          assert.deepStrictEqual(Option.getOrThrow(yield* repo.lockClaimed(job)).cursor, { at: 3 })
           yield* repo.save(
             job,
             {
@@ -84,7 +84,7 @@ for (const engine of serviceEngines) {
           assert.isNotNull(ended.started_at)
           assert.isNotNull(ended.ended_at)
           assert.strictEqual(ended.created_at, created_at)
-          assert.isTrue(Option.isNone(yield* repo.hold(job)))
+          assert.isTrue(Option.isNone(yield* repo.lockClaimed(job)))
           assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
         })
       )
@@ -100,7 +100,7 @@ for (const engine of serviceEngines) {
             const first = Option.getOrThrow(yield* repo.claim({ accountId, id }, 0))
             const second = yield* claimed(actor, id)
             assert.strictEqual(second.attempts, 2)
-            assert.isTrue(Option.isNone(yield* repo.hold(first)))
+            assert.isTrue(Option.isNone(yield* repo.lockClaimed(first)))
             yield* repo.save(first, { cursor: null, done: 9, counts: {}, errors: [] }, 30)
             yield* repo.fail(first, { why: "Why.", next: "Next." })
             yield* repo.release(first, { delaySeconds: 0, waitingFor: "nothing", isAttempt: true })
@@ -153,7 +153,7 @@ for (const engine of serviceEngines) {
           assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "its lease is not that of the job")
           assert.deepInclude(yield* jobs.command("pause", id).pipe(actingAs(actor)), { state: "paused", done: 4 })
           assert.isFalse(yield* repo.claimOwned(own))
-          assert.isTrue(Option.isNone(yield* repo.hold(own)))
+          assert.isTrue(Option.isNone(yield* repo.lockClaimed(own)))
           yield* jobs.command("resume", id).pipe(actingAs(actor))
           assert.isTrue(yield* repo.claimOwned(own))
           yield* repo.fail(own, { why: "It was interrupted.", next: "Import the file again." })
@@ -185,7 +185,7 @@ for (const engine of serviceEngines) {
             issue("the job is running: only a paused or failed job can be resumed")
           )
           assert.strictEqual(yield* run("pause"), "paused")
-          assert.isTrue(Option.isNone(yield* repo.hold(job)), "its holder stops")
+          assert.isTrue(Option.isNone(yield* repo.lockClaimed(job)), "its holder stops")
           assert.isTrue(Option.isNone(yield* repo.claim({ accountId: actor.accountId, id }, 30)))
           assert.deepStrictEqual(
             yield* refusal("pause"),

@@ -8,7 +8,7 @@ import { SalesChannels } from "../../src/storedata/SalesChannels.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, Catalog, DataHealth, Publishing, Stores } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const why = "shop.acme.example is on the platform acme, for which this process has no adapter"
 const cannotPublish = {
@@ -40,7 +40,7 @@ const aShop = Effect.gen(function* () {
   return { ...account, store, product }
 })
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`a store whose platform has no adapter here, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("is listed, counted and scanned like every other store", () =>

@@ -17,7 +17,7 @@ import {
   Drafts,
   Stores
 } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
@@ -101,7 +101,7 @@ const refused = {
 const refusal = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
   Effect.map(Effect.flip(effect), ({ message }) => message)
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`the program of publish_master_v1 on ${engine.name}`, () => {
     layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
       it.effect(

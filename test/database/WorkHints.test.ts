@@ -105,9 +105,9 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
         if (jobs === undefined) return assert.fail("the tables are not distributed")
         yield* jobs.add(accountId)
         // The worker finds no work; new work is committed before the worker deletes the hint.
-        yield* jobs.look(() => Effect.as(jobs.add(accountId), []))
+        yield* jobs.collectDue(() => Effect.as(jobs.add(accountId), []))
         assert.deepInclude([...(yield* hints)], { id: accountId, kind: "job" })
-        yield* jobs.look(() => Effect.succeed([]))
+        yield* jobs.collectDue(() => Effect.succeed([]))
         assert.notDeepInclude([...(yield* hints)], { id: accountId, kind: "job" })
       })
     )
@@ -119,9 +119,13 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
         if (jobs === undefined) return assert.fail("the tables are not distributed")
         for (const id of [bad, good]) yield* jobs.add(id)
         const find = (id: AccountId) => (id === bad ? Effect.die(new Error("down")) : Effect.succeed([id]))
-        assert.deepStrictEqual(yield* jobs.look(find), [good])
+        assert.deepStrictEqual(yield* jobs.collectDue(find), [good])
         assert.deepInclude([...(yield* hints)], { id: bad, kind: "job" })
-        assert.deepStrictEqual(yield* jobs.look((id) => Effect.succeed([id])), [good], "the other one is not due yet")
+        assert.deepStrictEqual(
+          yield* jobs.collectDue((id) => Effect.succeed([id])),
+          [good],
+          "the other one is not due yet"
+        )
       })
     )
 

@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import { TestServices } from "../../src/testing/index.ts"
-import { engines } from "./TestDatabase.ts"
+import { engines, featureEngines } from "./TestDatabase.ts"
 
 const onRepositories = Layer.merge(Services, RateBudget.layerProcess({ perKey: 120, perAccount: 240 }))
 
@@ -17,12 +17,17 @@ interface Engine {
   >
 }
 
-/** All services on each of the three implementations of the repositories. Contract suites run on all of them. */
-export const serviceEngines: ReadonlyArray<Engine> = [
+const servicesOn = (databases: typeof engines): ReadonlyArray<Engine> => [
   { name: "memory", absent: false, layer: TestServices },
-  ...engines.map(({ absent, layer, name }) => ({
+  ...databases.map(({ absent, layer, name }) => ({
     name,
     absent,
     layer: onRepositories.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provide(layer), Layer.orDie)
   }))
 ]
+
+/** All services on each of the three implementations of the repositories. Contract suites run on all of them. */
+export const serviceEngines = servicesOn(engines)
+
+/** The same without the embedded engine, for suites whose statements other suites run there (`featureEngines`). */
+export const featureServiceEngines = servicesOn(featureEngines)

@@ -1,13 +1,12 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { maxDuplicates } from "../Health.ts"
-import type { Scan, ScanParts } from "./ScanParts.sql.ts"
+import type { Scan, ScanParts, ScanScope } from "./ScanParts.sql.ts"
 
 /** Products without variants, duplicate SKUs, empty collections, invalid values and prices of zero. */
 export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
-  const { definitions, inherits, keyOrder, versions } = parts
   const duplicateSkus = makeDuplicateSkus(sql)
-  const zeroPrices = makeZeroPrices(sql, parts)
+  const invalidValues = makeInvalidValues(sql, parts)
 
   return ({ accountId, keys, rules }) => sql`
     SELECT 'structure-no-variants' AS section, e.id AS entity_id, e.kind AS entity_type, e.title, s.id AS store_id,
@@ -23,6 +22,26 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
     WHERE e.kind = 'collection'
       AND NOT EXISTS (SELECT FROM collection_member m WHERE m.account_id = ${accountId} AND m.collection_id = e.id)
     UNION ALL
+    ${invalidValues({ accountId, keys, rules })}`
+}
+
+/**
+ * Values that do not fit the rule of their key, and prices of zero where the product is active. A value of the catalog is
+ * checked once, and found on each store that inherits it.
+ */
+const makeInvalidValues = (sql: SqlClient, { definitions, inherits, keyOrder, versions }: ScanParts) => {
+  const fits = sql`key_fits(w.rule, w.stored ->> 'type', w.value)`
+  const isZero = sql`(w.key = 'price' AND w.kind = 'variant' AND w.value ~ '^-?0+([.]0+)?$')`
+  const statusOfProduct = (accountId: string) => sql`(
+    SELECT effective_value(p.attributes, v.overrides, 'status')
+    FROM entity p
+    LEFT JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = p.id AND v.store_id = on_store.id
+    WHERE p.account_id = ${accountId} AND p.id = e.parent_id
+  )`
+
+  return ({ accountId, keys, rules }: ScanScope): Fragment => {
+    const isFree = rules.structure.zero_price === "issue" ? isZero : sql`false`
+    return sql`
     SELECT 'structure-invalid-value', wrong.id, wrong.kind, wrong.title, wrong.store_id, NULL,
            array_agg(wrong.key ORDER BY ${keyOrder(sql`wrong.key`)}),
            CASE WHEN count(wrong.reason) > 0 THEN jsonb_build_object('reasons',
@@ -30,30 +49,36 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
                FILTER (WHERE wrong.reason IS NOT NULL)
            ) END
     FROM (
-      -- MATERIALIZED: without statistics the planner would repeat it for every version.
-      WITH rules AS MATERIALIZED (SELECT key AS kind, value AS of_keys FROM jsonb_each(${keys.toJson()}::jsonb)), e AS MATERIALIZED (
-        SELECT e.id, e.kind, e.title, e.store_ids, a.key
-        FROM subject e
-        JOIN rules r ON r.kind = e.kind
+      WITH suspect AS MATERIALIZED (
+        SELECT e.id, e.title, e.parent_id, e.store_ids, e.is_inherited, w.*
+        FROM (
+          SELECT e.id, e.kind, e.title, e.parent_id, e.store_ids, true AS is_inherited, e.attributes FROM subject e
+          WHERE e.store_ids <> '{}'
+          UNION ALL
+          SELECT e.id, e.kind, e.title, e.parent_id, ARRAY[v.store_id], false, v.overrides
+          FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
+        ) e
         CROSS JOIN LATERAL jsonb_each(e.attributes) AS a (key, value)
-        WHERE e.store_ids <> '{}'
-          AND NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
+        -- OFFSET 0: each expression is computed once, although its value is used several times.
+        CROSS JOIN LATERAL (
+          SELECT e.kind, a.key, a.value AS stored, a.value ->> 'value' AS value,
+                 ${keys.toJson()}::jsonb -> (e.kind || ' ' || a.key) AS rule
+          OFFSET 0
+        ) w
+        WHERE NOT ${fits} OR ${isFree}
       )
-      SELECT e.id, e.kind, e.title, on_store.id AS store_id, e.key, NULL::text AS reason
-      FROM e
+      SELECT e.id, e.kind, e.title, on_store.id AS store_id, e.key, r.reason
+      FROM suspect e
       CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
       JOIN linked l ON l.id = on_store.id
-      WHERE ${inherits(accountId, sql`AND o.overrides ? e.key`)}
-      UNION ALL
-      SELECT e.id, e.kind, e.title, v.store_id, a.key, NULL
-      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
-      JOIN rules r ON r.kind = e.kind
-      CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)
-      WHERE NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
-      ${rules.structure.zero_price === "issue" ? sql`UNION ALL ${zeroPrices(accountId)}` : sql``}
+      CROSS JOIN LATERAL (SELECT e.*) w
+      CROSS JOIN LATERAL (VALUES (NULL, NOT ${fits}), ('zero_price', ${isFree} AND ${statusOfProduct(accountId)} = 'active'))
+        AS r (reason, is_so)
+      WHERE r.is_so AND (NOT e.is_inherited OR ${inherits(accountId, sql`AND o.overrides ? e.key`)})
     ) wrong
     JOIN ${definitions} ON definition.kind = wrong.kind
     GROUP BY wrong.id, wrong.kind, wrong.title, wrong.store_id`
+  }
 }
 
 /** Variants that share their SKU. Each row lists the first of the other variants. */
@@ -63,9 +88,16 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
            NULL::text AS locale, '{sku}'::text[] AS fields, b.shown
     FROM (
       WITH bearer AS MATERIALIZED (
-        SELECT e.id, e.attributes #>> '{sku,value}' AS sku
-        FROM subject e
-        WHERE e.kind = 'variant' AND e.store_ids <> '{}' AND NOT is_empty_text(e.attributes #>> '{sku,value}')
+        SELECT e.id, e.sku
+        FROM (
+          SELECT e.id, e.attributes #>> '{sku,value}' AS sku FROM subject e
+          WHERE e.kind = 'variant' AND e.store_ids <> '{}' OFFSET 0
+        ) e
+        WHERE NOT is_empty_text(e.sku) AND EXISTS (
+          SELECT FROM entity o
+          WHERE o.account_id = ${accountId} AND o.kind = 'variant' AND (o.attributes #>> '{sku,value}') = e.sku AND o.id <> e.id
+          OFFSET 0
+        )
       ), shared AS MATERIALIZED (
         -- The variants with a SKU are looked up once per SKU.
         SELECT own.sku, own.ids, g.bearers, g.first
@@ -76,7 +108,6 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
           FROM entity o
           WHERE o.account_id = ${accountId} AND o.kind = 'variant' AND (o.attributes #>> '{sku,value}') = own.sku
         ) g
-        WHERE g.bearers > 1
       )
       SELECT b.id, b.title, b.store_ids,
              jsonb_build_object('sku', g.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
@@ -101,27 +132,3 @@ const makeDuplicateSkus = (sql: SqlClient) => (accountId: string) =>
       OFFSET 0
     ) b
     CROSS JOIN LATERAL unnest(b.store_ids) AS s (id)`
-
-/** Variants with a price of zero, on each store where their product is active. */
-const makeZeroPrices =
-  (sql: SqlClient, { inherits, versions }: ScanParts) =>
-  (accountId: string) => {
-    const isZero = (value: Fragment) => sql`${value} ~ '^-?0+([.]0+)?$'`
-    return sql`
-      SELECT free.id, free.kind, free.title, free.store_id, 'price' AS key, 'zero_price' AS reason
-      FROM (
-        SELECT e.id, e.kind, e.title, e.parent_id, on_store.id AS store_id
-        FROM subject e
-        CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
-        JOIN linked l ON l.id = on_store.id
-        WHERE e.kind = 'variant' AND ${isZero(sql`e.attributes -> 'price' ->> 'value'`)}
-          AND ${inherits(accountId, sql`AND o.overrides ? 'price'`)}
-        UNION ALL
-        SELECT e.id, e.kind, e.title, e.parent_id, v.store_id
-        FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
-        WHERE e.kind = 'variant' AND ${isZero(sql`v.overrides -> 'price' ->> 'value'`)}
-      ) free
-      JOIN entity p ON p.account_id = ${accountId} AND p.id = free.parent_id
-      LEFT JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = p.id AND v.store_id = free.store_id
-      WHERE effective_value(p.attributes, v.overrides, 'status') = 'active'`
-  }

@@ -2,29 +2,29 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { maxShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
-/** Versions whose draft is not published, was never published, or failed to publish. */
+/**
+ * Versions whose draft is not published, was never published, or failed to publish. A version that was never published is
+ * pending. Entities have the states of their versions, so the versions of all other entities are not read.
+ */
 export const makeSyncScan =
   (sql: SqlClient, { definitions, versions }: ScanParts): Scan =>
   ({ accountId }) =>
     sql`
-    SELECT s.section, e.id AS entity_id, e.kind AS entity_type, e.title, v.store_id, NULL::text AS locale, d.fields,
-           CASE WHEN s.section = 'sync-failed' AND jsonb_typeof(v.last_publish_error) = 'object'
+    SELECT s.section, d.id AS entity_id, d.kind AS entity_type, d.title, d.store_id, NULL::text AS locale, d.fields,
+           CASE WHEN s.section = 'sync-failed' AND jsonb_typeof(d.last_publish_error) = 'object'
              THEN jsonb_build_object('last_publish_error', jsonb_build_object(
-               'code', v.last_publish_error -> 'code',
-               'message', left(v.last_publish_error ->> 'message', ${maxShownCharacters})
+               'code', d.last_publish_error -> 'code',
+               'message', left(d.last_publish_error ->> 'message', ${maxShownCharacters})
              ))
            END AS shown
-    FROM ${versions(accountId, sql`AND (v.pending_publish OR v.last_publish_status IN ('failed', 'never_published'))`)}
-    JOIN ${definitions} ON definition.kind = e.kind
-    CROSS JOIN LATERAL (
-      SELECT ARRAY(
+    FROM (
+      SELECT e.id, e.kind, e.title, v.store_id, v.last_publish_error, v.last_publish_status, v.pending_publish, ARRAY(
         SELECT k.key
         FROM (
           SELECT key, array_position(definition.keys, key) AS place
-          FROM jsonb_object_keys(e.attributes || v.overrides || coalesce(v.accepted -> 'attributes', '{}')) AS key
-          WHERE CASE WHEN coalesce(v.overrides -> key, e.attributes -> key) ->> 'value' <> ''
-                  THEN coalesce(v.overrides -> key, e.attributes -> key)
-                END IS DISTINCT FROM v.accepted -> 'attributes' -> key
+          FROM jsonb_object_keys(draft.attributes || coalesce(draft.accepted, '{}')) AS key
+          WHERE CASE WHEN draft.attributes -> key ->> 'value' <> '' THEN draft.attributes -> key END
+            IS DISTINCT FROM draft.accepted -> key
           UNION ALL
           SELECT 'variant_ids', 2000
           WHERE e.kind = 'product' AND coalesce(v.accepted -> 'variants', '[]') <> to_jsonb(ARRAY(
@@ -49,10 +49,22 @@ export const makeSyncScan =
         ) k
         ORDER BY coalesce(k.place, 1000), k.key COLLATE "C"
       ) AS fields
+      FROM ${versions(
+        accountId,
+        sql`AND (e.pending_publish OR e.last_publish_status = 'failed')
+            AND (v.pending_publish OR v.last_publish_status = 'failed')`
+      )}
+      JOIN ${definitions} ON definition.kind = e.kind
+      -- OFFSET 0, here and below: each value is computed once.
+      CROSS JOIN LATERAL (
+        SELECT e.attributes || v.overrides AS attributes, v.accepted -> 'attributes' AS accepted OFFSET 0
+      ) draft
+      WHERE l.platform <> 'none'
+      OFFSET 0
     ) d
     CROSS JOIN LATERAL (VALUES
-      ('sync-failed', v.last_publish_status = 'failed'),
-      ('sync-pending', v.pending_publish),
-      ('sync-never-published', v.last_publish_status = 'never_published')
+      ('sync-failed', d.last_publish_status = 'failed'),
+      ('sync-pending', d.pending_publish),
+      ('sync-never-published', d.last_publish_status = 'never_published')
     ) AS s (section, is_so)
-    WHERE l.platform <> 'none' AND s.is_so`
+    WHERE s.is_so`

@@ -1,0 +1,72 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Option, Schema } from "effect"
+import { discardRows, findOne } from "../database/Rows.ts"
+import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
+import type { AccountId, UserId } from "../model/Ids.ts"
+import { endAccess } from "./Sessions.sql.ts"
+import { Identity } from "./User.ts"
+import { hasSecondFactor } from "./Users.sql.ts"
+
+/** SQL statements for the one-time links with which users set passwords. */
+export const makePasswordLinkStatements = (sql: SqlClient) => {
+  const run = makeRunTransaction(sql)
+
+  /** A user of another account signs in with the e-mail of `u`. */
+  const isTaken = sql`EXISTS (
+    SELECT FROM app_user o
+    WHERE o.email = u.email AND o.password IS NOT NULL AND (o.account_id, o.id) <> (u.account_id, u.id)
+  )`
+
+  const findLink = findOne(Schema.Struct({ email: Schema.String, isTaken: Schema.Boolean }))(
+    (hash: string) => sql`
+      SELECT u.email, ${isTaken} AS "isTaken"
+      FROM password_link l
+      JOIN app_user u ON u.account_id = l.account_id AND u.id = l.user_id
+      WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now() AND u.disabled_at IS NULL`
+  )
+
+  const setPassword = SqlSchema.findOne({
+    Request: Schema.Struct({ hash: Schema.String, password: Schema.String }),
+    Result: Identity,
+    execute: ({ hash, password }) => sql`
+      WITH used AS (
+        DELETE FROM password_link l
+        USING app_user u
+        WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now()
+          AND u.account_id = l.account_id AND u.id = l.user_id AND NOT ${isTaken}
+        RETURNING l.account_id, l.user_id
+      )
+      UPDATE app_user u SET password = ${password}
+      FROM used
+      WHERE u.account_id = used.account_id AND u.id = used.user_id AND u.disabled_at IS NULL
+      RETURNING u.account_id AS "accountId", u.id, u.email, u.password, false AS disabled,
+                ${hasSecondFactor(sql)}`
+  })
+
+  return {
+    /** Stores a link of the user. It replaces the older link, because a user has at most one. */
+    setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) =>
+      sql`
+        INSERT INTO password_link (account_id, user_id, hash, expires_at)
+        VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
+        ON CONFLICT (account_id, user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`.pipe(
+        discardRows
+      ),
+    /** The e-mail of a link's user. `isTaken`: a user of another account signs in with it. None: the link is not valid. */
+    findLink,
+    /**
+     * Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid, or a user of another account
+     * signs in with the e-mail; then the link stays valid.
+     */
+    setPassword: (hash: string, password: string) =>
+      uniqueAsConflict(setPassword({ hash, password })).pipe(
+        Effect.tap(
+          Option.match({ onNone: () => Effect.void, onSome: ({ accountId, id }) => endAccess(sql, accountId, id) })
+        ),
+        run,
+        orDie
+      )
+  }
+}
