@@ -51,10 +51,15 @@ export const bundling = {
 export const browserBundling = {
   entryPoints: ["src/console/assets/console.css", "src/console/assets/console.ts", "src/console/assets/richtext.ts"],
   entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  // A module that is imported while a page is open is a file of its own.
+  splitting: true,
   bundle: true,
   platform: "browser",
   format: "esm",
   target: ["chrome123", "firefox121", "safari17.5"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
   minify: true,
   metafile: true,
   logLevel: "warning"

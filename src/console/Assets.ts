@@ -9,7 +9,7 @@ import { markShape } from "./Icon.tsx"
 const folder = join(packageRoot, "dist", "browser")
 
 const names = JSON.parse(readFileSync(join(folder, "names.json"), "utf8")) as Readonly<
-  Record<"console.css" | "console.ts" | "richtext.ts", string>
+  Record<"console.css" | "console.ts" | "islands.ts" | "richtext.ts", string>
 >
 
 /** The icon of the pages in a browser's tab. */
@@ -19,6 +19,8 @@ const mark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20" fill="
 export const assetPaths = {
   stylesheet: `/assets/${names["console.css"]}`,
   script: `/assets/${names["console.ts"]}`,
+  /** The script of pages with islands. */
+  islands: `/assets/${names["islands.ts"]}`,
   /** The editor of descriptions. Only pages that edit one load it. */
   richText: `/assets/${names["richtext.ts"]}`,
   icon: `/assets/icon-${hash("sha256", mark, "hex").slice(0, 8)}.svg`
@@ -34,5 +36,6 @@ const built = (name: string) => readFileSync(join(folder, name), "utf8")
 
 export const stylesheet = immutable(built(names["console.css"]), "text/css; charset=utf-8")
 export const script = immutable(built(names["console.ts"]), "text/javascript; charset=utf-8")
+export const islandScript = immutable(built(names["islands.ts"]), "text/javascript; charset=utf-8")
 export const richText = immutable(built(names["richtext.ts"]), "text/javascript; charset=utf-8")
 export const icon = immutable(mark, "image/svg+xml")

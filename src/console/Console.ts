@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
-import { assetPaths, icon, richText, script, stylesheet } from "./Assets.ts"
+import { assetPaths, icon, islandScript, richText, script, stylesheet } from "./Assets.ts"
 import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
@@ -36,6 +36,7 @@ const common: Surface<Visits> = {
     {
       stylesheet: ["GET", assetPaths.stylesheet, refuseOnPage, "open"],
       script: ["GET", assetPaths.script, refuseOnPage, "open"],
+      islands: ["GET", assetPaths.islands, refuseOnPage, "open"],
       richText: ["GET", assetPaths.richText, refuseOnPage, "open"],
       icon: ["GET", assetPaths.icon, refuseOnPage, "open"],
       theme: ["POST", paths.theme, refuseOnPage, "view"]
@@ -43,6 +44,7 @@ const common: Surface<Visits> = {
     Effect.map(makeVisits, ({ baseUrl, withForm }) => ({
       stylesheet: () => Effect.succeed(stylesheet),
       script: () => Effect.succeed(script),
+      islands: () => Effect.succeed(islandScript),
       richText: () => Effect.succeed(richText),
       icon: () => Effect.succeed(icon),
       theme: withForm((_, form, request) =>

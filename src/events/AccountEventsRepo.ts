@@ -1,9 +1,10 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { isDistributed } from "../database/Distribution.ts"
 import { Notifications } from "../database/Notifications.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId } from "../model/Ids.ts"
+import type { AccountId } from "../model/Ids.ts"
 import type { WorkKind } from "./WorkEvent.ts"
 
 /** A text for each kind of work that differs when work of the kind has changed. */
@@ -14,16 +15,16 @@ const make = Effect.gen(function* () {
   const listen = yield* Notifications
 
   // The newest rows only: they are the ones that pages show. Publishes raise the version of the account.
-  const states = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Schema.Struct({
+  const states = findAll(
+    Schema.Struct({
       publish: Schema.String,
       job: Schema.String,
       import: Schema.String,
       drop: Schema.String,
       scan: Schema.String
-    }),
-    execute: (accountId) => sql`
+    })
+  )(
+    (accountId: AccountId) => sql`
       SELECT a.version::text AS publish,
         coalesce((
           SELECT md5(string_agg(concat_ws(' ', j.id, j.state, j.done, j.waiting_for), ',' ORDER BY j.id))
@@ -45,7 +46,7 @@ const make = Effect.gen(function* () {
           (SELECT sum(b.scanned) FROM health_base b WHERE b.account_id = ${accountId})
         ) AS scan
       FROM account_state a WHERE a.account_id = ${accountId}`
-  })
+  )
 
   const watch = (accountIds: ReadonlyArray<AccountId>) => sql`
     WITH expired AS (
@@ -63,12 +64,10 @@ const make = Effect.gen(function* () {
     ORDER BY a.id
     ON CONFLICT (account_id) DO UPDATE SET watched_until = greatest(w.watched_until, excluded.watched_until)`
 
-  const transactions = SqlSchema.single({
-    Request: Schema.Void,
-    Result: Schema.Struct({ oldest: Schema.BigInt, next: Schema.BigInt }),
-    execute: () => sql`
+  const transactions = findSingle(Schema.Struct({ oldest: Schema.BigInt, next: Schema.BigInt }))(
+    () => sql`
       SELECT pg_snapshot_xmin(s)::text AS oldest, pg_snapshot_xmax(s)::text AS next FROM pg_current_snapshot() s`
-  })
+  )
 
   return {
     /**
@@ -78,14 +77,14 @@ const make = Effect.gen(function* () {
      */
     watch: (accountIds: ReadonlyArray<AccountId>) => orDie(Effect.asVoid(watch(accountIds))),
     /** The number of the oldest running transaction, and a lower bound for the number of the next one. */
-    transactions: Effect.orDie(transactions()),
+    transactions: transactions(),
     /**
      * Undefined: changes are not announced. The workers of a cluster cannot notify the coordinator, and a pooler in transaction
      * mode keeps no connection that could listen.
      */
     listen: (yield* isDistributed) ? undefined : listen,
     /** Reads the state of an account's work. Undefined: there is no such account. */
-    read: (accountId: AccountId) => Effect.map(Effect.orDie(states(accountId)), ([state]) => state)
+    read: (accountId: AccountId) => Effect.map(states(accountId), ([state]) => state)
   }
 })
 

@@ -1,11 +1,10 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { everySearchedKey } from "../catalog/SearchedFields.ts"
 import { readsAll } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { PublishCounts } from "../model/PublishState.ts"
 import type { StoresRepo } from "./StoresRepo.ts"
 
@@ -26,10 +25,8 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
       })
     )
   })
-  const refreshSome = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String, limit: Schema.Int }),
-    Result: RefreshedSome,
-    execute: ({ accountId, after, id, limit }) => sql`
+  const refreshSome = findSingle(RefreshedSome)(
+    (accountId: AccountId, id: StoreId, after: string, limit: number) => sql`
       WITH here AS (
         SELECT v.entity_id, v.overrides ?| ${everySearchedKey} AS searched
         FROM store_version v
@@ -65,9 +62,9 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
                FROM written w GROUP BY w.kind, w."from", w."to"
              ) AS moved
       FROM written`
-  })
+  )
 
-  return (accountId, id, after, limit) => Effect.orDie(refreshSome({ accountId, id, after: after ?? nilUuid, limit }))
+  return (accountId, id, after, limit) => refreshSome(accountId, id, after ?? nilUuid, limit)
 }
 
 /** Counts store versions by publish state. */

@@ -1,11 +1,12 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { build } from "esbuild"
 import type { Page } from "playwright-core"
 import { Drafts } from "../../src/drafts/Drafts.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { type EntityId, ImportId } from "../../src/model/Ids.ts"
-import { actingAs, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, editBothSides, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
@@ -20,6 +21,15 @@ const signedIn = (cookie: string) =>
     yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
     return { ...window, base }
   })
+
+/** The script that updates pages, as a global of a browser. */
+const morphing = build({
+  entryPoints: ["src/console/assets/morph.ts"],
+  bundle: true,
+  format: "iife",
+  globalName: "updating",
+  write: false
+}).then(({ outputFiles: [file] }) => file?.text)
 
 const idOf = (page: Page) => ImportId.make(String(new URL(page.url()).searchParams.get("id")))
 const heading = (page: Page) => page.getByRole("heading", { level: 1 }).textContent()
@@ -194,7 +204,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await tabTo(page, "Publish")
           await page.keyboard.press("Enter")
           await page.waitForURL(/note=requested/)
-          assert.include(String(await page.getByRole("status").textContent()), "to tarn.demo.example is requested")
+          await page.getByRole("status").getByText("to tarn.demo.example is requested").waitFor()
           await assertAccessible(page, "entity-asked")
           await page.goto(`${base}/entity?id=${merchant.tent}`)
           return page.getByRole("button", { name: "Publish to tarn.demo.example" })
@@ -222,6 +232,59 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
+    it.scoped("rows of a list are selected one by one, by range, all of the page, or all that the filters find", () =>
+      Effect.gen(function* () {
+        const { actor, cookie } = yield* aMerchant
+        yield* Effect.forEach(Array.from({ length: 51 }), (_, n) =>
+          anEntity("product", { title: `Lamp ${n + 1}`, vendor: "Glow" })
+        ).pipe(actingAs(actor))
+        const { base, complaints, page } = yield* signedIn(cookie)
+        const everything = page.getByRole("button", { name: "All that the filters of the list find" })
+        const publish = page.getByRole("button", { name: "Publish", exact: true })
+        const rows = page.getByRole("table").getByRole("checkbox")
+        const said = (words: string) => page.getByRole("status").getByText(words, { exact: true }).waitFor()
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/products?vendor=Glow`)
+          const all = page.getByRole("checkbox", { name: "Select all 50" })
+          await all.waitFor()
+          await rows.nth(3).check()
+          await rows.nth(1).click({ modifiers: ["Shift"] })
+          await said("3 of 50 selected")
+          assert.isTrue(await all.evaluate("document.querySelector('.select-all input').indeterminate"))
+          assert.isFalse(await everything.isVisible())
+          await all.focus()
+          await page.keyboard.press("Space")
+          await said("50 of 50 selected")
+          assert.strictEqual(await page.locator("tbody input:checked").count(), 50)
+          // An update of the page does not touch what an island draws.
+          await page.evaluate(`${await morphing}
+            fetch(location.href).then((answer) => answer.text()).then((text) => {
+              const next = new DOMParser().parseFromString(text, "text/html")
+              updating.morph(document.querySelector("[data-island]"), next.querySelector("[data-island]"))
+            })`)
+          assert.isTrue(await page.getByText("50 of 50 selected").isVisible())
+          await all.focus()
+          await page.keyboard.press("Tab")
+          await page.keyboard.press("Enter")
+          await page.locator(".select-all [aria-pressed=true]").waitFor()
+          // A publish takes selected rows only.
+          assert.isFalse(await publish.isVisible())
+          await assertAccessible(page, "products-everything")
+          await page.getByRole("button", { name: "Set a field" }).click()
+          assert.isTrue(await page.getByRole("radio", { name: "All that the filters of the list find" }).isChecked())
+          await page.goto(`${base}/products?vendor=Glow`)
+          await all.check()
+          await everything.click()
+          await rows.first().uncheck()
+          await said("49 of 50 selected")
+          assert.isTrue(await publish.isVisible())
+          await page.getByRole("button", { name: "Set a field" }).click()
+          assert.isTrue(await page.getByRole("radio", { name: "The 49 products that you selected" }).isChecked())
+        })
+        assert.deepStrictEqual(complaints, [])
+      })
+    )
+
     it.scoped("everything works without JavaScript", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
@@ -240,6 +303,13 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("button", { name: "Accept the import" }).click()
         })
         yield* untilPhase(merchant, id, "applied")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/products`)
+          assert.isFalse(await page.getByText("Select all").isVisible())
+          await page.getByRole("checkbox", { name: "Select The tent" }).check()
+          await page.getByRole("button", { name: "Set a field" }).click()
+          assert.isTrue(await page.getByRole("radio", { name: "The 1 product that you selected" }).isChecked())
+        })
       })
     )
   })

@@ -37,10 +37,10 @@ const openAs = (cookie: string, stove: string, options: { readonly javaScriptEna
     return { ...window, base }
   })
 
-/** The first letters of the pictures, after the page has loaded as a whole. */
-const namesOn = async (page: Page) => {
-  await page.waitForLoadState()
-  return page.evaluate("[...document.querySelectorAll('ol.gallery > li')].map((item) => item.dataset.name[0]).join('')")
+/** Waits until the pictures have this order, by their first letters. Waiting survives the page that a form opens. */
+const waitForOrder = async (page: Page, letters: string) => {
+  const order = "[...document.querySelectorAll('ol.gallery > li')].map((item) => item.dataset.name[0]).join('')"
+  await page.waitForFunction(`document.readyState === 'complete' && ${order} === '${letters}'`)
 }
 
 const focused = (page: Page) =>
@@ -59,17 +59,17 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await page.setViewportSize({ width, height: 900 })
             assert.isFalse(await page.getByRole("button", { name: "Drag Side" }).isVisible())
             await page.getByRole("button", { name: "Move Side up" }).click()
-            assert.strictEqual(await namesOn(page), "SFBLI")
+            await waitForOrder(page, "SFBLI")
             // It cannot move further up, so the button is off; the other one moves it back.
             assert.isTrue(await page.getByRole("button", { name: "Move Side up" }).isDisabled())
             assert.strictEqual(await focused(page), "Move Side down")
             await page.getByRole("button", { name: "Move Side down" }).press("Enter")
-            assert.strictEqual(await namesOn(page), "FSBLI")
+            await waitForOrder(page, "FSBLI")
             assert.strictEqual(await focused(page), "Move Side down")
             await page.getByRole("button", { name: "Undo" }).click()
-            assert.strictEqual(await namesOn(page), "SFBLI")
+            await waitForOrder(page, "SFBLI")
             await page.getByRole("button", { name: "Undo" }).click()
-            assert.strictEqual(await namesOn(page), "FSBLI")
+            await waitForOrder(page, "FSBLI")
             await page.getByRole("link", { name: "Change the stores of Lid" }).click()
             const box = page.getByRole("checkbox", { name: "files.example" })
             await box.setChecked(index === 0)
@@ -104,11 +104,11 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await page.setViewportSize({ width, height: 900 })
             await drag(`${card("Front")} .frame`, `${card("Side")} .frame`)
             await saved()
-            assert.strictEqual(await namesOn(page), "SFBLI", `${width}`)
+            await waitForOrder(page, "SFBLI")
             assert.match(page.url(), /\/entity\?/)
             await drag(`${card("Front")} [data-handle]`, `${card("Side")} [data-handle]`)
             await saved()
-            assert.strictEqual(await namesOn(page), "FSBLI", `${width}`)
+            await waitForOrder(page, "FSBLI")
             // A press that does not move is still a click.
             const handle = page.getByRole("button", { name: /^Drag Back/ })
             await handle.focus()
@@ -117,23 +117,23 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             assert.strictEqual(await page.locator("#live-says").textContent(), "Place 2 of 5.")
             assert.strictEqual(await focused(page), "Drag Back, picture 3 of 5")
             await page.keyboard.press("Escape")
-            assert.strictEqual(await namesOn(page), "FSBLI")
+            await waitForOrder(page, "FSBLI")
             assert.strictEqual(await page.locator("#live-says").textContent(), "Back is back at place 3.")
             await page.keyboard.press("Enter")
             await page.keyboard.press("End")
             await page.keyboard.press("Tab")
             // Who goes away has not saved.
-            assert.strictEqual(await namesOn(page), "FSBLI")
+            await waitForOrder(page, "FSBLI")
             await handle.focus()
             await page.keyboard.press("Enter")
             await page.keyboard.press("End")
             await page.keyboard.press("Enter")
             await saved()
-            assert.strictEqual(await namesOn(page), "FSLIB")
+            await waitForOrder(page, "FSLIB")
             assert.strictEqual(await focused(page), "Drag Back, picture 5 of 5")
             await page.getByRole("button", { name: "Undo" }).click()
             await page.waitForURL(/undo$/)
-            assert.strictEqual(await namesOn(page), "FSBLI")
+            await waitForOrder(page, "FSBLI")
           }
         })
         assert.deepStrictEqual(
@@ -155,12 +155,12 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
           await one.page.getByRole("button", { name: "Move Front down" }).click()
           const again = one.page.getByRole("button", { name: "Move it to place 2 now" })
           await again.waitFor()
-          assert.strictEqual(await namesOn(one.page), "FSLBI")
+          await waitForOrder(one.page, "FSLBI")
           assert.strictEqual(await focused(one.page), "Move it to place 2 now")
           await assertAccessible(one.page, "gallery-refused")
           await again.press("Enter")
           await one.page.getByText("saved as a draft.").waitFor()
-          assert.strictEqual(await namesOn(one.page), "SFLBI")
+          await waitForOrder(one.page, "SFLBI")
         })
       })
     )

@@ -103,6 +103,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
             .first()
             .click()
           await page.getByText("is requested and runs in the background").waitFor()
+          await assertNotReloaded(page)
         })
       })
     )

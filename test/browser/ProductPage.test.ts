@@ -114,11 +114,16 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
 
     it.scoped("can be used with the keyboard only", () =>
       Effect.gen(function* () {
-        const { cookie, shop, stove } = yield* aStove
+        const merchant = yield* aStove
+        const { actor, cookie, shop, stove } = merchant
+        const { apply } = yield* CatalogChanges
         const { base, complaints, page } = yield* signedIn(cookie)
         const focused = () => page.evaluate("document.activeElement?.textContent?.trim() ?? ''")
+        const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
+        const handle = page.getByRole("textbox", { name: "Handle, Tarn & Tern" })
         yield* Effect.promise(async () => {
           await page.goto(`${base}/entity?id=${stove}`)
+          await page.evaluate("window.mark = 'not reloaded'")
           const first = page.getByRole("link", { name: "Edit Title, Catalog" })
           await first.focus()
           // Only one cell of the grid is in the Tab order.
@@ -139,7 +144,6 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
             assert.strictEqual(await focused(), name, key)
           }
           await page.keyboard.press("F2")
-          const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
           await title.waitFor()
           await page.keyboard.press("Escape")
           await page.locator("a.edit:focus").waitFor({ state: "attached" })
@@ -151,13 +155,68 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           assert.strictEqual(await focused(), "Save draft")
           await title.focus()
           await page.keyboard.press("Tab")
-          const handle = page.getByRole("textbox", { name: "Handle, Tarn & Tern" })
           await handle.waitFor()
+          await page.getByText("Title, Tarn & Tern: saved as a draft.").waitFor()
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "By keys")
+          // Opening another cell saves the changed one first; a refused one stays open.
+          await handle.fill("by-mouse")
+          await page.getByRole("link", { name: "Edit Title, Tarn & Tern" }).click()
+          await title.waitFor()
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-handle"]`).textContent()), "by-mouse")
+          await title.fill("x".repeat(256))
+          await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
+          await page.getByText("This value must have at most 255 characters.").waitFor()
+          assert.strictEqual(await title.inputValue(), "x".repeat(256))
+          await title.fill("By keys")
+          await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
+          await handle.waitFor()
           // No value was changed, so nothing is saved, and Tab goes on to the buttons.
           await handle.focus()
           await page.keyboard.press("Tab")
           assert.strictEqual(await focused(), "Save draft")
+        })
+        yield* apply([
+          CatalogChange.SetOverrides({ entityId: stove, storeId: shop.id, values: { handle: "theirs" } })
+        ]).pipe(actingAs(actor))
+        const before = yield* Effect.promise(async () => {
+          await handle.fill("mine")
+          await page.keyboard.press("Enter")
+          await page.getByRole("alert").getByText("theirs").waitFor()
+          assert.strictEqual(await handle.inputValue(), "mine")
+          assert.isTrue(await handle.evaluate("document.activeElement?.name === 'value'"))
+          await page.getByRole("heading", { level: 1 }).click()
+          return Number(/Revision (\d+)/.exec(String(await page.locator("#details").textContent()))?.[1])
+        })
+        // The page is updated meanwhile; the refused form stays.
+        yield* apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell" } })]).pipe(
+          actingAs(actor)
+        )
+        yield* aFailure(merchant)
+        yield* Effect.promise(async () => {
+          await page.getByText(`Revision ${before + 2}`, { exact: true }).waitFor()
+          assert.strictEqual(await handle.inputValue(), "mine")
+          await handle.press("Escape")
+          await page.locator("a.edit:focus").waitFor({ state: "attached" })
+          assert.strictEqual(await focused(), "Edit Handle, Tarn & Tern")
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-handle"]`).textContent()), "theirs")
+          const review = page.getByRole("link", { name: "Review and publish to 1 store" })
+          const dialog = page.getByRole("dialog", { name: /^Publish / })
+          await review.press("Enter")
+          await dialog.getByText("theirs").waitFor()
+          await assertAccessible(page, "product-review")
+          await page.keyboard.press("Escape")
+          await dialog.waitFor({ state: "hidden" })
+          assert.strictEqual(await focused(), "Review and publish to 1 store")
+          await page.keyboard.press("Enter")
+          await dialog.getByRole("checkbox", { name: "Publish to Tarn & Tern" }).press("Space")
+          await dialog.getByRole("button", { name: "Publish to the chosen stores" }).press("Enter")
+          await dialog.getByRole("alert").getByText("choose at least one store").waitFor()
+          await dialog.getByRole("checkbox", { name: "Publish to Tarn & Tern" }).press("Space")
+          await dialog.getByRole("button", { name: "Publish to the chosen stores" }).press("Enter")
+          await page.getByText("is requested and runs in the background").waitFor()
+          await dialog.waitFor({ state: "hidden" })
+          // The values were edited and published without leaving the page.
+          assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")
           await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
           await page.getByRole("button", { name: "HTML" }).click()
           const area = page.getByRole("textbox", { name: "Description, Catalog" })
@@ -175,9 +234,16 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
             String(await page.locator('[id="cell-catalog-description_html"]').textContent()),
             "Burns gas, wood and what the wind brings."
           )
+          // The form of a session that has ended is kept by the sign-in.
+          await page.getByRole("link", { name: "Edit Title, Tarn & Tern" }).press("Enter")
+          await title.fill("Typed late")
+          await page.context().clearCookies()
+          await page.keyboard.press("Enter")
+          await page.getByRole("heading", { name: "Sign in" }).waitFor()
+          assert.include(await page.locator("input[name=kept]").inputValue(), "Typed+late")
         })
         assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|Autofocus/.test(text)),
+          complaints.filter((text) => !/favicon|Autofocus|400|403|409/.test(text)),
           []
         )
       })

@@ -45,7 +45,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       const path = `/entity/review?id=${stove}`
       assert.include(
         (yield* ask(`/entity?id=${stove}`, { cookie })).text,
-        `<a class="button" href="${path}">Review and publish to 2 stores</a>`
+        `<a class="button" href="${path}" data-drawer="true">Review and publish to 2 stores</a>`
       )
       const page = yield* assertPage(path, cookie)
       const text = textOf(page)

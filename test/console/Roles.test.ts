@@ -18,6 +18,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /assets/console.css",
     "GET /assets/console.js",
     "GET /assets/icon.svg",
+    "GET /assets/islands.js",
     "GET /assets/richtext.js",
     "GET /events",
     "GET /pictures/:width/:account/:source/:signature",

@@ -1,6 +1,7 @@
 /** The script of all pages: shortcuts, the command palette, live updates. Every page works without it. */
 import { openGallery } from "./gallery.ts"
 import { openGrids } from "./grid.ts"
+import { editInPlace } from "./inplace.ts"
 import { watchWork } from "./live.ts"
 import { openPalette } from "./palette.ts"
 
@@ -47,6 +48,14 @@ for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")
   })
 }
 
+/** Loads what only some pages need: Preact and the editor of descriptions. Parts that are open already stay as they are. */
+const openParts = async (): Promise<void> => {
+  if (document.querySelector("[data-island]") !== null) (await import("./islands.ts")).openIslands()
+  if (document.querySelector("[data-rich]") !== null) (await import("./richtext.ts")).openEditors()
+}
+
 openGrids()
 openGallery()
-watchWork()
+editInPlace(openParts)
+void openParts()
+watchWork(openParts)

@@ -1,4 +1,5 @@
 /** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and opens the next cell, Escape closes. */
+import { type Control, isChanged } from "./morph.ts"
 
 const onward = document.documentElement.dir === "rtl" ? -1 : 1
 
@@ -54,14 +55,14 @@ const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
   next.focus()
 }
 
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+/** The open form whose value a person has changed. */
+export const changedForm = (): HTMLFormElement | undefined =>
+  [...document.querySelectorAll<HTMLFormElement>("table[data-grid] form.cell")].find((form) => {
+    const control = form.elements.namedItem("value")
+    return control instanceof Element && isChanged(control)
+  })
 
-const isChanged = (control: Control): boolean =>
-  control instanceof HTMLSelectElement
-    ? [...control.options].some((option) => option.selected !== option.defaultSelected)
-    : control.value !== control.defaultValue
-
-const press = (form: HTMLFormElement, name: string): boolean => {
+export const press = (form: HTMLFormElement, name: string): boolean => {
   const button = form.querySelector<HTMLButtonElement>(`button[name=do][value=${name}]`)
   if (button !== null) form.requestSubmit(button)
   return button !== null
@@ -91,20 +92,26 @@ const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
   }
 }
 
-const open = (grid: HTMLTableElement): void => {
-  grid.setAttribute("role", "grid")
-  const links = linksOf(grid).flat()
-  const landed = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("td")
-  const target = landed?.querySelector<HTMLAnchorElement>("a.edit") ?? undefined
-  rove(grid, target !== undefined && grid.contains(target) ? target : links[0])
-  grid.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.defaultPrevented) return
+const gridOf = ({ target }: Event): HTMLTableElement | null =>
+  target instanceof Element ? target.closest<HTMLTableElement>("table[data-grid]") : null
+
+/** Makes one cell of each grid reachable by Tab: the one with this id, the one that was reachable before, or the first. */
+export const arrangeGrids = (id: string): void => {
+  const landed = document.getElementById(id)?.closest("td")?.querySelector<HTMLAnchorElement>("a.edit")
+  for (const grid of document.querySelectorAll<HTMLTableElement>("table[data-grid]")) {
+    grid.setAttribute("role", "grid")
+    const before = grid.querySelector<HTMLAnchorElement>('a.edit[tabindex="0"]')
+    rove(grid, landed != null && grid.contains(landed) ? landed : (before ?? linksOf(grid).flat()[0]))
+  }
+}
+
+export const openGrids = (): void => {
+  arrangeGrids(decodeURIComponent(location.hash.slice(1)))
+  document.addEventListener("keydown", (event) => {
+    const grid = gridOf(event)
+    if (grid === null || event.isComposing || event.defaultPrevented) return
     const form = event.target instanceof Element ? event.target.closest<HTMLFormElement>("form.cell") : null
     if (form === null) inGrid(grid, event)
     else inForm(form, event)
   })
-}
-
-export const openGrids = (): void => {
-  for (const grid of document.querySelectorAll<HTMLTableElement>("table[data-grid]")) open(grid)
 }

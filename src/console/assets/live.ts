@@ -50,7 +50,7 @@ const take = (main: HTMLElement, page: Document): void => {
   }
 }
 
-const watch = (main: HTMLElement): void => {
+const watch = (main: HTMLElement, updated: () => void): void => {
   let source: EventSource | undefined
   let pause = firstPause
   let isOver = false
@@ -67,6 +67,7 @@ const watch = (main: HTMLElement): void => {
     const { pathname } = new URL(response.url)
     if (pathname === location.pathname && response.ok) {
       take(main, new DOMParser().parseFromString(await response.text(), "text/html"))
+      updated()
       return true
     }
     if (response.status >= 500) return false
@@ -122,7 +123,8 @@ const watch = (main: HTMLElement): void => {
   open()
 }
 
-export const watchWork = (): void => {
+/** `updated` is called after each update. */
+export const watchWork = (updated: () => void): void => {
   const main = document.querySelector<HTMLElement>("main[data-events]")
-  if (main !== null && parts().length > 0) watch(main)
+  if (main !== null && parts().length > 0) watch(main, updated)
 }

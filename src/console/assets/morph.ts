@@ -1,8 +1,9 @@
 /** Makes one element like another, and keeps what a person does in it: focus, typed text, open details and popovers. */
 
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+export type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 
-const isChanged = (control: Element): boolean => {
+/** Whether a person has changed what a control contains. */
+export const isChanged = (control: Element): boolean => {
   if (control instanceof HTMLSelectElement)
     return [...control.options].some((option) => option.selected !== option.defaultSelected)
   if (control instanceof HTMLInputElement && /^(?:checkbox|radio)$/.test(control.type))
@@ -13,12 +14,12 @@ const isChanged = (control: Element): boolean => {
 }
 
 /**
- * Whether a person is in a form or has changed it, or a script has put an editor into it. Its hidden fields belong to what is
- * shown, so it stays as it is.
+ * Whether a person is in a form or has changed it, it was refused, or a script has put an editor into it. Its hidden fields belong
+ * to what is shown, so it stays as it is.
  */
 const isInUse = (form: HTMLFormElement): boolean =>
   form.contains(document.activeElement) ||
-  form.querySelector("[contenteditable]") !== null ||
+  form.querySelector('[contenteditable], [aria-invalid="true"]') !== null ||
   ([...form.elements] as Array<Control>).some(isChanged)
 
 const holdsInput = (node: Node): boolean =>
@@ -45,8 +46,15 @@ const copyAttributes = (from: Element, to: Element): void => {
     if (name !== "open" && from.getAttribute(name) !== value) from.setAttribute(name, value)
 }
 
+/** What identifies an island. An island draws itself, so with other props it is another one. */
+const islandOf = (node: Node): string | undefined =>
+  node instanceof HTMLElement && node.dataset.island !== undefined ? JSON.stringify(node.dataset) : undefined
+
 const isAlike = (one: Node, other: Node): boolean =>
-  one.nodeType === other.nodeType && one.nodeName === other.nodeName && keyOf(one) === keyOf(other)
+  one.nodeType === other.nodeType &&
+  one.nodeName === other.nodeName &&
+  keyOf(one) === keyOf(other) &&
+  islandOf(one) === islandOf(other)
 
 const remove = (node: ChildNode): void => {
   if (!holdsInput(node)) node.remove()
@@ -78,7 +86,7 @@ const copyChildren = (from: Element, to: Element): void => {
 }
 
 export const morph = (from: Node, to: Node): void => {
-  if (from.isEqualNode(to)) return
+  if (from.isEqualNode(to) || islandOf(from) !== undefined) return
   if (!(from instanceof Element && to instanceof Element)) {
     from.nodeValue = to.nodeValue
     return

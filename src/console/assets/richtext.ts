@@ -280,7 +280,10 @@ const openEditor = (elements: Elements): void => {
   if (enter() && hadFocus) editor.focus()
 }
 
-for (const box of document.querySelectorAll<HTMLElement>("[data-rich]")) {
-  const area = box.parentElement?.querySelector("textarea")
-  if (area != null) openEditor(elementsOf(box, area))
+/** Opens the editors that are not open yet. */
+export const openEditors = (): void => {
+  for (const box of document.querySelectorAll<HTMLElement>("[data-rich][hidden]")) {
+    const area = box.parentElement?.querySelector("textarea")
+    if (area != null) openEditor(elementsOf(box, area))
+  }
 }

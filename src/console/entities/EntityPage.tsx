@@ -101,7 +101,7 @@ const Publish = ({
     )
   return (
     <Allowed to="publish">
-      <form method="post" action={paths.publishEntity}>
+      <form method="post" action={paths.publishEntity} data-in-place>
         {!pending_publish && (
           <>
             <span class="quiet">{t("Nothing to publish")}</span>
@@ -290,7 +290,7 @@ const Actions = ({
         {t("Schedule a drop")}
       </a>
       {pending > 0 && (
-        <a class="button" href={reviewPath(id)}>
+        <a class="button" href={reviewPath(id)} data-drawer>
           {t("Review and publish to {count, plural, one {# store} other {# stores}}", { count: pending })}
         </a>
       )}

@@ -1,4 +1,3 @@
-import { assetPaths } from "../Assets.ts"
 import type { IconName } from "../Icon.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Sentence } from "../languages/Words.tsx"
@@ -63,50 +62,47 @@ export const RichText = ({
 }) => {
   const t = useWords()
   return (
-    <>
-      <div class="rich" data-rich hidden>
-        <div role="toolbar" aria-label={t("Format of {field}", { field: label })}>
-          {formats.map(({ format, icon, keys, name, toggles }) => (
-            <button
-              type="button"
-              class="bare icon-only"
-              key={format}
-              data-format={format}
-              aria-label={t(name)}
-              title={t(name)}
-              {...(keys !== undefined && { "aria-keyshortcuts": keys })}
-              {...(toggles && { "aria-pressed": "false" as const })}
-            >
-              <Icon name={icon} />
-            </button>
-          ))}
-          <button type="button" class="bare" data-source aria-pressed="false">
-            {t("HTML")}
+    <div class="rich" data-rich hidden>
+      <div role="toolbar" aria-label={t("Format of {field}", { field: label })}>
+        {formats.map(({ format, icon, keys, name, toggles }) => (
+          <button
+            type="button"
+            class="bare icon-only"
+            key={format}
+            data-format={format}
+            aria-label={t(name)}
+            title={t(name)}
+            {...(keys !== undefined && { "aria-keyshortcuts": keys })}
+            {...(toggles && { "aria-pressed": "false" as const })}
+          >
+            <Icon name={icon} />
           </button>
-        </div>
-        <LinkForm id={id} />
-        {/* biome-ignore lint/a11y/useSemanticElements: a text area cannot show formatted text. */}
-        <div
-          class="surface"
-          data-surface
-          role="textbox"
-          tabIndex={0}
-          {...{ autofocus: true }}
-          aria-multiline="true"
-          aria-label={label}
-          dir={dir ?? "auto"}
-          {...(lang !== undefined && { lang })}
-        />
-        <p
-          class="quiet"
-          role="status"
-          data-reason
-          data-loses={t("Shown as HTML, because the editor would lose parts of it: {parts}", { parts: "{parts}" })}
-          data-changes={t("Shown as HTML, because the editor would write it differently.")}
-          hidden
-        />
+        ))}
+        <button type="button" class="bare" data-source aria-pressed="false">
+          {t("HTML")}
+        </button>
       </div>
-      <script type="module" src={assetPaths.richText} />
-    </>
+      <LinkForm id={id} />
+      {/* biome-ignore lint/a11y/useSemanticElements: a text area cannot show formatted text. */}
+      <div
+        class="surface"
+        data-surface
+        role="textbox"
+        tabIndex={0}
+        {...{ autofocus: true }}
+        aria-multiline="true"
+        aria-label={label}
+        dir={dir ?? "auto"}
+        {...(lang !== undefined && { lang })}
+      />
+      <p
+        class="quiet"
+        role="status"
+        data-reason
+        data-loses={t("Shown as HTML, because the editor would lose parts of it: {parts}", { parts: "{parts}" })}
+        data-changes={t("Shown as HTML, because the editor would write it differently.")}
+        hidden
+      />
+    </div>
   )
 }

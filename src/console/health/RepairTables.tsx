@@ -4,6 +4,7 @@ import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { directionOf, marketOf } from "../entities/StoreLanguage.ts"
 import { Alert, HiddenFields, Note } from "../Frame.tsx"
+import { Island } from "../Island.tsx"
 import type { Words } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
@@ -363,6 +364,7 @@ export const RetryTable = ({ content }: { readonly content: RepairContent }) => 
   const t = useWords()
   return (
     <RepairForm content={content} action={paths.retryIssues} name={t("Retry failed publishes")}>
+      <Island name="SelectAll" prefix={repairFields.retry} all={content.page.data.length} />
       <Table
         name={t("Failed publishes")}
         columns={[t("Name"), t("Store"), t("Why it failed")]}

@@ -1,8 +1,8 @@
-import { IntlMessageFormat } from "intl-messageformat"
-import { type ComponentChildren, Fragment } from "preact"
+import type { ComponentChildren } from "preact"
 import ar from "./ar.json" with { type: "json" }
 import de from "./de.json" with { type: "json" }
-import { directionIn, type Language, localeOf } from "./Language.ts"
+import type { Language } from "./Language.ts"
+import { makeWords } from "./MakeWords.tsx"
 import zh from "./zh.json" with { type: "json" }
 
 /**
@@ -14,6 +14,10 @@ export type Sentence = keyof typeof de & keyof typeof zh & keyof typeof ar
 const translations: Readonly<Record<Exclude<Language, "en">, Readonly<Record<Sentence, string>>>> = { de, zh, ar }
 
 const isSentence = (text: string): text is Sentence => Object.hasOwn(de, text)
+
+/** A sentence in a language, as an ICU message. Undefined: the text is no sentence of the pages. */
+export const messageIn = (language: Language, text: string): string | undefined =>
+  !isSentence(text) ? undefined : language === "en" ? text : translations[language][text]
 
 /** The values of placeholders such as `{name}` or `{count, number}`. */
 export type Values = Readonly<Record<string, string | number>>
@@ -46,86 +50,13 @@ export interface Words {
   readonly list: (texts: ReadonlyArray<string>) => string
 }
 
-const tags: Parts = {
-  code: (words) => <code>{words}</code>,
-  strong: (words) => <strong>{words}</strong>,
-  em: (words) => <em>{words}</em>
-}
-
-/** The number of decimals of a decimal number. Undefined: the text is no number that can be written exactly. */
-const decimalsOf = (text: string): number | undefined => {
-  const found = /^-?\d{1,12}(?:\.(\d{1,3}))?$/.exec(text)
-  return found === null ? undefined : (found[1]?.length ?? 0)
-}
-
-const makeWords = (language: Language): Words => {
-  const locale = localeOf(language)
-  const isFromRightToLeft = directionIn(language) === "rtl"
-  const messages = new Map<Sentence, IntlMessageFormat>()
-  const numbers = new Intl.NumberFormat(locale)
-  const lists = new Intl.ListFormat(locale)
-
-  const messageOf = (sentence: Sentence) => {
-    const known = messages.get(sentence)
-    if (known !== undefined) return known
-    const made = new IntlMessageFormat(language === "en" ? sentence : translations[language][sentence], locale)
-    messages.set(sentence, made)
-    return made
-  }
-
-  // A value keeps its own direction in a text from right to left: "SKU-1" would else move its dash.
-  const isolated = (value: string) => (isFromRightToLeft ? `\u2068${value}\u2069` : value)
-
-  const written = (sentence: Sentence, values: Values = {}) => {
-    const given = Object.entries(values).map(([name, value]) => [
-      name,
-      typeof value === "string" ? isolated(value) : value
-    ])
-    return String(messageOf(sentence).format(Object.fromEntries(given)))
-  }
-
-  const say = (saying: Saying, values?: Values): string =>
-    typeof saying !== "string"
-      ? written(saying.sentence, saying.values)
-      : isSentence(saying)
-        ? written(saying, values)
-        : saying
-
-  const rich = (sentence: Sentence, parts: Parts = {}): ComponentChildren => {
-    const given = Object.entries(parts).map(([name, part]) => [
-      name,
-      typeof part === "string" && isFromRightToLeft ? <bdi>{part}</bdi> : part
-    ])
-    const made = messageOf(sentence).format<ComponentChildren>({ ...tags, ...Object.fromEntries(given) })
-    return Array.isArray(made) ? made.map((part, index) => <Fragment key={index}>{part}</Fragment>) : made
-  }
-
-  const amount = (text: string) => {
-    const decimals = decimalsOf(text)
-    return decimals === undefined
-      ? text
-      : new Intl.NumberFormat(locale, { minimumFractionDigits: decimals }).format(Number(text))
-  }
-
-  return Object.assign(written, {
-    say,
-    rich,
-    language,
-    number: (value: number | bigint) => numbers.format(value),
-    amount,
-    money: (text: string, currency: string) =>
-      decimalsOf(text) === undefined || !/^[A-Z]{3}$/.test(currency)
-        ? `${currency} ${text}`
-        : new Intl.NumberFormat(locale, { style: "currency", currency, currencyDisplay: "code" }).format(Number(text)),
-    list: (texts: ReadonlyArray<string>) => lists.format(texts)
-  })
-}
+const wordsOf = (language: Language) => makeWords(language, (text) => messageIn(language, text))
 
 const words: Readonly<Record<Language, Words>> = {
-  en: makeWords("en"),
-  de: makeWords("de"),
-  zh: makeWords("zh"),
-  ar: makeWords("ar")
+  en: wordsOf("en"),
+  de: wordsOf("de"),
+  zh: wordsOf("zh"),
+  ar: wordsOf("ar")
 }
 
 export const wordsIn = (language: Language): Words => words[language]

@@ -8,12 +8,14 @@ import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
+import { Island } from "../Island.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { SelectionBar } from "../selections/SelectionBar.tsx"
+import { fields } from "../selections/SelectionForm.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -165,6 +167,12 @@ const Rows = (content: Content) => {
   return (
     <form method="post" action={paths.exportSelected} class="listed">
       <HiddenFields csrf={visitor.csrf} />
+      <Island
+        name="SelectAll"
+        prefix={selectedPrefix}
+        all={page.rows.length}
+        findField={page.next === undefined && query.from === undefined ? undefined : fields.of}
+      />
       <Table
         name={t(listPages[kind].name)}
         columns={[t(first[0]), ...others.map(([column]) => t(column))]}

@@ -12,18 +12,20 @@ const Publish = ({ stores }: { readonly stores: ReadonlyArray<Store> }) => {
   const open = stores.filter(({ platform }) => platform !== "none")
   return open.length === 0 ? null : (
     <Allowed to="publish">
-      <span>{t("Publish the selected to")}</span>
-      <select name="id" aria-label={t("Store to publish to")}>
-        <StoreOptions stores={open} chosen={undefined} />
-      </select>
-      <button type="submit" formaction={paths.publishSelected}>
-        <Icon name="send" />
-        {t("Publish")}
-      </button>
-      <button type="submit" class="plain" formaction={paths.scheduleSelected}>
-        <Icon name="calendar-clock" />
-        {t("Schedule")}
-      </button>
+      <div class="of-selected">
+        <span>{t("Publish the selected to")}</span>
+        <select name="id" aria-label={t("Store to publish to")}>
+          <StoreOptions stores={open} chosen={undefined} />
+        </select>
+        <button type="submit" formaction={paths.publishSelected}>
+          <Icon name="send" />
+          {t("Publish")}
+        </button>
+        <button type="submit" class="plain" formaction={paths.scheduleSelected}>
+          <Icon name="calendar-clock" />
+          {t("Schedule")}
+        </button>
+      </div>
     </Allowed>
   )
 }

@@ -3,7 +3,7 @@ import { Effect, Either, Option, Redacted } from "effect"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
-import { LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
+import { type EmailTaken, type LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
 import type { Identity } from "../../access/User.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
@@ -49,8 +49,10 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Nobody is signed in on these pages. */
 const viewerOf = (request: Request) => anonymousViewer(pageLanguageOf(request))
 
-const usedUp = ({ message }: LinkUsedUp) =>
-  new PageRefused({ status: 400, title: "This link is used up", message: message })
+const refusedLink = ({ _tag, message }: LinkUsedUp | EmailTaken) =>
+  _tag === "LinkUsedUp"
+    ? new PageRefused({ status: 400, title: "This link is used up", message })
+    : new PageRefused({ status: 400, title: "This e-mail address is in use", message })
 
 const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
   status: 429,
@@ -241,7 +243,7 @@ export const signIn = ({
         showSetPassword: page((request) => {
           const token = queryOf(request).get("token") ?? ""
           return Effect.mapBoth(signIns.findLink(token), {
-            onFailure: usedUp,
+            onFailure: refusedLink,
             onSuccess: (email) => html(viewerOf(request), <SetPasswordPage email={email} token={token} />)
           })
         }),
@@ -250,8 +252,8 @@ export const signIn = ({
             const token = form.get("token") ?? ""
             const set = yield* Effect.either(signIns.setPassword(token, form.get("password") ?? ""))
             if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
-            if (set.left instanceof LinkUsedUp) return yield* usedUp(set.left)
-            const email = yield* Effect.mapError(signIns.findLink(token), usedUp)
+            if (set.left._tag === "LinkUsedUp" || set.left._tag === "EmailTaken") return yield* refusedLink(set.left)
+            const email = yield* Effect.mapError(signIns.findLink(token), refusedLink)
             const again = (refusal: Saying) => <SetPasswordPage email={email} token={token} refusal={refusal} />
             return set.left._tag === "SignInBusy"
               ? html(viewerOf(request), again(set.left.message), waiting(set.left))

@@ -4,6 +4,7 @@ import type { Store } from "../../model/Store.ts"
 import type { PendingCount, PendingEntity } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
+import { Island } from "../Island.tsx"
 import { countOf, EntityLink } from "../Naming.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
@@ -35,6 +36,7 @@ const Selection = ({
       {entities.length < waiting && (
         <p class="quiet">{t("The first {count, number} are listed here.", { count: entities.length })}</p>
       )}
+      <Island name="SelectAll" prefix={selectedPrefix} all={entities.length} />
       <ul class="plain">
         {entities.map(({ id, kind, title }) => (
           <li key={id}>

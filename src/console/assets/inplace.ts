@@ -1,0 +1,142 @@
+/**
+ * Opens, saves and closes cells of a grid, publishes, and reviews a publish in a drawer, without leaving the page: it sends the link
+ * or form, and makes the page like the answer. An answer that is no such page (the session has ended, the network is down) is
+ * opened as without this script.
+ */
+import { arrangeGrids, changedForm, press } from "./grid.ts"
+import { morph } from "./morph.ts"
+
+/** What is sent in place. */
+const links = "table[data-grid] :is(a.edit, a.cancel), a[data-drawer]"
+const forms = "table[data-grid] :is(form.cell, form.undo), dialog.drawer form.review, form[data-in-place]"
+
+let timer: ReturnType<typeof setTimeout> | undefined
+
+/** Screen readers read a status out if its text comes after it. */
+const announce = (): void => {
+  clearTimeout(timer)
+  const note = document.querySelector<HTMLElement>("main > .note")
+  if (note === null) return
+  const words = [...note.childNodes]
+  note.style.minHeight = `${note.offsetHeight}px`
+  note.replaceChildren()
+  timer = setTimeout(() => note.append(...words), 100)
+}
+
+const drawer = (): HTMLDialogElement | null => document.querySelector("dialog.drawer")
+
+/** Shows the review of a publish beside the page. */
+const openDrawer = (review: HTMLElement): void => {
+  const dialog = drawer() ?? document.createElement("dialog")
+  dialog.className = "drawer"
+  dialog.setAttribute("aria-label", review.querySelector("h1")?.textContent ?? "")
+  review.querySelector("nav.trail")?.remove()
+  dialog.replaceChildren(...review.childNodes)
+  document.body.append(dialog)
+  if (dialog.open) dialog.querySelector<HTMLElement>("input:not([type=hidden]), button")?.focus()
+  else dialog.showModal()
+}
+
+/**
+ * Takes another version of the page. `id`: of the link that has the focus afterwards, unless the form of a cell is open; empty: no cell
+ * was opened or closed. `sent`: the form that was sent.
+ */
+const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormElement | undefined): void => {
+  const { events } = main.dataset
+  if (events !== undefined) next.dataset.events ??= events
+  for (const element of next.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus")
+  // They would stay as they are, because a person is in them.
+  sent?.remove()
+  if (id !== "") for (const form of main.querySelectorAll("form.cell, form.undo")) form.remove()
+  drawer()?.close()
+  morph(main, next)
+  arrangeGrids(id)
+  const control = id === "" ? null : main.querySelector<HTMLElement>("form.cell [name=value]")
+  ;(control ?? document.getElementById(id))?.focus()
+  if (document.activeElement === document.body) {
+    main.tabIndex = -1
+    main.focus({ preventScroll: true })
+  }
+  announce()
+}
+
+/** Sends a request of the page. Returns whether the answer was taken. */
+const send = async (request: Request, id: string, sent?: HTMLFormElement): Promise<boolean> => {
+  const response = await fetch(request).catch(() => undefined)
+  const text = await response?.text().catch(() => undefined)
+  const page = new DOMParser().parseFromString(text ?? "", "text/html")
+  const main = document.querySelector("main")
+  const next = page.querySelector("main")
+  if (response === undefined || main === null || next === null) return false
+  if (next.querySelector("form.review") !== null) {
+    openDrawer(next)
+    return true
+  }
+  if (next.querySelector("table[data-grid]") === null) return false
+  take(main, next, id, sent)
+  document.title = page.title
+  if (response.ok) {
+    const open = main.querySelector("form.cell [name=value]")?.id ?? id
+    history.replaceState(null, "", open === "" ? response.url : `${response.url}#${encodeURIComponent(open)}`)
+  }
+  return true
+}
+
+/** `updated` is called after each change of the page. */
+export const editInPlace = (updated: () => void): void => {
+  let isBusy = false
+  /** The cell to open as soon as the changed one is saved. */
+  let opensNext = ""
+
+  const attempt = async (request: Request, id: string, otherwise: () => void, sent?: HTMLFormElement) => {
+    isBusy = true
+    const isTaken = await send(request, id, sent)
+    isBusy = false
+    if (!isTaken) return otherwise()
+    updated()
+    const next = opensNext
+    opensNext = ""
+    // A refused form stays open, so what was typed is not lost.
+    if (next !== "" && document.querySelector("table[data-grid] form.cell") === null)
+      document.getElementById(next)?.click()
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+    if (link === null || !isPlain || event.defaultPrevented) return
+    const isClosing = link.matches("dialog.drawer .buttons a")
+    if (!isClosing && !link.matches(links)) return
+    event.preventDefault()
+    if (isClosing) drawer()?.close()
+    else if (!isBusy) {
+      const unsaved = link.matches("a.edit") ? changedForm() : undefined
+      opensNext = unsaved === undefined ? "" : link.id
+      if (unsaved !== undefined) {
+        press(unsaved, "save")
+        return
+      }
+      const id = decodeURIComponent(link.hash.slice(1)).replace(/-input$/, "-edit")
+      void attempt(new Request(link.href), id, () => location.assign(link.href))
+    }
+  })
+
+  document.addEventListener("submit", (event) => {
+    const { submitter, target: form } = event
+    if (!(form instanceof HTMLFormElement) || !form.matches(forms)) return
+    event.preventDefault()
+    if (isBusy) return
+    const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)])
+    // What is typed from now on would be lost.
+    for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
+    const request = new Request(form.action, { method: "post", body: new URLSearchParams(fields) })
+    const otherwise = () => {
+      if (submitter instanceof HTMLButtonElement && submitter.name !== "") {
+        const { name, value } = submitter
+        form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }))
+      }
+      form.submit()
+    }
+    void attempt(request, form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : "", otherwise, form)
+  })
+}

@@ -1,0 +1,80 @@
+import { IntlMessageFormat } from "intl-messageformat"
+import { type ComponentChildren, Fragment } from "preact"
+import { directionIn, type Language, localeOf } from "./Language.ts"
+import type { Parts, Saying, Sentence, Values, Words } from "./Words.tsx"
+
+const tags: Parts = {
+  code: (words) => <code>{words}</code>,
+  strong: (words) => <strong>{words}</strong>,
+  em: (words) => <em>{words}</em>
+}
+
+/** The number of decimals of a decimal number. Undefined: the text is no number that can be written exactly. */
+const decimalsOf = (text: string): number | undefined => {
+  const found = /^-?\d{1,12}(?:\.(\d{1,3}))?$/.exec(text)
+  return found === null ? undefined : (found[1]?.length ?? 0)
+}
+
+/** `messageOf`: a sentence as an ICU message of the language; undefined: the text is no sentence of the pages. */
+export const makeWords = (language: Language, messageOf: (text: string) => string | undefined): Words => {
+  const locale = localeOf(language)
+  const isFromRightToLeft = directionIn(language) === "rtl"
+  const messages = new Map<string, IntlMessageFormat>()
+  const numbers = new Intl.NumberFormat(locale)
+  const lists = new Intl.ListFormat(locale)
+
+  const formatOf = (sentence: string) => {
+    const known = messages.get(sentence)
+    if (known !== undefined) return known
+    const made = new IntlMessageFormat(messageOf(sentence) ?? sentence, locale)
+    messages.set(sentence, made)
+    return made
+  }
+
+  // A value keeps its own direction in a text from right to left: "SKU-1" would else move its dash.
+  const isolated = (value: string) => (isFromRightToLeft ? `\u2068${value}\u2069` : value)
+
+  const written = (sentence: string, values: Values = {}) => {
+    const given = Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === "string" ? isolated(value) : value
+    ])
+    return String(formatOf(sentence).format(Object.fromEntries(given)))
+  }
+
+  const say = (saying: Saying, values?: Values): string =>
+    typeof saying !== "string"
+      ? written(saying.sentence, saying.values)
+      : messageOf(saying) === undefined
+        ? saying
+        : written(saying, values)
+
+  const rich = (sentence: Sentence, parts: Parts = {}): ComponentChildren => {
+    const given = Object.entries(parts).map(([name, part]) => [
+      name,
+      typeof part === "string" && isFromRightToLeft ? <bdi>{part}</bdi> : part
+    ])
+    const made = formatOf(sentence).format<ComponentChildren>({ ...tags, ...Object.fromEntries(given) })
+    return Array.isArray(made) ? made.map((part, index) => <Fragment key={index}>{part}</Fragment>) : made
+  }
+
+  const amount = (text: string) => {
+    const decimals = decimalsOf(text)
+    return decimals === undefined
+      ? text
+      : new Intl.NumberFormat(locale, { minimumFractionDigits: decimals }).format(Number(text))
+  }
+
+  return Object.assign(written, {
+    say,
+    rich,
+    language,
+    number: (value: number | bigint) => numbers.format(value),
+    amount,
+    money: (text: string, currency: string) =>
+      decimalsOf(text) === undefined || !/^[A-Z]{3}$/.test(currency)
+        ? `${currency} ${text}`
+        : new Intl.NumberFormat(locale, { style: "currency", currency, currencyDisplay: "code" }).format(Number(text)),
+    list: (texts: ReadonlyArray<string>) => lists.format(texts)
+  })
+}
