@@ -2,13 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import {
-  type ListedEntity,
-  MerchantListsRepo,
-  type Place,
-  type StoreCounts,
-  type WindowPage
-} from "./MerchantListsRepo.ts"
+import { type ListedEntity, MerchantListsRepo, type Place, type WindowPage } from "./MerchantListsRepo.ts"
 import { terms } from "./SearchText.ts"
 
 /** The states by which merchants filter: on one store, or the worst of all stores. */
@@ -58,56 +52,45 @@ const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   needles: [search, filters.vendor, filters.tag].flatMap((text) => (text === undefined ? [] : terms(text)))
 })
 
+const make = Effect.map(MerchantListsRepo, (repo) => ({
+  page: Effect.fn("MerchantLists.page")(function* (
+    kind: EntityKind,
+    { from, limit, order, ...filters }: MerchantQuery
+  ) {
+    const { accountId } = yield* CurrentActor
+    const place = { from, limit, order, windowSize }
+    const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), place)
+    return { ...page, rows: yield* repo.rows(accountId, ids) }
+  }),
+  /**
+   * All entities that these filters find, each once, the oldest change first. Stops when it has more than `max`. An entity that
+   * changes meanwhile moves to the end of the order, so it is not missed.
+   */
+  ids: Effect.fn("MerchantLists.ids")(function* (kind: EntityKind, filters: MerchantFilters, max: number) {
+    const { accountId } = yield* CurrentActor
+    const found = new Set<EntityId>()
+    for (let from: Place | undefined = 0; from !== undefined && found.size <= max; ) {
+      const window: WindowPage = yield* repo.window(accountId, kind, withNeedles(filters), {
+        from,
+        limit: windowSize,
+        order: "oldest",
+        windowSize
+      })
+      for (const id of window.ids) found.add(id)
+      from = window.next
+    }
+    return [...found]
+  }),
+  /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
+  storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
+  /** The rows of these entities, in this order. Unknown ids are left out. */
+  rows: (ids: ReadonlyArray<EntityId>) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))
+}))
+
 /** The lists of the console's pages. A row has all values that a table shows. */
 export class MerchantLists extends Context.Tag("catalog/MerchantLists")<
   MerchantLists,
-  {
-    readonly page: (kind: EntityKind, query: MerchantQuery) => Effect.Effect<MerchantPage, never, CurrentActor>
-    /**
-     * All entities that these filters find, each once, the oldest change first. Stops when it has more than `max`. An entity that
-     * changes meanwhile moves to the end of the order, so it is not missed.
-     */
-    readonly ids: (
-      kind: EntityKind,
-      filters: MerchantFilters,
-      max: number
-    ) => Effect.Effect<ReadonlyArray<EntityId>, never, CurrentActor>
-    /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
-    readonly storeCounts: Effect.Effect<ReadonlyArray<StoreCounts>, never, CurrentActor>
-    /** The rows of these entities, in this order. Unknown ids are left out. */
-    readonly rows: (ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>, never, CurrentActor>
-  }
+  Effect.Effect.Success<typeof make>
 >() {
-  static readonly layer = Layer.effect(
-    MerchantLists,
-    Effect.map(MerchantListsRepo, (repo) => ({
-      page: Effect.fn("MerchantLists.page")(function* (kind, { from, limit, order, ...filters }) {
-        const { accountId } = yield* CurrentActor
-        const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), {
-          from,
-          limit,
-          order,
-          windowSize
-        })
-        return { ...page, rows: yield* repo.rows(accountId, ids) }
-      }),
-      ids: Effect.fn("MerchantLists.ids")(function* (kind, filters, max) {
-        const { accountId } = yield* CurrentActor
-        const found = new Set<EntityId>()
-        for (let from: Place | undefined = 0; from !== undefined && found.size <= max; ) {
-          const window: WindowPage = yield* repo.window(accountId, kind, withNeedles(filters), {
-            from,
-            limit: windowSize,
-            order: "oldest",
-            windowSize
-          })
-          for (const id of window.ids) found.add(id)
-          from = window.next
-        }
-        return [...found]
-      }),
-      storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
-      rows: (ids) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))
-    }))
-  )
+  static readonly layer = Layer.effect(MerchantLists, make)
 }

@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -282,15 +283,12 @@ const makeStoreCounts = (sql: SqlClient.SqlClient): Context.Tag.Service<Merchant
       LIMIT ${sql.literal(String(maxCounted))}
     ) open
   )`
-  const read = SqlSchema.findAll({
-    Request: Schema.String,
-    Result: StoreCounts,
-    execute: (accountId) => sql`
+  return findAll(StoreCounts)(
+    (accountId: string) => sql`
       SELECT s.id AS "storeId", ${countOf(accountId, "v.last_publish_status = 'failed'")} AS failed,
              ${countOf(accountId, "v.last_publish_status = 'pending'")} AS publishing,
              ${countOf(accountId, "v.pending_publish")} AS unpublished
       FROM store s WHERE s.account_id = ${accountId} AND s.status = 'linked'
       ORDER BY s.domain, s.id`
-  })
-  return (accountId) => orDie(read(accountId))
+  )
 }

@@ -12,15 +12,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const list = findAll(SavedView)(
-    ({
-      accountId,
-      list,
-      userId
-    }: {
-      readonly accountId: string
-      readonly userId: string
-      readonly list: string
-    }) => sql`
+    ({ accountId, list, userId }: ViewsOf) => sql`
       SELECT name, query FROM saved_view
       WHERE account_id = ${accountId} AND user_id = ${userId} AND list = ${list}
       ORDER BY lower(name), name`

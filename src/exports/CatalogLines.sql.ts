@@ -1,19 +1,30 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { type Cause, Effect, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import { AccountId, EntityId } from "../model/Ids.ts"
 
 /** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
-/** Ids of entities in the order of their last change. `last`: the position of the last one; null: there are no more. */
-const EntityIds = Schema.Struct({ ids: Schema.Array(EntityId), last: Schema.NullOr(Schema.Number) })
-export type EntityIds = typeof EntityIds.Type
+/** What one statement of an export reads: these entities, or the next ones after a position. `after` 0: start with the first. */
+export type Part = { readonly ids: ReadonlyArray<EntityId> } | { readonly after: number; readonly limit: number }
+
+/** The condition on the entities `e` of a part, and their order. Positions are in the order of the last change. */
+export const inPart = (sql: SqlClient, part: Part) =>
+  "ids" in part
+    ? sql`e.id = ANY(${[...part.ids]}::uuid[]) ORDER BY e.change_seq`
+    : sql`e.change_seq > ${part.after} ORDER BY e.change_seq LIMIT ${part.limit}`
+
+/** Entities as lines of JSON. `last`: the position of the last one; null: there are none. */
+const Lines = Schema.Struct({ lines: Schema.String, entities: Schema.Number, last: Schema.NullOr(Schema.Number) })
+export type Lines = typeof Lines.Type
+const none: Lines = { lines: "", entities: 0, last: null }
 
 /** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
 export interface SelectedCount {
@@ -25,8 +36,6 @@ export interface SelectedCount {
 export interface CatalogLines {
   /** `selected`: of an export of a selection; null: of the whole catalog. */
   readonly head: (accountId: AccountId, selected: SelectedCount | null) => Effect.Effect<CatalogHead>
-  /** The next entities of a kind. `after`: the position of the previous entity; 0: start with the first. */
-  readonly ids: (accountId: AccountId, kind: EntityKind, after: number, limit: number) => Effect.Effect<EntityIds>
   /** Those of these ids that are entities of the kind, in the order of their last change. */
   readonly known: (
     accountId: AccountId,
@@ -38,50 +47,78 @@ export interface CatalogLines {
     accountId: AccountId,
     productIds: ReadonlyArray<EntityId>
   ) => Effect.Effect<ReadonlyArray<EntityId>>
-  /** These entities of a kind as lines of JSON, in the order of their last change. */
-  readonly lines: (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => Effect.Effect<string>
+  /** The entities of a part that are of a kind, in the order of their last change. */
+  readonly lines: (accountId: AccountId, kind: EntityKind, part: Part) => Effect.Effect<Lines>
+}
+
+/** The same text as `json_build_object`, which takes longer because it looks up each type in each row. Members: JSON, or null. */
+const object = (sql: SqlClient, members: Readonly<Record<string, Fragment>>) => {
+  const texts = Object.entries(members).map(
+    ([name, json], index) =>
+      sql`${sql.literal(`'${index === 0 ? "{" : ", "}"${name}" : '`)}, coalesce((${json})::text, 'null')`
+  )
+  return sql`concat(${sql.csv(texts)}, '}')`
 }
 
 /** A statement that always returns one row. */
 const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
   orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
 
-/**
- * Makes the function that reads the next ids of a kind, in the order of the last change. `storeId`: only entities on this store; null: all.
- * `after`: the position of the previous entity; 0: start with the first.
- */
-export const makeReadIds = (sql: SqlClient) => {
-  const read = SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      kind: EntityKind,
-      storeId: Schema.NullOr(StoreId),
-      after: Schema.Number,
-      limit: Schema.Number
-    }),
-    Result: EntityIds,
-    execute: ({ accountId, after, kind, limit, storeId }) => sql`
-      SELECT coalesce(array_agg(p.id ORDER BY p.change_seq), '{}') AS ids, max(p.change_seq)::float8 AS last
-      FROM (
-        SELECT e.id, e.change_seq
-        FROM entity e
-        ${
-          storeId === null
-            ? sql``
-            : sql`JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}`
-        }
-        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
-        ORDER BY e.change_seq
-        LIMIT ${limit}
-      ) p`
+/** The line of an entity `e`. */
+const lineOf = (sql: SqlClient, accountId: AccountId) =>
+  object(sql, {
+    type: sql`'"' || e.kind || '"'`,
+    id: sql`'"' || e.id || '"'`,
+    title: sql`to_json(e.title)`,
+    product_id: sql`'"' || e.parent_id || '"'`,
+    position: sql`e.position`,
+    attributes: sql`e.attributes`,
+    draft_revision: sql`e.draft_revision`,
+    pending_publish: sql`e.pending_publish`,
+    last_publish_status: sql`'"' || e.last_publish_status || '"'`,
+    variant_ids: sql`CASE WHEN e.kind = 'product' THEN array_to_json(ARRAY(
+      SELECT v.id FROM entity v
+      WHERE v.account_id = ${accountId} AND v.parent_id = e.id
+      ORDER BY v.position, v.id
+    )) END`,
+    product_ids: sql`CASE WHEN e.kind = 'collection' THEN array_to_json(ARRAY(
+      SELECT m.product_id FROM collection_member m
+      WHERE m.account_id = ${accountId} AND m.collection_id = e.id
+      ORDER BY m.position, m.product_id
+    )) END`,
+    media: sql`CASE WHEN e.kind <> 'media' THEN '[' || coalesce((
+      SELECT string_agg(
+               ${object(sql, { media_id: sql`'"' || g.media_id || '"'`, store_ids: sql`array_to_json(g.store_ids)` })},
+               ', ' ORDER BY g.position, g.media_id
+             )
+      FROM entity_media g
+      WHERE g.account_id = ${accountId} AND g.entity_id = e.id
+    ), '') || ']' END`,
+    stores: sql`'[' || coalesce((
+      SELECT string_agg(
+               ${object(sql, {
+                 store_id: sql`'"' || s.id || '"'`,
+                 store_domain: sql`to_json(s.domain)`,
+                 platform_id: sql`to_json(v.platform_id)`,
+                 overrides: sql`v.overrides`,
+                 accepted: sql`v.accepted`,
+                 pending_publish: sql`v.pending_publish`,
+                 last_publish_status: sql`'"' || v.last_publish_status || '"'`,
+                 published_at: sql`'"' || rfc3339(v.published_at) || '"'`,
+                 last_publish_error: sql`v.last_publish_error`
+               })},
+               ', ' ORDER BY s.domain COLLATE "C", s.id
+             )
+      FROM store_version v
+      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+      WHERE v.account_id = ${accountId} AND v.entity_id = e.id
+    ), '') || ']'`,
+    created_at: sql`'"' || rfc3339(e.created_at) || '"'`,
+    updated_at: sql`'"' || rfc3339(e.canonical_changed_at) || '"'`
   })
-  return (request: Parameters<typeof read>[0]) => one(read(request))
-}
 
 /** Reads entities as lines of JSON, which PostgreSQL builds, because parsing and building them in this process takes longer. */
 export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
-  const readIds = makeReadIds(sql)
-
   const readHead = (accountId: AccountId, selected: SelectedCount | null) =>
     SqlSchema.single({
       Request: AccountId,
@@ -133,54 +170,21 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
       ORDER BY v.parent_id, v.position, v.id`
   )
 
-  const readLines = findAll(Schema.Struct({ lines: Schema.String }))(
-    (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
-      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines
+  const readLines = findAll(Lines)(
+    (accountId: AccountId, kind: EntityKind, part: Part) => sql`
+      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines,
+             count(*)::integer AS entities, max(l.change_seq)::float8 AS last
       FROM (
-        SELECT e.change_seq, json_build_object(
-                 'type', e.kind, 'id', e.id, 'title', e.title, 'product_id', e.parent_id, 'position', e.position,
-                 'attributes', e.attributes, 'draft_revision', e.draft_revision,
-                 'pending_publish', e.pending_publish, 'last_publish_status', e.last_publish_status,
-                 'variant_ids', CASE WHEN e.kind = 'product' THEN ARRAY(
-                   SELECT v.id FROM entity v
-                   WHERE v.account_id = ${accountId} AND v.parent_id = e.id
-                   ORDER BY v.position, v.id
-                 ) END,
-                 'product_ids', CASE WHEN e.kind = 'collection' THEN ARRAY(
-                   SELECT m.product_id FROM collection_member m
-                   WHERE m.account_id = ${accountId} AND m.collection_id = e.id
-                   ORDER BY m.position, m.product_id
-                 ) END,
-                 'media', CASE WHEN e.kind <> 'media' THEN (
-                   SELECT coalesce(json_agg(json_build_object(
-                     'media_id', g.media_id, 'store_ids', g.store_ids
-                   ) ORDER BY g.position, g.media_id), '[]')
-                   FROM entity_media g
-                   WHERE g.account_id = ${accountId} AND g.entity_id = e.id
-                 ) END,
-                 'stores', (
-                   SELECT coalesce(json_agg(json_build_object(
-                     'store_id', s.id, 'store_domain', s.domain, 'platform_id', v.platform_id,
-                     'overrides', v.overrides, 'accepted', v.accepted, 'pending_publish', v.pending_publish,
-                     'last_publish_status', v.last_publish_status, 'published_at', rfc3339(v.published_at),
-                     'last_publish_error', v.last_publish_error
-                   ) ORDER BY s.domain COLLATE "C", s.id), '[]')
-                   FROM store_version v
-                   JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-                   WHERE v.account_id = ${accountId} AND v.entity_id = e.id
-                 ),
-                 'created_at', rfc3339(e.created_at), 'updated_at', rfc3339(e.canonical_changed_at)
-               )::text AS line
+        SELECT e.change_seq, ${lineOf(sql, accountId)} AS line
         FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id = ANY(${[...ids]}::uuid[])
+        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND ${inPart(sql, part)}
       ) l`
   )
 
   return {
     head: (accountId, selected) => one(readHead(accountId, selected)),
-    ids: (accountId, kind, after, limit) => readIds({ accountId, kind, storeId: null, after, limit }),
     known: (accountId, kind, ids) => Effect.map(readKnown(accountId, kind, ids), idsOf),
     variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), idsOf),
-    lines: (accountId, kind, ids) => Effect.map(readLines(accountId, kind, ids), ([row]) => row?.lines ?? "")
+    lines: (accountId, kind, part) => Effect.map(readLines(accountId, kind, part), ([lines = none]) => lines)
   }
 }

@@ -1,11 +1,11 @@
-import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Option, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
-import type { EntityIds, SelectedCount } from "./CatalogLines.sql.ts"
+import type { Lines, Part, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
@@ -25,21 +25,25 @@ const productsAtOnce = 200
 /** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
 
-/** Runs `use` for some ids after the others: for parts of the chosen ones, or, without any, for the pages that `next` reads. */
-const inParts = <E, R>(
+/**
+ * Reads the chosen entities in parts, or, without any, all; `next` gives the position after a part, or null. A part is used while the
+ * next one is read, so the database and this process work at the same time.
+ */
+const inParts = <A, E, R>(
   chosen: ReadonlyArray<EntityId> | null,
   size: number,
-  next: (after: number) => Effect.Effect<EntityIds>,
-  use: (ids: ReadonlyArray<EntityId>) => Effect.Effect<void, E, R>
-): Effect.Effect<void, E, R> =>
-  Effect.gen(function* () {
-    if (chosen !== null) return yield* Effect.forEach(Arr.chunksOf(chosen, size), use, { discard: true })
-    for (let after: number | null = 0; after !== null; ) {
-      const page: EntityIds = yield* next(after)
-      if (page.ids.length > 0) yield* use(page.ids)
-      after = page.last
-    }
-  })
+  read: (part: Part) => Effect.Effect<A>,
+  next: (part: A) => number | null | undefined,
+  use: (part: A) => Effect.Effect<void, E, R>
+): Effect.Effect<void, E, R> => {
+  const parts =
+    chosen === null
+      ? Stream.paginateEffect(0, (after) =>
+          Effect.map(read({ after, limit: size }), (part) => [part, Option.fromNullable(next(part))])
+        )
+      : Stream.mapEffect(Stream.fromIterable(Arr.chunksOf(chosen, size)), (ids) => read({ ids }))
+  return Stream.runForEach(Stream.buffer(parts, { capacity: 1 }), use)
+}
 
 /** Makes the function that writes the first lines of JSON. It returns those that write the others. */
 const makeLines =
@@ -50,12 +54,18 @@ const makeLines =
       let done = 0
       yield* write([line, ...stores, ""].join("\n"), done, total)
       return {
-        entities: (kind: EntityKind) => (ids: ReadonlyArray<EntityId>) =>
-          Effect.gen(function* () {
-            const lines = yield* repo.lines(accountId, kind, ids)
-            done += ids.length
-            yield* write(lines, done, total)
-          }),
+        /** `chosen`: only these entities of the kind; null: all. */
+        entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
+          inParts(
+            chosen,
+            linesAtOnce,
+            (part) => repo.lines(accountId, kind, part),
+            ({ last }) => last,
+            ({ entities, lines }: Lines) => {
+              done += entities
+              return write(lines, done, total)
+            }
+          ),
         end: Effect.suspend(() =>
           Effect.as(write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total), {
             exportId: null,
@@ -87,8 +97,7 @@ const make = Effect.gen(function* () {
   const writeCatalog = (write: WriteExport, accountId: AccountId) =>
     Effect.gen(function* () {
       const { end, entities } = yield* beginLines(write, accountId, null)
-      for (const kind of kindsInOrder)
-        yield* inParts(null, linesAtOnce, (after) => repo.ids(accountId, kind, after, linesAtOnce), entities(kind))
+      for (const kind of kindsInOrder) yield* entities(kind, null)
       return yield* end
     })
 
@@ -103,10 +112,8 @@ const make = Effect.gen(function* () {
       const count = chosen.length
       const { end, entities } = yield* beginLines(write, accountId, { kind, count, entities: count + variants })
       for (const ids of parts) {
-        if (kind === "product")
-          for (const some of Arr.chunksOf(yield* repo.variants(accountId, ids), linesAtOnce))
-            yield* entities("variant")(some)
-        yield* entities(kind)(ids)
+        if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
+        yield* entities(kind, ids)
       }
       return yield* end
     })
@@ -118,17 +125,26 @@ const make = Effect.gen(function* () {
         const chosen = selection === null ? null : yield* chosenOf(accountId, selection)
         const overview = yield* repo.overview(accountId, storeId, chosen)
         const metafields = yield* repo.metafields(accountId, storeId, chosen)
+        yield* write(headerOf(metafields), 0, overview.products)
         let done = 0
-        yield* write(headerOf(metafields), done, overview.products)
-        const writePart = (ids: ReadonlyArray<EntityId>) =>
-          Effect.gen(function* () {
-            const rows = yield* repo.products(accountId, storeId, ids)
-            if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
-            done += rows.length
-            yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+        let staged = 0
+        const read = (part: Part) =>
+          Effect.tap(repo.products(accountId, storeId, part), (rows) => {
+            if (exportId === null) return Effect.void
+            const before = staged
+            staged += rows.length
+            return items.stage(accountId, exportId, before, rows.map(toItem))
           })
-        const next = (after: number) => repo.productIds(accountId, storeId, after, productsAtOnce)
-        yield* inParts(chosen, productsAtOnce, next, writePart)
+        yield* inParts(
+          chosen,
+          productsAtOnce,
+          read,
+          (rows) => rows.at(-1)?.place,
+          (rows) => {
+            done += rows.length
+            return write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+          }
+        )
         return { exportId, notes: notesOf(overview, chosen) }
       })
 

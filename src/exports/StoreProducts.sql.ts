@@ -4,7 +4,7 @@ import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
-import { type EntityIds, makeReadIds } from "./CatalogLines.sql.ts"
+import { inPart, type Part } from "./CatalogLines.sql.ts"
 import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -30,6 +30,8 @@ const Revision = Schema.Struct({ id: EntityId, revision: Schema.Number })
 export interface StoreProductRow extends ExportedProduct {
   readonly revision: number
   readonly id: EntityId
+  /** In the order of the last change. */
+  readonly place: number
   readonly variants: ReadonlyArray<ExportedProduct["variants"][number] & typeof Revision.Type>
   readonly images: ReadonlyArray<
     ExportedProduct["images"][number] & { readonly id: EntityId; readonly revision: number | null }
@@ -49,18 +51,11 @@ export interface StoreProducts {
     storeId: StoreId,
     chosen: ReadonlyArray<EntityId> | null
   ) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
-  /** The ids of the next products of a store. `after`: the position of the previous product; 0: start with the first. */
-  readonly productIds: (
-    accountId: AccountId,
-    storeId: StoreId,
-    after: number,
-    limit: number
-  ) => Effect.Effect<EntityIds>
-  /** Those of these products that are on the store, in the order of their last change. */
+  /** The products of a part that are on the store, in the order of their last change. */
   readonly products: (
     accountId: AccountId,
     storeId: StoreId,
-    ids: ReadonlyArray<EntityId>
+    part: Part
   ) => Effect.Effect<ReadonlyArray<StoreProductRow>>
 }
 
@@ -113,20 +108,17 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
       ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
   )
 
-  const readIds = makeReadIds(sql)
-
   return {
     overview: (accountId, storeId, chosen) =>
       readOverview(accountId, storeId, chosen).pipe(
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
     metafields: readMetafields,
-    productIds: (accountId, storeId, after, limit) => readIds({ accountId, kind: "product", storeId, after, limit }),
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
-    products: (accountId, storeId, ids) =>
+    products: (accountId, storeId, part) =>
       orDie(sql<StoreProductRow>`
-        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, e.attributes || v.overrides AS values,
+        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, e.change_seq::float8 AS place, e.attributes || v.overrides AS values,
                (
                  SELECT coalesce(json_agg(json_build_object(
                    'id', c.id, 'revision', c.draft_revision, 'values', c.attributes || cv.overrides,
@@ -159,7 +151,6 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
                ) AS images
         FROM entity e
         JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.id = ANY(${[...ids]}::uuid[])
-        ORDER BY e.change_seq`)
+        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`)
   }
 }
