@@ -1,17 +1,15 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { AccountDeletion } from "../access/AccountDeletion.ts"
 import { Accounts } from "../access/Accounts.ts"
 import { Users } from "../access/Users.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { AccountRpcs } from "./AdminRpcs.ts"
-import { makeForAnyAccount } from "./ChosenAccount.ts"
 
 export const AccountHandlers = AccountRpcs.toLayer(
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const deletion = yield* AccountDeletion
-    const forAnyAccount = yield* makeForAnyAccount
     const users = yield* Users
     const transaction = yield* Transaction
     const demoWithUser = yield* makeDemoWithUser
@@ -22,7 +20,7 @@ export const AccountHandlers = AccountRpcs.toLayer(
           return email === undefined ? account : { ...account, invitation: yield* users.invite(account.id, email) }
           // If `invite` refuses the e-mail, the transaction rolls the account back.
         }).pipe(transaction.run),
-      deleteAccount: ({ id, name }) => forAnyAccount(Option.some(id))(deletion.begin(name)),
+      deleteAccount: ({ name }) => deletion.begin(name),
       listAccounts: () => accounts.list,
       createDemo: () => demoWithUser
     }

@@ -3,6 +3,7 @@ import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
 import { BulkHandlers } from "./BulkHandlers.ts"
+import { layerChosenAccounts } from "./ChosenAccount.ts"
 import { ConnectionHandlers } from "./ConnectionHandlers.ts"
 import { DefinitionHandlers } from "./DefinitionHandlers.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
@@ -24,8 +25,9 @@ const HelloHandlers = HelloRpcs.toLayer({
   hello: () => Effect.sync(() => ({ pid: process.pid, migrations: Migrations.names }))
 })
 
-/** Handlers of all commands in `AdminRpcs`. */
+/** Handlers of all commands in `AdminRpcs`, and their middleware. */
 export const AdminHandlers = Layer.mergeAll(
+  layerChosenAccounts,
   HelloHandlers,
   AccountHandlers,
   KeyHandlers,

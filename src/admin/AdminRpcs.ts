@@ -32,11 +32,12 @@ import { Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { accountRpc, anyAccountRpc } from "./AccountRpc.ts"
 import { BulkRpcs } from "./BulkRpcs.ts"
 import { ExportRpcs } from "./ExportRpcs.ts"
 import { JobRpcs } from "./JobRpcs.ts"
+import { optionalText } from "./ListFilters.ts"
 import { PlatformRpcs } from "./PlatformRpcs.ts"
-import { account, Refusal } from "./Refusal.ts"
 import { SecretRpcs } from "./SecretRpcs.ts"
 import { Invitation, UserRpcs } from "./UserRpcs.ts"
 import { WebhookRpcs } from "./WebhookRpcs.ts"
@@ -78,11 +79,11 @@ export const AccountRpcs = RpcGroup.make(
    * Begins to delete an account. `name`: its name, which confirms the deletion. ValidationFailed: another name, or the account is
    * being deleted already.
    */
-  Rpc.make("deleteAccount", {
-    payload: { id: Schema.String, name: Schema.String },
-    success: Job,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
-  }),
+  anyAccountRpc(
+    "deleteAccount",
+    { name: Schema.String },
+    { success: Job, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+  ),
   /** Creates another demo account with a user and a key that can read and write. */
   Rpc.make("createDemo", {
     success: Schema.Struct({ account: Account, key: CreatedKey, invitation: Invitation })
@@ -91,28 +92,15 @@ export const AccountRpcs = RpcGroup.make(
 
 export const KeyRpcs = RpcGroup.make(
   /** `expiresAt` null: the key never expires. ValidationFailed: no name, no scope, an unknown scope, or an expiry in the past. */
-  Rpc.make("createKey", {
-    payload: {
-      account,
-      name: Schema.String,
-      scopes: Schema.Array(Schema.String),
-      expiresAt: Schema.NullOr(Timestamp)
-    },
-    success: CreatedKey,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
+  accountRpc(
+    "createKey",
+    { name: Schema.String, scopes: Schema.Array(Schema.String), expiresAt: Schema.NullOr(Timestamp) },
+    { success: CreatedKey, error: ValidationFailed }
+  ),
   /** All keys, including revoked and expired ones, oldest first. */
-  Rpc.make("listKeys", {
-    payload: { account },
-    success: Schema.Array(ApiKey),
-    error: Refusal
-  }),
+  accountRpc("listKeys", {}, { success: Schema.Array(ApiKey) }),
   /** Revokes a key. `key`: its id or name, as typed. A revoked key can be revoked again. */
-  Rpc.make("revokeKey", {
-    payload: { account, key: Schema.String },
-    success: Schema.Struct({ id: ApiKeyId }),
-    error: Schema.Union(Refusal, NotFound)
-  })
+  accountRpc("revokeKey", { key: Schema.String }, { success: Schema.Struct({ id: ApiKeyId }), error: NotFound })
 )
 
 /**
@@ -129,9 +117,9 @@ const StoreChange = Schema.Struct({
 
 export const StoreRpcs = RpcGroup.make(
   /** Missing properties keep their values, or have defaults for a new store. `credentials`: by field. Errors: see `Stores.beginLink`. */
-  Rpc.make("linkStore", {
-    payload: {
-      account,
+  accountRpc(
+    "linkStore",
+    {
       domain: Schema.String,
       name: Schema.optional(Schema.String),
       platform: Schema.optional(Schema.String),
@@ -139,16 +127,15 @@ export const StoreRpcs = RpcGroup.make(
       currency: Schema.optional(Schema.String),
       credentials: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Redacted(Schema.String) }))
     },
-    success: StoreChange,
-    error: Schema.Union(Refusal, ValidationFailed, PimLocked, PlatformReadError)
-  }),
-  Rpc.make("unlinkStore", {
-    payload: { account, domain: Schema.String },
-    success: StoreChange,
-    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
-  }),
+    { success: StoreChange, error: Schema.Union(ValidationFailed, PimLocked, PlatformReadError) }
+  ),
+  accountRpc(
+    "unlinkStore",
+    { domain: Schema.String },
+    { success: StoreChange, error: Schema.Union(ValidationFailed, PimLocked) }
+  ),
   /** All linked stores, sorted by domain. */
-  Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
+  accountRpc("listStores", {}, { success: Schema.Array(Store) })
 )
 
 /** Events of an import: its progress, then the import at its end. */
@@ -165,7 +152,7 @@ export const ImportEvent = Schema.Union(
 )
 export type ImportEvent = typeof ImportEvent.Type
 
-const aboutImport = { account, id: Schema.String }
+const aboutImport = { id: Schema.String }
 
 /** `rest`: the decision for undecided conflicts. `remove`: confirms the removal of entities that the store no longer has. */
 const acceptance = { rest: Schema.NullOr(ConflictDecision), remove: Schema.Boolean }
@@ -175,88 +162,83 @@ export const ImportRpcs = RpcGroup.make(
    * `path`: an absolute path, which the process that answers opens. ImportFileRejected lists all problems of the file.
    * ReviewIncomplete: `accept` is set, but a person must review the import first.
    */
-  Rpc.make("importCsv", {
-    payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean, ...acceptance },
-    success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, ImportFileRejected),
-    stream: true
-  }),
-  Rpc.make("refreshStore", {
-    payload: { account, store: Schema.String, accept: Schema.Boolean, ...acceptance },
-    success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, PlatformReadError),
-    stream: true
-  }),
+  accountRpc(
+    "importCsv",
+    { path: Schema.String, store: Schema.String, accept: Schema.Boolean, ...acceptance },
+    {
+      success: ImportEvent,
+      error: Schema.Union(ValidationFailed, NotFound, ReviewIncomplete, ImportFileRejected),
+      stream: true
+    }
+  ),
+  accountRpc(
+    "refreshStore",
+    { store: Schema.String, accept: Schema.Boolean, ...acceptance },
+    {
+      success: ImportEvent,
+      error: Schema.Union(ValidationFailed, NotFound, ReviewIncomplete, PlatformReadError),
+      stream: true
+    }
+  ),
   /** Conflicts with a number greater than `after`, in the order of their numbers. At most 500. */
-  Rpc.make("listConflicts", {
-    payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
-    success: Schema.Array(ImportConflict),
-    error: Schema.Union(Refusal, NotFound)
-  }),
+  accountRpc(
+    "listConflicts",
+    { ...aboutImport, after: Schema.Int, limit: Schema.Int },
+    { success: Schema.Array(ImportConflict), error: NotFound }
+  ),
   /** Entities that the import removes from its store. Skips the first `after` of them. At most 500. */
-  Rpc.make("listRemovals", {
-    payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
-    success: Schema.Array(PendingEntity),
-    error: Schema.Union(Refusal, NotFound)
-  }),
+  accountRpc(
+    "listRemovals",
+    { ...aboutImport, after: Schema.Int, limit: Schema.Int },
+    { success: Schema.Array(PendingEntity), error: NotFound }
+  ),
   /** Decides conflicts, and returns their number. ValidationFailed: the import is not under review, or has no such conflict. */
-  Rpc.make("decideImport", {
-    payload: {
+  accountRpc(
+    "decideImport",
+    {
       ...aboutImport,
       conflicts: Schema.Union(Schema.Array(Schema.Int), Schema.Literal("all")),
       decision: ConflictDecision
     },
-    success: Schema.Struct({ decided: Schema.Int }),
-    error: Schema.Union(Refusal, ValidationFailed, NotFound)
-  }),
+    { success: Schema.Struct({ decided: Schema.Int }), error: Schema.Union(ValidationFailed, NotFound) }
+  ),
   /** Accepts and applies an import. ValidationFailed (also of `discardImport`): the import is not under review. */
-  Rpc.make("acceptImport", {
-    payload: { ...aboutImport, ...acceptance },
-    success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete),
-    stream: true
-  }),
-  Rpc.make("discardImport", {
-    payload: aboutImport,
-    success: ImportRun,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound)
-  }),
-  Rpc.make("showImport", { payload: aboutImport, success: ImportRun, error: Schema.Union(Refusal, NotFound) }),
+  accountRpc(
+    "acceptImport",
+    { ...aboutImport, ...acceptance },
+    { success: ImportEvent, error: Schema.Union(ValidationFailed, NotFound, ReviewIncomplete), stream: true }
+  ),
+  accountRpc("discardImport", aboutImport, { success: ImportRun, error: Schema.Union(ValidationFailed, NotFound) }),
+  accountRpc("showImport", aboutImport, { success: ImportRun, error: NotFound }),
   /** All imports, newest first. */
-  Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
+  accountRpc("listImports", {}, { success: Schema.Array(ImportRun) })
 )
 
 /** Texts as typed: `entity` is an id, handle or SKU, and `store` a domain or id. */
-const aboutDraft = { account, entity: Schema.String }
-const text = Schema.optionalWith(Schema.String, { as: "Option" })
-const onStore = text
+const aboutDraft = { entity: Schema.String }
 
 /** Commands about drafts. Refusal: no such store is linked. NotFound: the account has no such entity, or it is not on the store. */
 export const DraftRpcs = RpcGroup.make(
   /** Reads the canonical values or, with `store`, the values on that store. */
-  Rpc.make("showDraft", {
-    payload: { ...aboutDraft, store: onStore },
-    success: Draft,
-    error: Schema.Union(Refusal, NotFound)
-  }),
+  accountRpc("showDraft", { ...aboutDraft, store: optionalText }, { success: Draft, error: NotFound }),
   /** Writes values. `revision`: the draft revision on which they are based. */
-  Rpc.make("setDraft", {
-    payload: { ...aboutDraft, store: onStore, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
-    success: DraftState,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked, RevisionConflict)
-  }),
+  accountRpc(
+    "setDraft",
+    { ...aboutDraft, store: optionalText, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
+    { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked, RevisionConflict) }
+  ),
   /** Adds an entity to a store. ValidationFailed: it is on the store already, or it is a variant whose product is not. */
-  Rpc.make("addStoreVersion", {
-    payload: { ...aboutDraft, store: Schema.String },
-    success: DraftState,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
-  }),
+  accountRpc(
+    "addStoreVersion",
+    { ...aboutDraft, store: Schema.String },
+    { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+  ),
   /** The history of an entity, newest first. `limit`: at most 250. */
-  Rpc.make("showHistory", {
-    payload: { ...aboutDraft, limit: Schema.Int },
-    success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }),
-    error: Schema.Union(Refusal, NotFound)
-  })
+  accountRpc(
+    "showHistory",
+    { ...aboutDraft, limit: Schema.Int },
+    { success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }), error: NotFound }
+  )
 )
 
 const Defined = Schema.Struct({
@@ -266,42 +248,30 @@ const Defined = Schema.Struct({
 })
 
 export const DefinitionRpcs = RpcGroup.make(
-  Rpc.make("createDefinition", {
-    payload: { account, definition: NewDefinition },
-    success: Defined,
-    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
-  }),
-  Rpc.make("setDefinitionType", {
-    payload: { account, owner: EntityKind, key: Schema.String, type: Schema.String },
-    success: Defined,
-    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
-  }),
+  accountRpc(
+    "createDefinition",
+    { definition: NewDefinition },
+    { success: Defined, error: Schema.Union(ValidationFailed, PimLocked) }
+  ),
+  accountRpc(
+    "setDefinitionType",
+    { owner: EntityKind, key: Schema.String, type: Schema.String },
+    { success: Defined, error: Schema.Union(ValidationFailed, PimLocked) }
+  ),
   /** All definitions, including those of stores, sorted by owner type, namespace and key. */
-  Rpc.make("listDefinitions", {
-    payload: { account, owner: Schema.NullOr(OwnerType) },
-    success: Schema.Array(MetafieldDefinition),
-    error: Refusal
-  })
+  accountRpc("listDefinitions", { owner: Schema.NullOr(OwnerType) }, { success: Schema.Array(MetafieldDefinition) })
 )
 
-const aboutDrop = { account, id: Schema.String }
+const aboutDrop = { id: Schema.String }
 
 export const DropRpcs = RpcGroup.make(
   /** Creates a drop. `store_id` of a change can be the id or the domain of a store. */
-  Rpc.make("createDrop", {
-    payload: { account, drop: Schema.typeSchema(NewDrop) },
-    success: Drop,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
+  accountRpc("createDrop", { drop: Schema.typeSchema(NewDrop) }, { success: Drop, error: ValidationFailed }),
   /** All drops, sorted by their start times. */
-  Rpc.make("listDrops", { payload: { account }, success: Schema.Array(Drop), error: Refusal }),
-  Rpc.make("showDrop", { payload: aboutDrop, success: Drop, error: Schema.Union(Refusal, NotFound) }),
+  accountRpc("listDrops", {}, { success: Schema.Array(Drop) }),
+  accountRpc("showDrop", aboutDrop, { success: Drop, error: NotFound }),
   /** Cancels a drop. ValidationFailed: the drop has started, or is cancelled already. */
-  Rpc.make("cancelDrop", {
-    payload: aboutDrop,
-    success: Drop,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
-  })
+  accountRpc("cancelDrop", aboutDrop, { success: Drop, error: Schema.Union(NotFound, ValidationFailed) })
 )
 
 /** Events of an undo: the number of entities that are done, then the result. A dry run changes nothing. */
@@ -326,24 +296,26 @@ export type UndoEvent = typeof UndoEvent.Type
 /** Commands about connections. NotFound: the account has no such connection. */
 export const ConnectionRpcs = RpcGroup.make(
   /** All connections, including ended ones, newest first. */
-  Rpc.make("listConnections", { payload: { account }, success: Schema.Array(Connection), error: Refusal }),
+  accountRpc("listConnections", {}, { success: Schema.Array(Connection) }),
   /** A connection, with its activity on the last 30 days and its newest 25 changes. */
-  Rpc.make("showConnection", {
-    payload: { account, id: Schema.String },
-    success: Schema.Struct({
-      connection: Connection,
-      days: Schema.Array(ActivityDay),
-      changes: Schema.Array(ConnectionChange)
-    }),
-    error: Schema.Union(Refusal, NotFound)
-  }),
+  accountRpc(
+    "showConnection",
+    { id: Schema.String },
+    {
+      success: Schema.Struct({
+        connection: Connection,
+        days: Schema.Array(ActivityDay),
+        changes: Schema.Array(ConnectionChange)
+      }),
+      error: NotFound
+    }
+  ),
   /** Undoes the connection's writes to drafts since a time (see `parseSince`). ValidationFailed: the time is malformed. */
-  Rpc.make("undoConnection", {
-    payload: { account, id: Schema.String, since: Schema.String, dryRun: Schema.Boolean },
-    success: UndoEvent,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
-    stream: true
-  })
+  accountRpc(
+    "undoConnection",
+    { id: Schema.String, since: Schema.String, dryRun: Schema.Boolean },
+    { success: UndoEvent, error: Schema.Union(NotFound, ValidationFailed, PimLocked), stream: true }
+  )
 )
 
 /** The outcome on one store. `refused`: the publish request was refused. `skipped`: the store has no platform. */
@@ -368,67 +340,50 @@ export type PublishEvent = typeof PublishEvent.Type
 /** Refusal and NotFound as for `DraftRpcs`. Refusal also: the entity is on no store. */
 export const PublishRpcs = RpcGroup.make(
   /** Publishes to one store or to all stores of the entity, and waits. `again`: publishes even if nothing has changed. */
-  Rpc.make("publish", {
-    payload: { ...aboutDraft, store: onStore, again: Schema.Boolean },
-    success: PublishEvent,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
-    stream: true
-  }),
+  accountRpc(
+    "publish",
+    { ...aboutDraft, store: optionalText, again: Schema.Boolean },
+    { success: PublishEvent, error: Schema.Union(NotFound, ValidationFailed, PimLocked), stream: true }
+  ),
   /**
    * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs.
    * ValidationFailed: another job works on the store.
    */
-  Rpc.make("publishAll", {
-    payload: { account, store: onStore },
-    success: Schema.Array(Job),
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
-  })
+  accountRpc(
+    "publishAll",
+    { store: optionalText },
+    { success: Schema.Array(Job), error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+  )
 )
 
 /** Commands about data health. Refusal: no such store is linked. */
 export const HealthRpcs = RpcGroup.make(
   /** Reads the newest snapshots. With `store`, per-store dimensions have that store's snapshots. */
-  Rpc.make("showHealth", { payload: { account, store: onStore }, success: HealthOverview, error: Refusal }),
-  Rpc.make("scanHealth", {
-    payload: { account, dimension: HealthDimension, store: onStore },
-    success: HealthSnapshot,
-    error: Refusal
-  }),
+  accountRpc("showHealth", { store: optionalText }, { success: HealthOverview }),
+  accountRpc("scanHealth", { dimension: HealthDimension, store: optionalText }, { success: HealthSnapshot }),
   /** Lists issues. `page`: from 1; `pageSize`: 1 to 100. ValidationFailed: no store of the account has the language. */
-  Rpc.make("listHealthIssues", {
-    payload: {
-      account,
-      section: HealthSection,
-      page: Schema.Int,
-      pageSize: Schema.Int,
-      store: onStore,
-      locale: text
-    },
-    success: HealthIssuePage,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
-  Rpc.make("showHealthRules", { payload: { account }, success: HealthRules, error: Refusal }),
-  Rpc.make("setHealthRules", {
-    payload: { account, rules: HealthRules },
-    success: HealthRules,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
+  accountRpc(
+    "listHealthIssues",
+    { section: HealthSection, page: Schema.Int, pageSize: Schema.Int, store: optionalText, locale: optionalText },
+    { success: HealthIssuePage, error: ValidationFailed }
+  ),
+  accountRpc("showHealthRules", {}, { success: HealthRules }),
+  accountRpc("setHealthRules", { rules: HealthRules }, { success: HealthRules, error: ValidationFailed }),
   /** Changes the required and the recommended fields. A level that is left out keeps its fields. */
-  Rpc.make("changeHealthRules", {
-    payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
-    success: HealthRules,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
+  accountRpc(
+    "changeHealthRules",
+    { kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
+    { success: HealthRules, error: ValidationFailed }
+  ),
   /** Changes checks. A rule that is left out keeps its value. */
-  Rpc.make("changeHealthChecks", {
-    payload: {
-      account,
+  accountRpc(
+    "changeHealthChecks",
+    {
       divergence: DivergenceRules.pipe(Schema.partialWith({ exact: true })),
       structure: StructureRules.pipe(Schema.partialWith({ exact: true }))
     },
-    success: HealthRules,
-    error: Refusal
-  })
+    { success: HealthRules }
+  )
 )
 
 /** All commands. The process that has the database open runs them: this one, or another one reached over its socket. */

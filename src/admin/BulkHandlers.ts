@@ -5,7 +5,6 @@ import { MerchantLists } from "../catalog/MerchantLists.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { BulkRpcs } from "./BulkRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFiltersOf } from "./FiltersOf.ts"
 import { makeFindStore } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
@@ -19,7 +18,6 @@ const changeOf = (edit: AttributeEdit | null, storeId: StoreId | null): Effect.E
 
 export const BulkHandlers = BulkRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const bulk = yield* BulkJobs
     const filtersOf = yield* makeFiltersOf
     const findStore = yield* makeFindStore
@@ -31,7 +29,7 @@ export const BulkHandlers = BulkRpcs.toLayer(
     })
 
     return {
-      beginBulk: ({ account, edit, kind, store, ...filters }) =>
+      beginBulk: ({ edit, kind, store, ...filters }) =>
         Effect.gen(function* () {
           const change = yield* changeOf(edit, yield* storeId(store))
           const found = yield* filtersOf(filters)
@@ -39,7 +37,7 @@ export const BulkHandlers = BulkRpcs.toLayer(
           const ids = yield* lists.ids(kind, found, maxBulkEntities)
           if (ids.length === 0) return yield* new Refusal({ message: `The filters find no ${kind}.` })
           return yield* bulk.begin({ kind, ids }, change)
-        }).pipe(forAccount(account))
+        })
     }
   })
 )

@@ -1,11 +1,11 @@
-import { Rpc, RpcGroup } from "@effect/rpc"
+import { RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { listFilters, text } from "./ListFilters.ts"
-import { account, Refusal } from "./Refusal.ts"
+import { accountRpc } from "./AccountRpc.ts"
+import { listFilters, optionalText } from "./ListFilters.ts"
 
 export const BulkRpcs = RpcGroup.make(
   /**
@@ -13,15 +13,9 @@ export const BulkRpcs = RpcGroup.make(
    * writes, or, without `edit`, the store to which the entities are added. `on`: only entities on this store. Refusal: no such store is
    * linked, or the filters find nothing. ValidationFailed: the field or the value is wrong, or the filters find too many.
    */
-  Rpc.make("beginBulk", {
-    payload: {
-      account,
-      kind: EntityKind,
-      edit: Schema.NullOr(AttributeEdit),
-      store: text,
-      ...listFilters
-    },
-    success: Job,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
-  })
+  accountRpc(
+    "beginBulk",
+    { kind: EntityKind, edit: Schema.NullOr(AttributeEdit), store: optionalText, ...listFilters },
+    { success: Job, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+  )
 )

@@ -1,8 +1,8 @@
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Accounts } from "../access/Accounts.ts"
-import { CurrentActor } from "../model/Actor.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
+import { type AccountPayload, ForAccount, ForAnyAccount } from "./AccountRpc.ts"
 import { Refusal } from "./Refusal.ts"
 
 /**
@@ -44,21 +44,17 @@ const makeChoose = (includesDeleted: boolean) =>
         })
   )
 
-export const makeChooseAccount = makeChoose(false)
-
-const makeFor = (includesDeleted: boolean) =>
+/** Makes the command line the actor. `accountRpc` and `anyAccountRpc` have put the account into the payload. */
+const makeActor = (includesDeleted: boolean) =>
   Effect.map(
     makeChoose(includesDeleted),
-    (chooseAccount) =>
-      (named: Option.Option<string>) =>
-      <A, E>(work: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E | Refusal> =>
-        Effect.flatMap(chooseAccount(named), (accountId) =>
-          Effect.provideService(work, CurrentActor, { _tag: "Cli", accountId })
-        )
+    (choose) =>
+      ({ payload }: { readonly payload: unknown }) =>
+        Effect.map(choose((payload as AccountPayload).account), (accountId) => ({ _tag: "Cli" as const, accountId }))
   )
 
-/** Runs the work of a command for its account, with the command line as actor. */
-export const makeForAccount = makeFor(false)
-
-/** As `makeForAccount`, also for an account that is being deleted. */
-export const makeForAnyAccount = makeFor(true)
+/** Chooses the accounts of commands. */
+export const layerChosenAccounts = Layer.mergeAll(
+  Layer.effect(ForAccount, makeActor(false)),
+  Layer.effect(ForAnyAccount, makeActor(true))
+)

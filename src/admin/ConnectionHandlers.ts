@@ -7,7 +7,6 @@ import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ConnectionRpcs, type UndoEvent } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { parseId } from "./FindByName.ts"
 
@@ -36,7 +35,6 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
   Effect.gen(function* () {
     const activity = yield* Activity
     const connections = yield* Connections
-    const forAccount = yield* makeForAccount
     const undo = yield* Undo
 
     const connectionWith = (typed: string) =>
@@ -65,17 +63,16 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
       )
 
     return {
-      listConnections: ({ account }) =>
-        forAccount(account)(Effect.flatMap(CurrentActor, ({ accountId }) => connections.list(accountId))),
-      showConnection: ({ account, id }) =>
+      listConnections: () => Effect.flatMap(CurrentActor, ({ accountId }) => connections.list(accountId)),
+      showConnection: ({ id }) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const connection = yield* connectionWith(id)
           const days = yield* activity.days(accountId, connection.id)
           const changes = yield* activity.changes(accountId, connection.id, null, maxChanges)
           return { connection, days, changes }
-        }).pipe(forAccount(account)),
-      undoConnection: ({ account, dryRun, id: typed, since: text }) =>
+        }),
+      undoConnection: ({ dryRun, id: typed, since: text }) =>
         streamEvents((report: Report<UndoEvent>) =>
           Effect.gen(function* () {
             const { id } = yield* connectionWith(typed)
@@ -108,7 +105,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
               left_alone: leftAlone,
               listed
             }
-          }).pipe(forAccount(account))
+          })
         )
     }
   })

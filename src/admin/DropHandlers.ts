@@ -3,20 +3,18 @@ import { Drops } from "../drops/Drops.ts"
 import { DropId, nilUuid } from "../model/Ids.ts"
 import { Stores } from "../stores/Stores.ts"
 import { DropRpcs } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFindEntity, parseId } from "./FindByName.ts"
 
 const dropId = parseId(DropId)
 
 export const DropHandlers = DropRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const drops = yield* Drops
     const findEntity = yield* makeFindEntity
     const stores = yield* Stores
 
     return {
-      createDrop: ({ account, drop }) =>
+      createDrop: ({ drop }) =>
         Effect.gen(function* () {
           const linked = yield* stores.list
           const storeId = (text: string) =>
@@ -38,10 +36,10 @@ export const DropHandlers = DropRpcs.toLayer(
               store_id: change.store_id === null ? null : storeId(change.store_id)
             }))
           })
-        }).pipe(forAccount(account)),
-      listDrops: ({ account }) => forAccount(account)(drops.list),
-      showDrop: ({ account, id }) => forAccount(account)(Effect.flatMap(dropId(id), drops.get)),
-      cancelDrop: ({ account, id }) => forAccount(account)(Effect.flatMap(dropId(id), drops.cancel))
+        }),
+      listDrops: () => drops.list,
+      showDrop: ({ id }) => Effect.flatMap(dropId(id), drops.get),
+      cancelDrop: ({ id }) => Effect.flatMap(dropId(id), drops.cancel)
     }
   })
 )

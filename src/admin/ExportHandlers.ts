@@ -1,12 +1,10 @@
-import { Effect, type Option, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { ExportJobs } from "../exports/ExportJobs.ts"
 import type { ExportSelection } from "../exports/ExportSelection.ts"
 import { Exports } from "../exports/Exports.ts"
-import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { makeChooseAccount, makeForAccount } from "./ChosenAccount.ts"
 import { ExportRpcs, type SelectionRpc } from "./ExportRpcs.ts"
 import { makeFiltersOf } from "./FiltersOf.ts"
 import { makeFindStore } from "./FindByName.ts"
@@ -22,10 +20,8 @@ const named = <A, R>(kind: EntityKind, parts: Stream.Stream<A, NotFound | Refusa
 
 export const ExportHandlers = ExportRpcs.toLayer(
   Effect.gen(function* () {
-    const chooseAccount = yield* makeChooseAccount
     const exportJobs = yield* ExportJobs
     const exports = yield* Exports
-    const forAccount = yield* makeForAccount
     const filtersOf = yield* makeFiltersOf
     const findStore = yield* makeFindStore
 
@@ -34,36 +30,21 @@ export const ExportHandlers = ExportRpcs.toLayer(
         ? Effect.map(filtersOf(filters), (found): ExportSelection => ({ kind, filters: found }))
         : Effect.succeed<ExportSelection>({ kind, ids })
 
-    const streamFor =
-      (account: Option.Option<string>) =>
-      <A, E>(stream: Stream.Stream<A, E, CurrentActor>) =>
-        Stream.unwrap(
-          Effect.map(chooseAccount(account), (accountId) =>
-            Stream.provideService(stream, CurrentActor, { _tag: "Cli", accountId })
-          )
-        )
-
     return {
-      exportJsonl: ({ account, selection }) =>
-        streamFor(account)(
-          selection === null
-            ? exports.jsonl
-            : named(selection.kind, Stream.unwrap(Effect.map(selectionOf(selection), exports.selectedJsonl)))
+      exportJsonl: ({ selection }) =>
+        selection === null
+          ? exports.jsonl
+          : named(selection.kind, Stream.unwrap(Effect.map(selectionOf(selection), exports.selectedJsonl))),
+      exportCsv: ({ forPublish, selection, store }) =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const { id } = yield* findStore(store)
+            const selected = selection === null ? null : yield* selectionOf(selection)
+            return named("product", exports.csv(id, forPublish, selected))
+          })
         ),
-      exportCsv: ({ account, forPublish, selection, store }) =>
-        streamFor(account)(
-          Stream.unwrap(
-            Effect.gen(function* () {
-              const { id } = yield* findStore(store)
-              return named(
-                "product",
-                exports.csv(id, forPublish, selection === null ? null : yield* selectionOf(selection))
-              )
-            })
-          )
-        ),
-      publishExport: ({ account, exportId, store }) =>
-        forAccount(account)(Effect.flatMap(findStore(store), ({ id }) => exportJobs.publish(id, exportId)))
+      publishExport: ({ exportId, store }) =>
+        Effect.flatMap(findStore(store), ({ id }) => exportJobs.publish(id, exportId))
     }
   })
 )

@@ -1,11 +1,11 @@
-import { Rpc, RpcGroup } from "@effect/rpc"
+import { RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, ExportId } from "../model/Ids.ts"
+import { accountRpc } from "./AccountRpc.ts"
 import { listFilters } from "./ListFilters.ts"
-import { account, Refusal } from "./Refusal.ts"
 
 /** A part of a file, as in `exports/Spool`. */
 export const ExportPart = Schema.Struct({
@@ -27,23 +27,17 @@ export type SelectionRpc = (typeof selection)["Type"]
 
 export const ExportRpcs = RpcGroup.make(
   /** Refusal: also an unknown id. ValidationFailed: the filters find nothing or too many. */
-  Rpc.make("exportJsonl", {
-    payload: { account, selection },
-    success: ExportPart,
-    error: Schema.Union(Refusal, ValidationFailed),
-    stream: true
-  }),
+  accountRpc("exportJsonl", { selection }, { success: ExportPart, error: ValidationFailed, stream: true }),
   /** As for `exportJsonl`. ValidationFailed: also `forPublish`, but the store has a platform. */
-  Rpc.make("exportCsv", {
-    payload: { account, selection, store: Schema.String, forPublish: Schema.Boolean },
-    success: ExportPart,
-    error: Schema.Union(Refusal, ValidationFailed),
-    stream: true
-  }),
+  accountRpc(
+    "exportCsv",
+    { selection, store: Schema.String, forPublish: Schema.Boolean },
+    { success: ExportPart, error: ValidationFailed, stream: true }
+  ),
   /** Begins a job that counts a complete export as published. ValidationFailed: another job works on the store. */
-  Rpc.make("publishExport", {
-    payload: { account, store: Schema.String, exportId: ExportId },
-    success: Job,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
-  })
+  accountRpc(
+    "publishExport",
+    { store: Schema.String, exportId: ExportId },
+    { success: Job, error: Schema.Union(NotFound, ValidationFailed) }
+  )
 )

@@ -5,7 +5,6 @@ import type { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { HealthRpcs } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFindStore, unknownStore } from "./FindByName.ts"
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
@@ -13,7 +12,6 @@ const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
 
 export const HealthHandlers = HealthRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const health = yield* DataHealth
     const findStore = yield* makeFindStore
 
@@ -34,17 +32,13 @@ export const HealthHandlers = HealthRpcs.toLayer(
       )
 
     return {
-      showHealth: ({ account, store }) =>
-        aboutStore(store, health.overview).pipe(
-          Effect.flatMap(({ text }) => Effect.orDie(decodeOverview(text))),
-          forAccount(account)
-        ),
-      scanHealth: ({ account, dimension, store }) =>
+      showHealth: ({ store }) =>
+        aboutStore(store, health.overview).pipe(Effect.flatMap(({ text }) => Effect.orDie(decodeOverview(text)))),
+      scanHealth: ({ dimension, store }) =>
         aboutStore(store, (id) => health.scan(dimension, id)).pipe(
-          Effect.flatMap(({ text }) => Effect.orDie(decodeSnapshot(text))),
-          forAccount(account)
+          Effect.flatMap(({ text }) => Effect.orDie(decodeSnapshot(text)))
         ),
-      listHealthIssues: ({ account, locale, page, pageSize, section, store }) =>
+      listHealthIssues: ({ locale, page, pageSize, section, store }) =>
         aboutStore(store, (id) =>
           health.issues({
             section,
@@ -53,12 +47,11 @@ export const HealthHandlers = HealthRpcs.toLayer(
             store_id: id,
             locale: Option.getOrUndefined(locale)
           })
-        ).pipe(forAccount(account)),
-      showHealthRules: ({ account }) => forAccount(account)(health.rules),
-      setHealthRules: ({ account, rules }) => forAccount(account)(health.setRules(rules)),
-      changeHealthChecks: ({ account, divergence, structure }) =>
-        forAccount(account)(health.changeChecks({ divergence, structure })),
-      changeHealthRules: ({ account, kind, levels }) => forAccount(account)(health.changeRules(kind, levels))
+        ),
+      showHealthRules: () => health.rules,
+      setHealthRules: ({ rules }) => health.setRules(rules),
+      changeHealthChecks: ({ divergence, structure }) => health.changeChecks({ divergence, structure }),
+      changeHealthRules: ({ kind, levels }) => health.changeRules(kind, levels)
     }
   })
 )

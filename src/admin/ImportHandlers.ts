@@ -2,9 +2,9 @@ import { Effect } from "effect"
 import type { Acceptance, ConflictDecision, ImportRun } from "../imports/Import.ts"
 import type { ReportProgress } from "../imports/ImportStaging.ts"
 import { Imports } from "../imports/Imports.ts"
+import type { CurrentActor } from "../model/Actor.ts"
 import { ImportId } from "../model/Ids.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { makeFindDomain, parseId } from "./FindByName.ts"
 
@@ -12,7 +12,7 @@ import { makeFindDomain, parseId } from "./FindByName.ts"
 type ReportOf = (id: ImportId | null) => ReportProgress
 
 /** Streams progress events, then the import at its end. */
-const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
+const importing = <E, R>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E, R>) =>
   streamEvents((report: Report<ImportEvent>) =>
     Effect.map(
       work((import_id) => (progress) => report({ _tag: "Progress", ...progress, import_id })),
@@ -31,53 +31,43 @@ const acceptanceOf = ({ remove, rest }: Choices): Acceptance => ({ rest: rest ??
 
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const findDomain = yield* makeFindDomain
     const imports = yield* Imports
-    /** Reports the id before the work, so that a client that is interrupted later knows which import continues. */
-    const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
-      Effect.zipRight(
-        reportOf(id)({ step: "applying", done: 0, total: 0 }),
-        imports.accept(id, reportOf(id), acceptanceOf(choices))
+    /** Reads a source for the typed store. Also applies the import, if the command accepts it. */
+    const importFor = <E>(
+      { accept, store, ...choices }: Choices & { readonly accept: boolean; readonly store: string },
+      read: (domain: string, report: ReportProgress) => Effect.Effect<ImportRun, E, CurrentActor>
+    ) =>
+      importing((reportOf) =>
+        Effect.gen(function* () {
+          const run = yield* read(yield* findDomain(store), reportOf(null))
+          if (!accept) return run
+          const report = reportOf(run.id)
+          // Reports the id before the work, so that a client that is interrupted later knows which import continues.
+          yield* report({ step: "applying", done: 0, total: 0 })
+          return yield* imports.accept(run.id, report, acceptanceOf(choices))
+        })
       )
     return {
-      importCsv: ({ accept: isAccepted, account, path, store, ...choices }) =>
+      importCsv: (request) => importFor(request, (domain, report) => imports.csv(request.path, domain, report)),
+      refreshStore: (request) =>
+        importFor(request, (domain, report) => imports.refresh(domain.trim().toLowerCase(), report)),
+      listConflicts: ({ after, id, limit }) =>
+        Effect.flatMap(importId(id), (parsed) => imports.conflicts(parsed, after, limit)),
+      listRemovals: ({ after, id, limit }) =>
+        Effect.flatMap(importId(id), (parsed) => imports.removals(parsed, after, limit)),
+      decideImport: ({ conflicts, decision, id }) =>
+        Effect.map(
+          Effect.flatMap(importId(id), (parsed) => imports.decide(parsed, conflicts, decision)),
+          (decided) => ({ decided })
+        ),
+      acceptImport: ({ id, ...choices }) =>
         importing((reportOf) =>
-          findDomain(store).pipe(
-            Effect.flatMap((domain) => imports.csv(path, domain, reportOf(null))),
-            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
-            forAccount(account)
-          )
+          importId(id).pipe(Effect.flatMap((parsed) => imports.accept(parsed, reportOf(parsed), acceptanceOf(choices))))
         ),
-      refreshStore: ({ accept: isAccepted, account, store, ...choices }) =>
-        importing((reportOf) =>
-          findDomain(store).pipe(
-            Effect.flatMap((domain) => imports.refresh(domain.trim().toLowerCase(), reportOf(null))),
-            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
-            forAccount(account)
-          )
-        ),
-      listConflicts: ({ account, after, id, limit }) =>
-        forAccount(account)(Effect.flatMap(importId(id), (known) => imports.conflicts(known, after, limit))),
-      listRemovals: ({ account, after, id, limit }) =>
-        forAccount(account)(Effect.flatMap(importId(id), (known) => imports.removals(known, after, limit))),
-      decideImport: ({ account, conflicts, decision, id }) =>
-        forAccount(account)(
-          Effect.map(
-            Effect.flatMap(importId(id), (known) => imports.decide(known, conflicts, decision)),
-            (decided) => ({ decided })
-          )
-        ),
-      acceptImport: ({ account, id, ...choices }) =>
-        importing((reportOf) =>
-          importId(id).pipe(
-            Effect.flatMap((known) => imports.accept(known, reportOf(known), acceptanceOf(choices))),
-            forAccount(account)
-          )
-        ),
-      discardImport: ({ account, id }) => forAccount(account)(Effect.flatMap(importId(id), imports.discard)),
-      showImport: ({ account, id }) => forAccount(account)(Effect.flatMap(importId(id), imports.get)),
-      listImports: ({ account }) => forAccount(account)(imports.list)
+      discardImport: ({ id }) => Effect.flatMap(importId(id), imports.discard),
+      showImport: ({ id }) => Effect.flatMap(importId(id), imports.get),
+      listImports: () => imports.list
     }
   })
 )

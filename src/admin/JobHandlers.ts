@@ -7,7 +7,6 @@ import { NotFound } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"
 import { JobWorker } from "../programs/JobWorker.ts"
 import { Publishing } from "../publishing/Publishing.ts"
-import { makeForAnyAccount } from "./ChosenAccount.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { parseId } from "./FindByName.ts"
 import { JobRpcs } from "./JobRpcs.ts"
@@ -16,18 +15,16 @@ const jobId = parseId(JobId)
 
 export const JobHandlers = JobRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAnyAccount
     const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
     const worker = yield* JobWorker
 
     return {
-      listJobs: ({ account }) => forAccount(account)(jobs.list),
-      showJob: ({ account, id }) => forAccount(account)(Effect.flatMap(jobId(id), jobs.get)),
-      commandJob: ({ account, command, id }) =>
-        forAccount(account)(Effect.flatMap(jobId(id), (id) => jobs.command(command, id))),
-      followJob: ({ account, id }) =>
+      listJobs: () => jobs.list,
+      showJob: ({ id }) => Effect.flatMap(jobId(id), jobs.get),
+      commandJob: ({ command, id }) => Effect.flatMap(jobId(id), (id) => jobs.command(command, id)),
+      followJob: ({ id }) =>
         streamEvents((report: Report<Job>) =>
           Effect.gen(function* () {
             const before = yield* jobs.get(yield* jobId(id))
@@ -42,7 +39,7 @@ export const JobHandlers = JobRpcs.toLayer(
                 ? Effect.raceFirst(settle, Effect.zipRight(imports.resume(Option.some(accountId)), Effect.never))
                 : settle
             return Option.isNone(job) ? yield* new NotFound() : job.value
-          }).pipe(forAccount(account))
+          })
         )
     }
   })

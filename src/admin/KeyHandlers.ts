@@ -1,19 +1,19 @@
 import { Effect } from "effect"
 import { ApiKeys } from "../access/ApiKeys.ts"
+import { CurrentActor } from "../model/Actor.ts"
 import { KeyRpcs } from "./AdminRpcs.ts"
-import { makeChooseAccount } from "./ChosenAccount.ts"
 import { makeFindKey } from "./FindByName.ts"
 
 export const KeyHandlers = KeyRpcs.toLayer(
   Effect.gen(function* () {
-    const chooseAccount = yield* makeChooseAccount
     const findKey = yield* makeFindKey
     const keys = yield* ApiKeys
     return {
-      createKey: ({ account, ...key }) => Effect.flatMap(chooseAccount(account), (id) => keys.create(id, key)),
-      listKeys: ({ account }) => Effect.flatMap(chooseAccount(account), keys.list),
-      revokeKey: Effect.fnUntraced(function* ({ account, key }) {
-        const accountId = yield* chooseAccount(account)
+      createKey: ({ expiresAt, name, scopes }) =>
+        Effect.flatMap(CurrentActor, ({ accountId }) => keys.create(accountId, { expiresAt, name, scopes })),
+      listKeys: () => Effect.flatMap(CurrentActor, ({ accountId }) => keys.list(accountId)),
+      revokeKey: Effect.fnUntraced(function* ({ key }) {
+        const { accountId } = yield* CurrentActor
         const id = yield* findKey(accountId, key)
         yield* keys.revoke(accountId, id)
         return { id }

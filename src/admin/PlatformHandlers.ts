@@ -4,14 +4,12 @@ import { DemoFailures } from "../demo/DemoFailures.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFindDomain, makeFindEntity, makeFindStore } from "./FindByName.ts"
 import { PlatformRpcs } from "./PlatformRpcs.ts"
 import { Refusal } from "./Refusal.ts"
 
 export const PlatformHandlers = PlatformRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const edits = yield* DemoEdits
     const failures = yield* DemoFailures
     const records = yield* StoreRecords
@@ -31,7 +29,7 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
             options: linkOptions(adapter)
           }))
         ),
-      showPlatform: ({ account, entity, store: named }) =>
+      showPlatform: ({ entity, store: named }) =>
         Effect.gen(function* () {
           const entityId = yield* findEntity(entity)
           const store = yield* findStore(named)
@@ -40,18 +38,17 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
               message: `${store.domain} has no platform: its data comes only from imported files, so it cannot be read.`
             })
           return { entityId, store, record: Option.getOrNull(yield* records.find(entityId, store.id)) }
-        }).pipe(forAccount(account)),
-      editPlatform: ({ account, entity, key, store, value }) =>
+        }),
+      editPlatform: ({ entity, key, store, value }) =>
         findEntity(entity).pipe(
           Effect.zip(findDomain(store)),
           Effect.flatMap(([entityId, domain]) =>
             Effect.map(edits.edit(domain, entityId, key, value), ({ old }) => ({ entityId, old, new: value }))
-          ),
-          forAccount(account)
+          )
         ),
-      failPlatform: ({ account, store, ...failure }) =>
-        forAccount(account)(Effect.flatMap(findDomain(store), (domain) => failures.fail(domain, failure))),
-      repairPlatform: ({ account, store }) => forAccount(account)(Effect.flatMap(findDomain(store), failures.repair))
+      failPlatform: ({ delayMillis, kind, percent, store }) =>
+        Effect.flatMap(findDomain(store), (domain) => failures.fail(domain, { delayMillis, kind, percent })),
+      repairPlatform: ({ store }) => Effect.flatMap(findDomain(store), failures.repair)
     }
   })
 )

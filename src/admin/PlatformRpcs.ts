@@ -5,7 +5,7 @@ import { EntityId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
-import { account, Refusal } from "./Refusal.ts"
+import { accountRpc } from "./AccountRpc.ts"
 
 /**
  * A platform of the process. `options`: the options of `store link` for it, for example `--platform shopify
@@ -28,29 +28,32 @@ export const PlatformRpcs = RpcGroup.make(
    * Reads an entity from the store's platform. `record` null: the store does not have it. Refusal: the store is not linked or has
    * no platform. NotFound: the account has no such entity.
    */
-  Rpc.make("showPlatform", {
-    payload: { account, store: Schema.String, entity: Schema.String },
-    success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
-    error: Schema.Union(Refusal, NotFound, PlatformReadError)
-  }),
+  accountRpc(
+    "showPlatform",
+    { store: Schema.String, entity: Schema.String },
+    {
+      success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
+      error: Schema.Union(NotFound, PlatformReadError)
+    }
+  ),
   /** Changes a value in a demo shop. NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
-  Rpc.make("editPlatform", {
-    payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
-    success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
-    error: Schema.Union(Refusal, ValidationFailed, NotFound)
-  }),
-  Rpc.make("failPlatform", {
-    payload: {
-      account,
+  accountRpc(
+    "editPlatform",
+    { store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
+    {
+      success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
+      error: Schema.Union(ValidationFailed, NotFound)
+    }
+  ),
+  accountRpc(
+    "failPlatform",
+    {
       store: Schema.String,
       kind: Schema.Literal("delay", "error", "refuse", "lost"),
       percent: Schema.Int,
       delayMillis: Schema.Int
     },
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
-  Rpc.make("repairPlatform", {
-    payload: { account, store: Schema.String },
-    error: Schema.Union(Refusal, ValidationFailed)
-  })
+    { error: ValidationFailed }
+  ),
+  accountRpc("repairPlatform", { store: Schema.String }, { error: ValidationFailed })
 )

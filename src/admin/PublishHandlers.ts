@@ -6,7 +6,6 @@ import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { makeFindEntity, makeFindStore } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
@@ -23,7 +22,6 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
 
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const publishJobs = yield* PublishJobs
     const drafts = yield* Drafts
     const publishing = yield* Publishing
@@ -55,11 +53,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
       })
 
     return {
-      publishAll: ({ account, store }) =>
-        forAccount(account)(
-          Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id)))
-        ),
-      publish: ({ account, again, entity, store: named }) =>
+      publishAll: ({ store }) =>
+        Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id))),
+      publish: ({ again, entity, store: named }) =>
         streamEvents((report: Report<PublishEvent>) =>
           Effect.gen(function* () {
             const id = yield* findEntity(entity)
@@ -105,7 +101,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
                   }
             })
             return { _tag: "Done" as const, entity_id: id, results }
-          }).pipe(forAccount(account))
+          })
         )
     }
   })

@@ -7,6 +7,3 @@ export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   /** The error code of REST. */
   code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
 }) {}
-
-/** Id of the account, as typed; not needed if there is only one. Refusal: the account is missing or unknown. */
-export const account = Schema.optionalWith(Schema.String, { as: "Option" })

@@ -3,12 +3,10 @@ import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { type BegunChange, Stores } from "../stores/Stores.ts"
 import { StoreRpcs } from "./AdminRpcs.ts"
-import { makeForAccount } from "./ChosenAccount.ts"
 import { makeFindDomain } from "./FindByName.ts"
 
 export const StoreHandlers = StoreRpcs.toLayer(
   Effect.gen(function* () {
-    const forAccount = yield* makeForAccount
     const findDomain = yield* makeFindDomain
     const platforms = yield* PlatformRegistry
     const stores = yield* Stores
@@ -20,10 +18,9 @@ export const StoreHandlers = StoreRpcs.toLayer(
     }
 
     return {
-      linkStore: ({ account, ...store }) => forAccount(account)(Effect.map(stores.beginLink(store), toStoreChange)),
-      unlinkStore: ({ account, domain }) =>
-        forAccount(account)(Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), toStoreChange)),
-      listStores: ({ account }) => forAccount(account)(stores.list)
+      linkStore: (store) => Effect.map(stores.beginLink(store), toStoreChange),
+      unlinkStore: ({ domain }) => Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), toStoreChange),
+      listStores: () => stores.list
     }
   })
 )

@@ -1,10 +1,10 @@
-import { Rpc, RpcGroup } from "@effect/rpc"
+import { RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { SetAside, Webhook, WebhookTest } from "../webhooks/Webhook.ts"
-import { account, Refusal } from "./Refusal.ts"
+import { accountRpc } from "./AccountRpc.ts"
 
-const aboutWebhook = { account, id: Schema.String }
+const aboutWebhook = { id: Schema.String }
 
 /** A webhook and its secret, which is sent in plain text, because only the owner of the process can read the socket. */
 const WebhookSecret = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
@@ -12,30 +12,28 @@ const WebhookSecret = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(
 /** NotFound: the account has no such webhook. */
 export const WebhookRpcs = RpcGroup.make(
   /** `topics`: types of changes; none: all. ValidationFailed: see `Webhooks.create`. */
-  Rpc.make("createWebhook", {
-    payload: { account, url: Schema.String, topics: Schema.Array(Schema.String) },
-    success: WebhookSecret,
-    error: Schema.Union(Refusal, ValidationFailed)
-  }),
+  accountRpc(
+    "createWebhook",
+    { url: Schema.String, topics: Schema.Array(Schema.String) },
+    { success: WebhookSecret, error: ValidationFailed }
+  ),
   /** Oldest first. */
-  Rpc.make("listWebhooks", { payload: { account }, success: Schema.Array(Webhook), error: Refusal }),
+  accountRpc("listWebhooks", {}, { success: Schema.Array(Webhook) }),
   /** A webhook and the first 100 of its changes that wait or are parked. */
-  Rpc.make("showWebhook", {
-    payload: aboutWebhook,
+  accountRpc("showWebhook", aboutWebhook, {
     success: Schema.Struct({ webhook: Webhook, setAside: Schema.Array(SetAside) }),
-    error: Schema.Union(Refusal, NotFound)
+    error: NotFound
   }),
-  Rpc.make("testWebhook", { payload: aboutWebhook, success: WebhookTest, error: Schema.Union(Refusal, NotFound) }),
+  accountRpc("testWebhook", aboutWebhook, { success: WebhookTest, error: NotFound }),
   /** `from`: see `Webhooks.replay`. */
-  Rpc.make("replayWebhook", {
-    payload: { ...aboutWebhook, from: Schema.optional(Schema.String) },
-    success: Webhook,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
-  }),
-  Rpc.make("rotateWebhook", {
-    payload: aboutWebhook,
+  accountRpc(
+    "replayWebhook",
+    { ...aboutWebhook, from: Schema.optional(Schema.String) },
+    { success: Webhook, error: Schema.Union(NotFound, ValidationFailed) }
+  ),
+  accountRpc("rotateWebhook", aboutWebhook, {
     success: WebhookSecret,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
+    error: Schema.Union(NotFound, ValidationFailed)
   }),
-  Rpc.make("deleteWebhook", { payload: aboutWebhook, error: Schema.Union(Refusal, NotFound) })
+  accountRpc("deleteWebhook", aboutWebhook, { error: NotFound })
 )

@@ -1,8 +1,9 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Context, Effect, Layer, Predicate, Schema } from "effect"
+import { SqlClient } from "@effect/sql"
+import { Context, Effect, Layer, Predicate } from "effect"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { AccountId, type EntityId, JobId } from "../model/Ids.ts"
+import type { AccountId, EntityId, JobId } from "../model/Ids.ts"
 import { BulkItem } from "./BulkChange.ts"
 
 /** The entities that bulk changes have still to process. */
@@ -25,10 +26,8 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
   static readonly layer = Layer.effect(
     BulkItemsRepo,
     Effect.map(SqlClient.SqlClient, (sql) => {
-      const take = SqlSchema.findAll({
-        Request: Schema.Struct({ accountId: AccountId, jobId: JobId, limit: Schema.Int }),
-        Result: BulkItem,
-        execute: ({ accountId, jobId, limit }) => sql`
+      const take = findAll(BulkItem)(
+        (accountId: AccountId, jobId: JobId, limit: number) => sql`
           WITH taken AS (
             DELETE FROM bulk_item d
             WHERE d.account_id = ${accountId} AND d.job_id = ${jobId} AND d.place <= (
@@ -41,7 +40,7 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
             RETURNING d.place, d.entity_id AS id, d.draft_revision AS revision
           )
           SELECT t.id, t.revision FROM taken t ORDER BY t.place`
-      })
+      )
       return {
         stage: (accountId, jobId, { after, ids, kind }) =>
           Effect.map(
@@ -54,7 +53,7 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
             ),
             (result) => (Predicate.hasProperty(result, "rowCount") ? Number(result.rowCount) : 0)
           ),
-        take: (accountId, jobId, limit) => orDie(take({ accountId, jobId, limit }))
+        take
       }
     })
   )

@@ -4,7 +4,7 @@ import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { type Job, JobStopped } from "../jobs/Job.ts"
+import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -12,7 +12,6 @@ import type { EntityKind } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type EntityId, JobId } from "../model/Ids.ts"
-import type { KeyRules } from "../model/KeyRules.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type BulkChange, BulkInput, type BulkItem, decideStep } from "./BulkChange.ts"
@@ -106,93 +105,78 @@ const titleOf = (change: BulkChange, entities: string, domain: string | undefine
   return `${change.value === null ? "Clear" : "Set"} ${change.key} of ${entities}${on}`
 }
 
-/** Begins jobs that change the drafts of a selection of entities. */
-export class BulkJobs extends Context.Tag("catalog/BulkJobs")<
-  BulkJobs,
-  {
+const make = Effect.gen(function* () {
+  const definitions = yield* MetafieldDefinitions
+  const importLock = yield* ImportLockRepo
+  const jobs = yield* Jobs
+  const repo = yield* BulkItemsRepo
+  const stores = yield* Stores
+  const transaction = yield* Transaction
+
+  const check = Effect.fn("BulkJobs.check")(function* (kind: EntityKind, change: BulkChange) {
+    const { accountId } = yield* CurrentActor
+    if (change.storeId !== null) yield* stores.find(change.storeId)
+    if (change._tag === "AddToStore") return
+    const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
+    const misfit = misfitOfField(kind, change.key, change.value ?? "", rules, [])
+    if (misfit !== undefined) return yield* ValidationFailed.at(misfit.at, misfit.message)
+  })
+
+  const insert = ({ ids, kind }: BulkSelection, change: BulkChange, id: JobId) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+      const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
+      const input: BulkInput = { kind, change }
+      const job = yield* jobs.begin({
+        id,
+        kind: "bulk_change",
+        title: titleOf(change, countedEntities(kind, ids.length), domain),
+        subject: null,
+        input,
+        total: ids.length
+      })
+      let staged = 0
+      for (const some of Arr.chunksOf(ids, stagedAtOnce))
+        staged += yield* repo.stage(accountId, id, { kind, ids: some, after: staged })
+      return staged === ids.length ? job : yield* new NotFound()
+    })
+
+  return {
     /** The rules of the fields that a change can set. */
-    readonly rules: Effect.Effect<KeyRules, never, CurrentActor>
+    rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
     /**
      * Checks everything about a change that does not depend on the entities. NotFound: no such store is linked. ValidationFailed: an
      * unknown or read-only field, or a value that does not fit it; the path is `field` or `value`.
      */
-    readonly check: (
-      kind: EntityKind,
-      change: BulkChange
-    ) => Effect.Effect<void, NotFound | ValidationFailed, CurrentActor>
+    check,
     /**
      * Begins a job with these entities and the current revisions of their drafts. Later changes of a draft are not overwritten. `id`:
      * the id of the job; if the account has it already, that job is returned, so a form that is sent twice begins one job. Errors as for
      * `check`. NotFound: also an unknown entity, or one of another kind. ValidationFailed: also no or too many entities. PimLocked: an
      * import of the account is under review or being applied.
      */
-    readonly begin: (
-      selection: BulkSelection,
-      change: BulkChange,
-      id?: JobId
-    ) => Effect.Effect<Job, NotFound | ValidationFailed | PimLocked, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    BulkJobs,
-    Effect.gen(function* () {
-      const definitions = yield* MetafieldDefinitions
-      const importLock = yield* ImportLockRepo
-      const jobs = yield* Jobs
-      const repo = yield* BulkItemsRepo
-      const stores = yield* Stores
-      const transaction = yield* Transaction
-
-      const check = Effect.fn("BulkJobs.check")(function* (kind: EntityKind, change: BulkChange) {
-        const { accountId } = yield* CurrentActor
-        if (change.storeId !== null) yield* stores.find(change.storeId)
-        if (change._tag === "AddToStore") return
-        const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
-        const misfit = misfitOfField(kind, change.key, change.value ?? "", rules, [])
-        if (misfit !== undefined) return yield* ValidationFailed.at(misfit.at, misfit.message)
-      })
-
-      const insert = ({ ids, kind }: BulkSelection, change: BulkChange, id: JobId) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-          const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
-          const input: BulkInput = { kind, change }
-          const job = yield* jobs.begin({
-            id,
-            kind: "bulk_change",
-            title: titleOf(change, countedEntities(kind, ids.length), domain),
-            subject: null,
-            input,
-            total: ids.length
-          })
-          let staged = 0
-          for (const some of Arr.chunksOf(ids, stagedAtOnce))
-            staged += yield* repo.stage(accountId, id, { kind, ids: some, after: staged })
-          return staged === ids.length ? job : yield* new NotFound()
-        })
-
-      return {
-        rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
-        check,
-        begin: Effect.fn("BulkJobs.begin")(function* (selection, change, given) {
-          const { kind } = selection
-          const ids = [...new Set(selection.ids)]
-          if (ids.length === 0) return yield* ValidationFailed.at("", `no ${nouns[kind][0]} is selected`)
-          if (ids.length > maxBulkEntities)
-            return yield* ValidationFailed.at(
-              "",
-              `${countedEntities(kind, ids.length)} are selected: one job changes at most ${maxBulkEntities.toLocaleString("en")}`
-            )
-          yield* check(kind, change)
-          const id = given ?? (yield* mintId(JobId))
-          return yield* transaction
-            .run(insert({ kind, ids }, change, id))
-            .pipe(
-              Effect.catchTag("ValidationFailed", (refusal) => Effect.catchTag(jobs.get(id), "NotFound", () => refusal))
-            )
-        })
-      }
+    begin: Effect.fn("BulkJobs.begin")(function* (selection: BulkSelection, change: BulkChange, given?: JobId) {
+      const { kind } = selection
+      const ids = [...new Set(selection.ids)]
+      if (ids.length === 0) return yield* ValidationFailed.at("", `no ${nouns[kind][0]} is selected`)
+      if (ids.length > maxBulkEntities)
+        return yield* ValidationFailed.at(
+          "",
+          `${countedEntities(kind, ids.length)} are selected: one job changes at most ${maxBulkEntities.toLocaleString("en")}`
+        )
+      yield* check(kind, change)
+      const id = given ?? (yield* mintId(JobId))
+      return yield* transaction
+        .run(insert({ kind, ids }, change, id))
+        .pipe(
+          Effect.catchTag("ValidationFailed", (refusal) => Effect.catchTag(jobs.get(id), "NotFound", () => refusal))
+        )
     })
-  )
+  }
+})
+
+/** Begins jobs that change the drafts of a selection of entities. */
+export class BulkJobs extends Context.Tag("catalog/BulkJobs")<BulkJobs, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(BulkJobs, make)
 }

@@ -92,7 +92,7 @@ const remove = Command.make(
   ({ id, json, yes }) =>
     Effect.gen(function* () {
       const name = yield* Option.match(yes, { onSome: Effect.succeed, onNone: () => askName(id) })
-      const begun = yield* (yield* AdminClient).deleteAccount({ id, name })
+      const begun = yield* (yield* AdminClient).deleteAccount({ account: Option.some(id), name })
       yield* followToTheEnd(Option.some(id), begun)
       yield* answer(json, { account_id: id.toLowerCase(), name: name.trim(), deleted: true }, [
         `Deleted the account ${name.trim()} (${id.toLowerCase()}) and everything in it.`,

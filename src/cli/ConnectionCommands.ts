@@ -1,24 +1,20 @@
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Stream } from "effect"
+import { Effect, type Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { UndoEvent } from "../admin/AdminRpcs.ts"
 import type { ActivityDay, ConnectionChange } from "../connections/ActivityRecord.ts"
 import type { Connection } from "../connections/Connection.ts"
 import type { FieldUndo, NotUndoneReason } from "../connections/UndoRules.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { actions } from "./HistoryCommand.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { account, answer, byFlag, json, noSuch, quoted, seconds } from "./Output.ts"
+import { followEvents } from "./ProgressLine.ts"
 
 const connectionId = argument("CONNECTION_ID", "Id of the connection, from `connection list`.")
 
-const missing = (account: Option.Option<string>, id: string) =>
-  new Refused({
-    code: errorCode.NotFound,
-    message: `The account has no connection ${id}: see \`${hint("connection list", account)}\`.`
-  })
+const missing = noSuch("connection", "connection list")
 
 const toJson = (connection: Connection) => ({
   connection_id: connection.id,
@@ -88,10 +84,7 @@ const show = Command.make("show", { id: connectionId, account, json }, ({ accoun
         ? ["This connection has not changed any draft."]
         : ["Newest changes of drafts:", ...changes.map(changeLine)])
     ])
-  }).pipe(
-    Effect.catchTag("NotFound", () => missing(account, id)),
-    withAdmin
-  )
+  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show a connection, its calls, writes and publishes by day, and its newest changes."))
 
 const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, string>> = {
@@ -126,28 +119,11 @@ const fieldJson = (field: FieldUndo) => ({
 
 type Done = Extract<UndoEvent, { readonly _tag: "Done" }>
 
-/** Replaces a line of progress on stderr if it is a terminal. */
-const draw = (text: string) =>
-  Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
-  })
-
 const followUndo = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
-  Effect.gen(function* () {
-    const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
-      event._tag === "Done"
-        ? Effect.succeedSome(event)
-        : Effect.as(draw(`${event.done} of ${event.total} entities`), last)
-    ).pipe(
-      Effect.ensuring(draw("")),
-      Effect.onInterrupt(() =>
-        Console.error("Interrupted. Changes undone so far remain undone; run the same command again for the rest.")
-      )
-    )
-    return yield* Effect.mapError(
-      last,
-      () => new Refused({ message: "The undo ended without a result: run it again." })
-    )
+  followEvents(events, {
+    progress: ({ done, total }) => `${done} of ${total} entities`,
+    interrupted: () => "Interrupted. Changes undone so far remain undone; run the same command again for the rest.",
+    incomplete: "The undo ended without a result: run it again."
   })
 
 const summaryOf = ({ dry_run, entities, fields, left_alone }: Done) => {
@@ -182,7 +158,7 @@ const undo = Command.make(
       ])
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(account, id),
+        NotFound: missing(account, id),
         ValidationFailed: byFlag,
         PimLocked: () => lockedBy(account)
       }),

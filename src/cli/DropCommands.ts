@@ -2,20 +2,15 @@ import { Command, Options } from "@effect/cli"
 import { Effect, Either, Option, ParseResult, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { type Drop, NewDrop } from "../drops/Drop.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
 import { argument, textOption } from "./Flags.ts"
-import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { account, answer, hint, json, noSuch, quoted, Refused, seconds } from "./Output.ts"
 
 const dropId = argument("DROP_ID", "Id of the drop, from `drop list`.")
 
-const missing = (account: Option.Option<string>, id: string) =>
-  new Refused({
-    code: errorCode.NotFound,
-    message: `The account has no drop ${id}: see \`${hint("drop list", account)}\`.`
-  })
+const missing = noSuch("drop", "drop list")
 
 const flags: Readonly<Record<string, string>> = {
   name: "--name",
@@ -148,10 +143,7 @@ const show = Command.make("show", { id: dropId, account, json }, ({ account, id,
   Effect.gen(function* () {
     const drop = yield* (yield* AdminClient).showDrop({ account, id })
     yield* answer(json, drop, linesOf(drop))
-  }).pipe(
-    Effect.catchTag("NotFound", () => missing(account, id)),
-    withAdmin
-  )
+  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show a drop with the outcome of each change."))
 
 const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account, id, json }) =>
@@ -160,7 +152,7 @@ const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account,
     yield* answer(json, drop, [`Cancelled ${drop.name} (${drop.id}): nothing was changed.`])
   }).pipe(
     Effect.catchTags({
-      NotFound: () => missing(account, id),
+      NotFound: missing(account, id),
       ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
     }),
     withAdmin

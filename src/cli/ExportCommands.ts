@@ -11,7 +11,7 @@ import { textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { followJob } from "./JobCommands.ts"
 import { type GivenFilters, isFiltered, listFilters } from "./ListFilters.ts"
-import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, formatCount, hint, json, Refused } from "./Output.ts"
 
 const out = Options.optional(
   textOption("out", "FILE", "The file to write. It is created only when the export is complete. Default: stdout.")
@@ -46,8 +46,6 @@ const selectionOf = (
     return yield* new Refused({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })
   })
 
-const number = (count: number) => count.toLocaleString("en")
-
 const jsonl = Command.make(
   "jsonl",
   {
@@ -69,7 +67,7 @@ const jsonl = Command.make(
       const { bytes, done } = yield* receiveExport(parts, path, "entities")
       if (Option.isSome(path))
         yield* answer(json, { file: path.value, entities: done, bytes }, [
-          `Wrote ${number(done)} ${done === 1 ? "entity" : "entities"} to ${path.value}.`
+          `Wrote ${formatCount(done)} ${done === 1 ? "entity" : "entities"} to ${path.value}.`
         ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(
@@ -104,7 +102,7 @@ const csv = Command.make(
       const notes = end?.notes ?? []
       const exportId = end?.exportId ?? null
       const wrote = [
-        `Wrote ${number(done)} ${done === 1 ? "product" : "products"} to ${Option.getOrElse(path, () => "stdout")}.`,
+        `Wrote ${formatCount(done)} ${done === 1 ? "product" : "products"} to ${Option.getOrElse(path, () => "stdout")}.`,
         ...notes
       ]
       const tell = (value: Readonly<Record<string, unknown>>, lines: ReadonlyArray<string>) =>
@@ -117,10 +115,10 @@ const csv = Command.make(
       const job = yield* followJob(account, begun)
       const { changed = 0, published = 0 } = job.result
       yield* tell({ job }, [
-        `${number(published)} ${published === 1 ? "entity counts" : "entities count"} as published now${
+        `${formatCount(published)} ${published === 1 ? "entity counts" : "entities count"} as published now${
           changed === 0
             ? ""
-            : `; ${number(changed)} changed during the export and ${changed === 1 ? "stays" : "stay"} unpublished`
+            : `; ${formatCount(changed)} changed during the export and ${changed === 1 ? "stays" : "stay"} unpublished`
         }: see \`${hint(`jobs show ${job.id}`, account)}\`.`
       ])
     }).pipe(

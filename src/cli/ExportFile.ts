@@ -4,10 +4,8 @@ import { open, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Clock, Effect, Option, Predicate, Stream } from "effect"
 import type { ExportPart } from "../admin/ExportRpcs.ts"
-import { Refused } from "./Output.ts"
+import { formatCount, Refused } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
-
-const number = (count: number) => count.toLocaleString("en")
 
 /** The estimated remaining time, for example "2 min 5 s left". Empty before the first progress. */
 const timeLeft = (done: number, total: number, millis: number) => {
@@ -119,7 +117,7 @@ export const receiveExport = <E, R>(
       Effect.gen(function* () {
         yield* write(bytes)
         const millis = (yield* Clock.currentTimeMillis) - begunAt
-        yield* draw(`exporting: ${number(done)} of ${number(total)} ${noun}${timeLeft(done, total, millis)}`)
+        yield* draw(`exporting: ${formatCount(done)} of ${formatCount(total)} ${noun}${timeLeft(done, total, millis)}`)
         return { bytes: sum.bytes + bytes.length, done, end }
       })
     ).pipe(Effect.ensuring(draw("")))

@@ -1,6 +1,6 @@
 import { dirname, resolve } from "node:path"
 import { Args, Command, HelpDoc, Options } from "@effect/cli"
-import { Config, Console, Effect, Option, Schema, Stream } from "effect"
+import { Config, Effect, type Option, Schema, type Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun } from "../imports/Import.ts"
@@ -18,24 +18,18 @@ import {
   toImportJson
 } from "./ImportOutput.ts"
 import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
+import { followEvents } from "./ProgressLine.ts"
 
 const importId = argument("IMPORT_ID", "Id of the import, from `import list`.")
 
 const barWidth = 30
 
-/** Draws a progress bar on stderr if it is a terminal. */
-const drawProgress = ({ done, step, total }: Extract<ImportEvent, { readonly _tag: "Progress" }>) =>
-  Effect.sync(() => {
-    if (!process.stderr.isTTY) return
-    const part = total === 0 ? 0 : Math.min(1, done / total)
-    const bar = "█".repeat(Math.round(part * barWidth)).padEnd(barWidth, "░")
-    const much = step === "fetching" ? `${done} records` : `${bar} ${String(Math.floor(part * 100)).padStart(3)} %`
-    process.stderr.write(`\r${step.padEnd(9)} ${much}`)
-  })
-
-const clearProgress = Effect.sync(() => {
-  if (process.stderr.isTTY) process.stderr.write("\r\u001b[K")
-})
+const progressBar = ({ done, step, total }: Extract<ImportEvent, { readonly _tag: "Progress" }>) => {
+  const part = total === 0 ? 0 : Math.min(1, done / total)
+  const bar = "█".repeat(Math.round(part * barWidth)).padEnd(barWidth, "░")
+  const much = step === "fetching" ? `${done} records` : `${bar} ${String(Math.floor(part * 100)).padStart(3)} %`
+  return `${step.padEnd(9)} ${much}`
+}
 
 const interruptionTexts = {
   reading: () => "Interrupted while the file was being read. Nothing was written: import it again.",
@@ -50,24 +44,20 @@ const followImport = <E, R>(
   begun: keyof typeof interruptionTexts,
   account: Option.Option<string>,
   id = ""
-) =>
-  Effect.gen(function* () {
-    let step = begun
-    let importId = id
-    const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
-      if (event._tag === "Done") return Effect.succeedSome(event.run)
+) => {
+  let step = begun
+  let importId = id
+  const run = followEvents(events, {
+    progress: (event) => {
       if (event.step === "applying") step = "applying"
       importId = event.import_id ?? importId
-      return Effect.as(drawProgress(event), last)
-    }).pipe(
-      Effect.ensuring(clearProgress),
-      Effect.onInterrupt(() => Console.error(interruptionTexts[step](importId, account)))
-    )
-    return yield* Effect.mapError(
-      last,
-      () => new Refused({ message: "The import ended without a result: see `catalog import list`." })
-    )
+      return progressBar(event)
+    },
+    interrupted: () => interruptionTexts[step](importId, account),
+    incomplete: "The import ended without a result: see `catalog import list`."
   })
+  return Effect.map(run, (done) => done.run)
+}
 
 const acceptFlags = {
   takeStore: Options.boolean("take-store").pipe(

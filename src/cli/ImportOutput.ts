@@ -1,4 +1,4 @@
-import { Effect, type Option } from "effect"
+import type { Option } from "effect"
 import {
   columnsNotKept,
   type ImportConflict,
@@ -8,10 +8,9 @@ import {
   type ReviewIncomplete
 } from "../imports/Import.ts"
 import { type ImportFileRejected, type ImportProblem, problemText } from "../imports/ImportedProduct.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import type { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { maxEntries } from "../storedata/MirrorRecords.ts"
-import { hint, quoted, Refused } from "./Output.ts"
+import { hint, noSuch, quoted, Refused } from "./Output.ts"
 
 const numbersText = ({ conflicts, undecided }: ReviewIncomplete) =>
   `${conflicts.join(", ")}${undecided > conflicts.length ? ` and ${undecided - conflicts.length} more` : ""}`
@@ -39,13 +38,7 @@ export const refuseIncomplete = (account: Option.Option<string>) => (review: Rev
   })
 }
 
-export const refuseUnknown = (account: Option.Option<string>, id: string) => () =>
-  Effect.fail(
-    new Refused({
-      code: errorCode.NotFound,
-      message: `The account has no import ${id}: see \`${hint("import list", account)}\`.`
-    })
-  )
+export const refuseUnknown = noSuch("import", "import list")
 
 export const toImportJson = (run: ImportRun) => ({
   import_id: run.id,

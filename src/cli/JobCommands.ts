@@ -5,32 +5,26 @@ import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument } from "./Flags.ts"
-import { account, answer, hint, json, Refused, seconds } from "./Output.ts"
+import { account, answer, formatCount, hint, json, noSuch, Refused, seconds } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
 
 const jobId = argument("JOB_ID", "Id of the job, from `jobs list`.")
 
-const missing = (account: Option.Option<string>, id: string) =>
-  new Refused({
-    code: errorCode.NotFound,
-    message: `The account has no job ${id}: see \`${hint("jobs list", account)}\`.`
-  })
-
-const number = (count: number) => count.toLocaleString("en")
+const missing = noSuch("job", "jobs list")
 
 /** The progress of a job, for example "1,200 of 40,000 entities". */
 const progressOf = ({ done, kind, state, total }: Job) =>
-  `${number(done)}${total === null || state === "done" ? "" : ` of ${number(Math.max(total, done))}`} ${jobKinds[kind].items}`
+  `${formatCount(done)}${total === null || state === "done" ? "" : ` of ${formatCount(Math.max(total, done))}`} ${jobKinds[kind].items}`
 
 /** The lines that describe a job: progress, result, refused items and the next command. */
 export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   `${job.title} (${job.id}): ${job.state}, ${progressOf(job)}`,
   `  begun ${seconds(job.created_at)} by ${authorName(job)}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
   ...(job.waiting_for === null ? [] : [`  waits for ${job.waiting_for}`]),
-  ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${number(count)}`),
+  ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${formatCount(count)}`),
   ...job.errors.map(({ item, message }) => `  ${item}: ${message}`),
   ...(job.error_count > job.errors.length
-    ? [`  and ${number(job.error_count - job.errors.length)} more refusals`]
+    ? [`  and ${formatCount(job.error_count - job.errors.length)} more refusals`]
     : []),
   ...(job.problem === null ? [] : [`  ${job.problem.why}`, `  ${job.problem.next}`]),
   ...(isLocking(job) ? ["  The account is locked until the job is resumed or cancelled."] : []),
@@ -56,10 +50,7 @@ const show = Command.make("show", { id: jobId, account, json }, ({ account, id, 
   Effect.gen(function* () {
     const job = yield* (yield* AdminClient).showJob({ account, id })
     yield* answer(json, job, linesOfJob(job, account))
-  }).pipe(
-    Effect.catchTag("NotFound", () => missing(account, id)),
-    withAdmin
-  )
+  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show a job with its progress, result and refusals."))
 
 const changed = {
@@ -75,7 +66,7 @@ const commandOf = (command: "pause" | "resume" | "cancel", description: string) 
       yield* answer(json, job, [changed[command](job), ...linesOfJob(job, account)])
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(account, id),
+        NotFound: missing(account, id),
         ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
       }),
       withAdmin
@@ -115,7 +106,7 @@ export const followJob = (account: Option.Option<string>, begun: Job) =>
           `Interrupted: a running server continues the job. See \`${hint(`jobs show ${begun.id}`, account)}\`.`
         )
       ),
-      Effect.catchTag("NotFound", () => missing(account, begun.id))
+      Effect.catchTag("NotFound", missing(account, begun.id))
     )
     if (last.state === "done") return last
     return yield* new Refused({

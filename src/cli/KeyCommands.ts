@@ -2,11 +2,10 @@ import { Command, Options } from "@effect/cli"
 import { Clock, Effect, Either, Option, Redacted } from "effect"
 import type { ApiKey } from "../access/ApiKey.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../model/Timestamp.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
-import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
+import { account, answer, byFlag, hint, json, noSuch, Refused, seconds } from "./Output.ts"
 
 const scopes = Options.withDefault(
   textOption("scopes", "SCOPES", "Scopes to grant, separated by commas: pim:read, pim:write."),
@@ -92,17 +91,7 @@ const revoke = Command.make(
     Effect.gen(function* () {
       const { id } = yield* (yield* AdminClient).revokeKey({ account: options.account, key: options.keyId })
       yield* answer(options.json, { key_id: id, revoked: true }, [`Revoked ${id}: requests with it are refused.`])
-    }).pipe(
-      Effect.catchTag("NotFound", () =>
-        Effect.fail(
-          new Refused({
-            code: errorCode.NotFound,
-            message: `The account has no key ${options.keyId}: see \`${hint("key list", options.account)}\`.`
-          })
-        )
-      ),
-      withAdmin
-    )
+    }).pipe(Effect.catchTag("NotFound", noSuch("key", "key list")(options.account, options.keyId)), withAdmin)
 ).pipe(Command.withDescription("Revoke an API key. It stops working at once."))
 
 export const keyCommand = Command.make("key").pipe(

@@ -13,11 +13,10 @@ export const reasonOf = (error: unknown): string =>
     : String(error)
   ).replaceAll(/\s*\n\s*/g, " ")
 
-/** The failure of a command with a message for people, in one line. */
-export class Refused extends Data.TaggedError("Refused")<{
+interface RefusedMembers {
   readonly message: string
   /** The error's code, as in REST. */
-  readonly code: string
+  readonly code?: string
   readonly details?: ReadonlyArray<Issue> | undefined
   /** Whether the command has printed its result, including the failure, on stdout already. */
   readonly isAnswered?: boolean
@@ -25,21 +24,24 @@ export class Refused extends Data.TaggedError("Refused")<{
   readonly lines?: ReadonlyArray<string>
   /** Additional members of the JSON output. */
   readonly members?: Readonly<Record<string, unknown>>
-}> {
-  constructor({
-    code = errorCode.ValidationFailed,
-    ...said
-  }: {
-    readonly message: string
-    readonly code?: string
-    readonly details?: ReadonlyArray<Issue>
-    readonly isAnswered?: boolean
-    readonly lines?: ReadonlyArray<string>
-    readonly members?: Readonly<Record<string, unknown>>
-  }) {
-    super({ code, ...said })
+}
+
+/** The failure of a command with a message for people, in one line. */
+export class Refused extends Data.TaggedError("Refused")<RefusedMembers & { readonly code: string }> {
+  constructor({ code = errorCode.ValidationFailed, ...rest }: RefusedMembers) {
+    super({ code, ...rest })
   }
 }
+
+/** Makes the refusal for a record that the account does not have. `list`: the command that lists these records. */
+export const noSuch = (noun: string, list: string) => (account: Option.Option<string>, id: string) => () =>
+  new Refused({
+    code: errorCode.NotFound,
+    message: `The account has no ${noun} ${id}: see \`${hint(list, account)}\`.`
+  })
+
+/** A count with separators of thousands. */
+export const formatCount = (count: number): string => count.toLocaleString("en")
 
 /** Removes the fraction of a second from a timestamp. */
 export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")

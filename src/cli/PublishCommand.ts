@@ -1,5 +1,5 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Array as Arr, Console, Effect, Option, Stream } from "effect"
+import { Array as Arr, Effect, Option, type Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import { withAdmin } from "./CommandRuntime.ts"
@@ -8,32 +8,18 @@ import { textOption } from "./Flags.ts"
 import { followJob, linesOfJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, Refused, reasonOf } from "./Output.ts"
-import { draw } from "./ProgressLine.ts"
+import { followEvents } from "./ProgressLine.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
 )
 
-type Done = Extract<PublishEvent, { readonly _tag: "Done" }>
-
 const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
-  Effect.gen(function* () {
-    const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
-      event._tag === "Done"
-        ? Effect.succeedSome(event)
-        : Effect.as(draw(event.open === 0 ? "" : `publishing: ${event.open} of ${event.total} stores to go`), last)
-    ).pipe(
-      Effect.ensuring(draw("")),
-      Effect.onInterrupt(() =>
-        Console.error(
-          "Interrupted. The publish request stays queued: a running server or the next `catalog publish` of this entity completes it."
-        )
-      )
-    )
-    return yield* Effect.mapError(
-      last,
-      () => new Refused({ message: "The publish ended without a result: see `catalog history`." })
-    )
+  followEvents(events, {
+    progress: ({ open, total }) => (open === 0 ? "" : `publishing: ${open} of ${total} stores to go`),
+    interrupted: () =>
+      "Interrupted. The publish request stays queued: a running server or the next `catalog publish` of this entity completes it.",
+    incomplete: "The publish ended without a result: see `catalog history`."
   })
 
 const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {

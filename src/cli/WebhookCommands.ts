@@ -1,27 +1,20 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import { nextSteps, type SetAside, type Webhook } from "../webhooks/Webhook.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
-import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
+import { account, answer, byFlag, formatCount, hint, json, noSuch, Refused, seconds } from "./Output.ts"
 
 const webhookId = argument("WEBHOOK_ID", "Id of the webhook, from `webhook list`.")
 
-const missing = (account: Option.Option<string>, id: string) => () =>
-  new Refused({
-    code: errorCode.NotFound,
-    message: `The account has no webhook ${id}: see \`${hint("webhook list", account)}\`.`
-  })
-
-const number = (count: number) => count.toLocaleString("en")
+const missing = noSuch("webhook", "webhook list")
 
 const lineOf = ({ id, last_seq, parked, position, state, url, waiting }: Webhook) =>
   [
-    `${id}  ${state.padEnd(7)}  ${url}  ${number(Math.max(0, last_seq - position))} to deliver`,
-    ...(waiting > 0 ? [`${number(waiting)} waiting`] : []),
-    ...(parked > 0 ? [`${number(parked)} parked`] : [])
+    `${id}  ${state.padEnd(7)}  ${url}  ${formatCount(Math.max(0, last_seq - position))} to deliver`,
+    ...(waiting > 0 ? [`${formatCount(waiting)} waiting`] : []),
+    ...(parked > 0 ? [`${formatCount(parked)} parked`] : [])
   ].join(", ")
 
 const linesOf = (webhook: Webhook) => {

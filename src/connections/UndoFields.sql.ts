@@ -1,22 +1,24 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { HistoryActor } from "../drafts/History.ts"
-import { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
+import type { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
 import type { UndoRepo } from "./UndoRepo.ts"
-import { UndoWindow, WrittenField } from "./UndoRules.ts"
+import { type UndoWindow, WrittenField } from "./UndoRules.ts"
 
 /** The connection and the window whose writes are read. */
-export const AboutWrites = Schema.Struct({ accountId: AccountId, id: ConnectionId, ...UndoWindow.fields })
+export interface AboutWrites extends UndoWindow {
+  readonly accountId: AccountId
+  readonly id: ConnectionId
+}
 
 const draftChanges = "h.action NOT IN ('publish_asked', 'published', 'publish_failed')"
 
 /** The SQL condition that a history row `h` is a change of a draft by the connection in the window. */
 export const makeOfConnection =
   (sql: SqlClient) =>
-  ({ accountId, id, since, until }: typeof AboutWrites.Encoded) =>
+  ({ accountId, id, since, until }: AboutWrites) =>
     sql`
     h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
     AND h.at >= ${since}::timestamptz AND h.at <= ${until}::timestamptz AND ${sql.literal(draftChanges)}`
@@ -29,15 +31,15 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
   // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone. The early
   // steps of the query read keys and not values, because values may be long.
-  const fields = SqlSchema.findAll({
-    Request: Schema.Struct({ ...AboutWrites.fields, ids: Schema.Array(EntityId) }),
-    Result: Schema.Struct({
+  const fields = findAll(
+    Schema.Struct({
       ...WrittenField.omit("laterActor").fields,
       laterKind: Schema.NullOr(HistoryActor.fields.kind),
       laterId: Schema.NullOr(Schema.String),
       laterName: Schema.NullOr(Schema.String)
-    }),
-    execute: ({ ids, ...about }) => sql`
+    })
+  )(
+    (about: AboutWrites, ids: ReadonlyArray<EntityId>) => sql`
       WITH first AS MATERIALIZED (
         SELECT k.id AS entity_id, f.sequence
         FROM unnest(${ids}::uuid[]) AS k (id)
@@ -106,10 +108,10 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
         ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.edge AND f.first_own IS NULL
       ORDER BY f.entity_id, s.domain COLLATE "C" NULLS FIRST, f.store_id, f.action COLLATE "C", f.key COLLATE "C"
       ${sql.literal(planCustom)}`
-  })
+  )
 
   return (accountId, id, window, ids) =>
-    Effect.map(orDie(fields({ accountId, id, ...window, ids })), (rows) =>
+    Effect.map(fields({ accountId, id, ...window }, ids), (rows) =>
       rows.map(
         ({ laterId, laterKind, laterName, ...field }): WrittenField => ({
           ...field,

@@ -48,7 +48,9 @@ export const names: ReadonlyArray<string> = [
   "0033_bulk_changes",
   "0034_import_jobs",
   "0035_title_order",
-  "0036_used_steps"
+  "0036_used_steps",
+  "0037_invited_addresses",
+  "0038_fast_key_fits"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

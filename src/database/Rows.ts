@@ -24,6 +24,14 @@ export const findOne = <A, I>(row: Schema.Schema<A, I>) => {
       )
 }
 
+/** As `findAll`, for a statement that always returns one row. */
+export const findSingle = <A, I>(row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(row)
+  return <Args extends ReadonlyArray<unknown>>(statement: Statement<Args>) =>
+    (...args: Args) =>
+      orDie(Effect.flatMap(statement(...args), ([first]) => decode(first)))
+}
+
 /** Runs a statement, and returns whether it has rows. */
 export const hasRows = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E | SqlError, R>) =>
   orDie(Effect.map(statement, (rows) => rows.length > 0))

@@ -33,7 +33,7 @@ const openWork = {
 
 export type WorkKind = keyof typeof openWork
 
-/** Maximum number of accounts that one call of `look` asks. The accounts that have waited longest come first. */
+/** Maximum number of accounts that one call of `collectDue` asks. The accounts that have waited longest come first. */
 const maxAccounts = 64
 /** Maximum number of accounts that are queried at the same time. */
 const atOnce = 4
@@ -50,8 +50,8 @@ export interface WorkHints {
   readonly add: (accountId: AccountId, delaySeconds?: number) => Effect.Effect<void>
   /** Whether any account has open work, of any kind. */
   readonly haveAny: Effect.Effect<boolean>
-  /** Asks each account that may have due work. An account whose node does not answer is left out. */
-  readonly look: <A, E, R>(
+  /** Collects the due work of each account that may have some. An account whose node does not answer is left out. */
+  readonly collectDue: <A, E, R>(
     find: (accountId: AccountId) => Effect.Effect<ReadonlyArray<A>, E, R>
   ) => Effect.Effect<ReadonlyArray<A>, never, R>
 }
@@ -93,7 +93,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
       UPDATE work_hint SET due_at = app_now() + ${pauseAfterFailure}::interval
       WHERE account_id = ${accountId} AND kind = ${kind}`
 
-    const look: WorkHints["look"] = (find) =>
+    const collectDue: WorkHints["collectDue"] = (find) =>
       Effect.gen(function* () {
         const found = yield* Effect.forEach(
           yield* orDie(dueHints),
@@ -126,7 +126,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
           )
         ),
       haveAny: orDie(Effect.map(sql`SELECT EXISTS (SELECT FROM work_hint h) AS any`, ([row]) => row?.any === true)),
-      look
+      collectDue
     }
   })
 

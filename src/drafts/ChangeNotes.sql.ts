@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import { Schema } from "effect"
 import type { AccountId } from "../model/Ids.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
 import { slicesOf } from "./FeedChanges.ts"
@@ -22,18 +23,27 @@ export const noteRows = ({ changes, entities, moved, skus }: ChangeNote): NoteRo
   return { changes: last, rows }
 }
 
+/** The account's counters after they were raised, for the note of the same transaction. */
+export const RaisedCounters = Schema.Struct({ version: Schema.Int, feedBefore: Schema.Int })
+export type RaisedCounters = typeof RaisedCounters.Type
+
 /**
- * Inserts the rows of a note. The statement must have a WITH query `raised` that raises the account's version and returns it as
- * `version`, with `feed_before`, the number of the last earlier change. So changes become visible in the order of their numbers.
+ * Inserts the rows of a note. Without `raised`, the statement must have a WITH query of this name that raises the account's version
+ * and returns it as `version`, with `feed_before`, the number of the last earlier change. So changes become visible in the order of
+ * their numbers.
  */
 export const makeInsertNote =
   (sql: SqlClient) =>
-  (accountId: AccountId, { rows }: NoteRows) =>
+  (accountId: AccountId, { rows }: NoteRows, raised?: RaisedCounters) =>
     sql`
     INSERT INTO change_note (account_id, last_seq, version, rows, at, entities, skus, moved, groups, ids)
     SELECT own.account_id, raised.feed_before + r.last, raised.version, r.rows, t.now, r.entities, r.skus, r.moved, r.groups, r.ids
     FROM account_state own
-    CROSS JOIN raised
+    CROSS JOIN ${
+      raised === undefined
+        ? sql`raised`
+        : sql`(SELECT ${raised.version}::bigint AS version, ${raised.feedBefore}::bigint AS feed_before) raised`
+    }
     CROSS JOIN (SELECT app_now() AS now) t
     CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
       last bigint, rows integer, entities uuid[], skus text[], moved jsonb, groups jsonb, ids uuid[]

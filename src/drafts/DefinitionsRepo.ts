@@ -1,18 +1,16 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { discardRows, findAll, findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import {
   type AccountMetafieldDefinition,
-  DefinitionValidation,
   MetafieldDefinition,
-  type MetafieldRule,
-  OwnerType
+  MetafieldRule,
+  type OwnerType
 } from "../model/Definition.ts"
-import { AccountId, EntityId, type RecordId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type RecordId, type StoreId } from "../model/Ids.ts"
 
 /**
  * Selects the definition that applies to a metafield definition `d`, from the first of these that has one: the platform of a
@@ -62,21 +60,20 @@ const isOfStores = (sql: SqlClient.SqlClient, accountId: string, stores: Readonl
 
 /** Reads the applicable definitions of all owner types, ordered by owner type and key. */
 export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
-  SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, stores: Schema.NullOr(Schema.Array(StoreId)) }),
-    Result: Schema.Struct({
-      ownerType: OwnerType,
-      key: Schema.String,
-      type: Schema.String,
-      validations: Schema.Array(DefinitionValidation)
-    }),
-    execute: ({ accountId, stores }) => sql`
+  findAll(MetafieldRule)(
+    ({ accountId, stores }: { readonly accountId: AccountId; readonly stores: ReadonlyArray<StoreId> | null }) => sql`
       SELECT d.owner_type AS "ownerType", d.namespace || '.' || d.key AS key, o.type, o.validations
       FROM metafield_definition d
       ${definitionInForce(sql, accountId)}
       WHERE d.account_id = ${accountId} ${stores === null ? sql`` : isOfStores(sql, accountId, stores)}
       ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
-  })
+  )
+
+interface Metafield {
+  readonly kind: EntityKind
+  readonly key: string
+  readonly type: string
+}
 
 /** The metafield definitions of an account: those of its stores, and its own. */
 export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
@@ -100,7 +97,7 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
     /** Entities of a kind, by id, that have a value of this key with another type although the value fits this type. */
     readonly mistyped: (
       accountId: AccountId,
-      metafield: { readonly kind: EntityKind; readonly key: string; readonly type: string },
+      metafield: Metafield,
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<EntityId>>
@@ -128,21 +125,7 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
       )`
 
       const mistyped = findAll(Schema.Struct({ id: EntityId }))(
-        ({
-          accountId,
-          after,
-          key,
-          kind,
-          limit,
-          type
-        }: {
-          readonly accountId: AccountId
-          readonly kind: EntityKind
-          readonly key: string
-          readonly type: string
-          readonly after: EntityId
-          readonly limit: number
-        }) => sql`
+        (accountId: AccountId, { key, kind, type }: Metafield, after: EntityId, limit: number) => sql`
           SELECT e.id FROM entity e
           WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id > ${after}
             AND (
@@ -158,10 +141,10 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
       )
 
       return {
-        metafields: (accountId, stores) => orDie(metafields({ accountId, stores })),
+        metafields: (accountId, stores) => metafields({ accountId, stores }),
         find,
         mistyped: (accountId, metafield, after, limit) =>
-          Effect.map(mistyped({ accountId, ...metafield, after, limit }), (rows) => rows.map(({ id }) => id)),
+          Effect.map(mistyped(accountId, metafield, after, limit), (rows) => rows.map(({ id }) => id)),
         define: (accountId, id, { key, namespace, owner_type, ...own }) =>
           sql`
             INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key, own)

@@ -1,9 +1,8 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, type Context, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -91,44 +90,61 @@ const makeEntityLocks = (sql: SqlClient) => {
 const makeLockedReads = (sql: SqlClient) => {
   const planned = sql.literal(planCustom)
 
-  const readVersions = findAll(
-    withoutChecks(
-      Schema.Struct({
-        entityId: EntityId,
-        storeId: StoreId,
-        overrides: Attributes,
-        accepted: Schema.NullOr(AcceptedValues),
-        pendingPublish: Schema.Boolean,
-        lastPublishStatus: PublishStatus,
-        publishedAt: Schema.NullOr(Timestamp),
-        lastPublishError: Schema.NullOr(PublishError),
-        platformId: Schema.NullOr(Schema.String)
-      })
-    )
-  )(
-    ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
-             v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
-             rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
-             v.platform_id AS "platformId"
-      FROM unnest(${ids}::uuid[]) AS k (id)
-      CROSS JOIN LATERAL (
-        SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
-      ) v
-      JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-      ORDER BY s.domain COLLATE "C", s.id ${planned}`
+  const Parts = withoutChecks(
+    Schema.Struct({
+      now: Timestamp,
+      storeIds: Schema.Array(StoreId),
+      versions: Schema.Array(
+        Schema.Struct({
+          entityId: EntityId,
+          storeId: StoreId,
+          overrides: Attributes,
+          accepted: Schema.NullOr(AcceptedValues),
+          pendingPublish: Schema.Boolean,
+          lastPublishStatus: PublishStatus,
+          publishedAt: Schema.NullOr(Timestamp),
+          lastPublishError: Schema.NullOr(PublishError),
+          platformId: Schema.NullOr(Schema.String)
+        })
+      ),
+      galleries: Schema.Array(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }))
+    })
   )
-
-  const readGalleries = findAll(
-    withoutChecks(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }))
-  )(
+  // One statement, because each costs a draft write another round trip, on a cluster two. The aggregates keep the orders.
+  const readParts = findSingle(Parts)(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
-      FROM unnest(${ids}::uuid[]) AS k (id)
-      CROSS JOIN LATERAL (
-        SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
-      ) g
-      ORDER BY g.entity_id, g.position, g.media_id ${planned}`
+      SELECT rfc3339(app_now()) AS now,
+             ARRAY(
+               SELECT s.id FROM store s
+               WHERE s.account_id = ${accountId} AND s.status = 'linked'
+               ORDER BY s.domain COLLATE "C", s.id
+             ) AS "storeIds",
+             (
+               SELECT coalesce(json_agg(found), '[]')
+               FROM (
+                 SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
+                        v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
+                        rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
+                        v.platform_id AS "platformId"
+                 FROM unnest(${ids}::uuid[]) AS k (id)
+                 CROSS JOIN LATERAL (
+                   SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+                 ) v
+                 JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+                 ORDER BY s.domain COLLATE "C", s.id
+               ) found
+             ) AS versions,
+             (
+               SELECT coalesce(json_agg(found), '[]')
+               FROM (
+                 SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
+                 FROM unnest(${ids}::uuid[]) AS k (id)
+                 CROSS JOIN LATERAL (
+                   SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+                 ) g
+                 ORDER BY g.entity_id, g.position, g.media_id
+               ) found
+             ) AS galleries ${planned}`
   )
 
   const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
@@ -148,25 +164,13 @@ const makeLockedReads = (sql: SqlClient) => {
       ) n ${planned}`
   )
 
-  const readAccount = SqlSchema.single({
-    Request: AccountId,
-    Result: Schema.Struct({ now: Timestamp, storeIds: Schema.Array(StoreId) }),
-    execute: (accountId) => sql`
-      SELECT rfc3339(app_now()) AS now,
-             ARRAY(
-               SELECT s.id FROM store s
-               WHERE s.account_id = ${accountId} AND s.status = 'linked'
-               ORDER BY s.domain COLLATE "C", s.id
-             ) AS "storeIds"`
-  })
-
-  return { readAccount, readGalleries, readKinds, readMembers, readVersions }
+  return { readKinds, readMembers, readParts }
 }
 
 /** Locks entities and reads them with all data that a plan needs. */
 export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["lock"] => {
   const { lockOwners, lockVariants } = makeEntityLocks(sql)
-  const { readAccount, readGalleries, readKinds, readMembers, readVersions } = makeLockedReads(sql)
+  const { readKinds, readMembers, readParts } = makeLockedReads(sql)
 
   return (accountId, owners, references) =>
     Effect.gen(function* () {
@@ -176,8 +180,9 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
       const variants = products.length === 0 ? [] : yield* lockVariants({ accountId, ids: products })
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
-      const versions = Arr.groupBy(yield* readVersions({ accountId, ids }), ({ entityId }) => entityId)
-      const galleries = Arr.groupBy(yield* readGalleries({ accountId, ids }), ({ entityId }) => entityId)
+      const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
+      const versions = Arr.groupBy(parts.versions, ({ entityId }) => entityId)
+      const galleries = Arr.groupBy(parts.galleries, ({ entityId }) => entityId)
       // Only collections are queried. For all ids, the planner would expect many more members and scan the table.
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
       const members = Arr.groupBy(
@@ -185,7 +190,6 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
         ({ collectionId }) => collectionId
       )
       const kinds = references.length === 0 ? [] : yield* readKinds({ accountId, ids: references })
-      const { now, storeIds } = yield* Effect.orDie(readAccount(accountId))
       return {
         now,
         storeIds,

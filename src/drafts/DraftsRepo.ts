@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
+import { isDistributed } from "../database/Distribution.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import type { LockedCatalog, Plan } from "./CatalogChange.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
@@ -28,15 +29,18 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
      */
     readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
-     * Raises the account's version, and writes revisions and change_seq of a plan, in one statement. It must be the last statement
-     * of a transaction, so that a reader of lists misses no entity. Without a plan, only the version rises. `note`: the changes of
-     * the transaction, if they differ from those of the plan.
+     * Raises the account's version, and writes revisions and change_seq of a plan. It must be the last step of a transaction, so that a
+     * reader of lists misses no entity. Without a plan, only the version rises. `note`: the changes of the transaction, if they differ
+     * from those of the plan.
      */
     readonly raise: (accountId: AccountId, plan?: Plan, note?: ChangeNote) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
     DraftsRepo,
-    Effect.map(SqlClient.SqlClient, (sql) => ({ lock: makeDraftLock(sql), ...makeDraftWrites(sql) }))
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      return { lock: makeDraftLock(sql), ...makeDraftWrites(sql, yield* isDistributed) }
+    })
   )
 }

@@ -5,7 +5,6 @@ import { type EntityKind, isBuiltIn } from "../model/Attribute.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import {
   checkDefinition,
-  type MetafieldDefinition,
   type MetafieldRule,
   type NewDefinition,
   type PlatformMetafieldDefinition,
@@ -25,12 +24,6 @@ import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 /** Number of entities per transaction that changes the types of values. */
 const maxRetyped = 500
-
-/** A definition, and the number of entities whose values got the type of the definition. */
-export interface DefinedMetafield {
-  readonly definition: MetafieldDefinition
-  readonly retyped: number
-}
 
 const make = Effect.gen(function* () {
   const repo = yield* DefinitionsRepo
@@ -61,121 +54,114 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
   static readonly layer = Layer.effect(MetafieldDefinitions, make)
 }
 
-/** The account's own metafield definitions. */
-export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
-  OwnDefinitions,
-  {
+const makeOwn = Effect.gen(function* () {
+  const changes = yield* CatalogChanges
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const repo = yield* DefinitionsRepo
+  const transaction = yield* Transaction
+
+  const find = (accountId: AccountId, owner: EntityKind, key: string) =>
+    repo.find(accountId, owner, key.slice(0, key.indexOf(".")), key.slice(key.indexOf(".") + 1))
+
+  /** Takes the import lock exclusively, so that no other write of the account uses the old definitions. */
+  const exclusively = (write: (accountId: AccountId) => Effect.Effect<RecordId, ValidationFailed>) =>
+    Effect.flatMap(CurrentActor, ({ accountId }) =>
+      transaction.run(
+        Effect.gen(function* () {
+          if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
+          const id = yield* write(accountId)
+          yield* drafts.raise(accountId, undefined, {
+            ...emptyNote,
+            changes: changesOfAll("definitions.updated", "metafield_definition", [id])
+          })
+        })
+      )
+    )
+
+  /** Gives stored values the type of their definition, in batches. If it is interrupted, a second run continues with the rest. */
+  const retype = (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
+    Effect.gen(function* () {
+      let after = EntityId.make(nilUuid)
+      let count = 0
+      for (;;) {
+        const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
+        const last = ids.at(-1)
+        if (last === undefined) return count
+        // The ids come from the account and entities are never deleted, so a refusal is a defect.
+        yield* Effect.catchTags(
+          changes.apply(ids.map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))),
+          { NotFound: Effect.die, ValidationFailed: Effect.die }
+        )
+        count += ids.length
+        after = last
+      }
+    })
+
+  /** Returns the definition, and the number of entities whose values got its type. */
+  const defined = (
+    accountId: AccountId,
+    { key, owner_type, type }: Pick<NewDefinition, "owner_type" | "key" | "type">
+  ) =>
+    Effect.gen(function* () {
+      const retyped = yield* retype(accountId, owner_type, key, type)
+      const definition = yield* Effect.flatten(find(accountId, owner_type, key)).pipe(Effect.orDie)
+      return { definition, retyped }
+    })
+
+  return {
     /** Creates a definition. ValidationFailed: it is invalid, or the key has a definition already. */
-    readonly create: (
-      given: NewDefinition
-    ) => Effect.Effect<DefinedMetafield, ValidationFailed | PimLocked, CurrentActor>
+    create: Effect.fn("OwnDefinitions.create")(function* (given: NewDefinition) {
+      const { accountId } = yield* CurrentActor
+      const definition = yield* checkDefinition(given)
+      yield* exclusively((accountId) =>
+        Effect.gen(function* () {
+          const existing = yield* find(accountId, given.owner_type, given.key)
+          if (Option.isSome(existing))
+            return yield* ValidationFailed.at("key", `is defined already, as ${existing.value.type}`)
+          const id = yield* mintId(RecordId)
+          yield* repo.define(accountId, id, definition)
+          return id
+        })
+      )
+      return yield* defined(accountId, given)
+    }),
     /**
      * Changes the type of a definition, and of stored values that fit the new type. Data health lists the values that do not fit.
      * ValidationFailed: there is no such definition or type, or the platform of a linked store defines the key.
      */
-    readonly setType: (
-      given: Pick<NewDefinition, "owner_type" | "key" | "type">
-    ) => Effect.Effect<DefinedMetafield, ValidationFailed | PimLocked, CurrentActor>
-  }
->() {
-  static readonly layer = Layer.effect(
-    OwnDefinitions,
-    Effect.gen(function* () {
-      const changes = yield* CatalogChanges
-      const drafts = yield* DraftsRepo
-      const importLock = yield* ImportLockRepo
-      const repo = yield* DefinitionsRepo
-      const transaction = yield* Transaction
-
-      const find = (accountId: AccountId, owner: EntityKind, key: string) =>
-        repo.find(accountId, owner, key.slice(0, key.indexOf(".")), key.slice(key.indexOf(".") + 1))
-
-      /** Takes the import lock exclusively, so that no other write of the account uses the old definitions. */
-      const exclusively = (write: (accountId: AccountId) => Effect.Effect<RecordId, ValidationFailed>) =>
-        Effect.flatMap(CurrentActor, ({ accountId }) =>
-          transaction.run(
-            Effect.gen(function* () {
-              if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
-              const id = yield* write(accountId)
-              yield* drafts.raise(accountId, undefined, {
-                ...emptyNote,
-                changes: changesOfAll("definitions.updated", "metafield_definition", [id])
-              })
-            })
-          )
-        )
-
-      /** Gives stored values the type of their definition, in batches. If it is interrupted, a second run continues with the rest. */
-      const retype = (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
+    setType: Effect.fn("OwnDefinitions.setType")(function* (given: Pick<NewDefinition, "owner_type" | "key" | "type">) {
+      const { accountId } = yield* CurrentActor
+      const { key, owner_type, type } = given
+      const wrong = typeMisfit(type)
+      if (wrong !== undefined) return yield* ValidationFailed.at("type", wrong)
+      yield* exclusively((accountId) =>
         Effect.gen(function* () {
-          let after = EntityId.make(nilUuid)
-          let count = 0
-          for (;;) {
-            const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
-            const last = ids.at(-1)
-            if (last === undefined) return count
-            // The ids come from the account and entities are never deleted, so a refusal is a defect.
-            yield* Effect.catchTags(
-              changes.apply(ids.map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))),
-              { NotFound: Effect.die, ValidationFailed: Effect.die }
+          const existing = yield* find(accountId, owner_type, key)
+          if (Option.isNone(existing)) return yield* ValidationFailed.at("key", "has no definition yet: create one")
+          const { id, stores, ...definition } = existing.value
+          if (stores.some(({ platform_id }) => platform_id !== ""))
+            return yield* ValidationFailed.at(
+              "key",
+              `is defined by a store's platform, as ${definition.type}: change it there, then refresh the store`
             )
-            count += ids.length
-            after = last
-          }
+          // The validations of one type have no meaning for another type.
+          const validations = definition.type === type ? definition.validations : []
+          yield* repo.define(accountId, id, { ...definition, type, validations })
+          return id
         })
-
-      const defined = (
-        accountId: AccountId,
-        { key, owner_type, type }: Pick<NewDefinition, "owner_type" | "key" | "type">
-      ) =>
-        Effect.gen(function* () {
-          const retyped = yield* retype(accountId, owner_type, key, type)
-          const definition = yield* Effect.flatten(find(accountId, owner_type, key)).pipe(Effect.orDie)
-          return { definition, retyped }
-        })
-
-      return {
-        create: Effect.fn("OwnDefinitions.create")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const definition = yield* checkDefinition(given)
-          yield* exclusively((accountId) =>
-            Effect.gen(function* () {
-              const existing = yield* find(accountId, given.owner_type, given.key)
-              if (Option.isSome(existing))
-                return yield* ValidationFailed.at("key", `is defined already, as ${existing.value.type}`)
-              const id = yield* mintId(RecordId)
-              yield* repo.define(accountId, id, definition)
-              return id
-            })
-          )
-          return yield* defined(accountId, given)
-        }),
-        setType: Effect.fn("OwnDefinitions.setType")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const { key, owner_type, type } = given
-          const wrong = typeMisfit(type)
-          if (wrong !== undefined) return yield* ValidationFailed.at("type", wrong)
-          yield* exclusively((accountId) =>
-            Effect.gen(function* () {
-              const existing = yield* find(accountId, owner_type, key)
-              if (Option.isNone(existing)) return yield* ValidationFailed.at("key", "has no definition yet: create one")
-              const { id, stores, ...definition } = existing.value
-              if (stores.some(({ platform_id }) => platform_id !== ""))
-                return yield* ValidationFailed.at(
-                  "key",
-                  `is defined by a store's platform, as ${definition.type}: change it there, then refresh the store`
-                )
-              // The validations of one type have no meaning for another type.
-              const validations = definition.type === type ? definition.validations : []
-              yield* repo.define(accountId, id, { ...definition, type, validations })
-              return id
-            })
-          )
-          return yield* defined(accountId, given)
-        })
-      }
+      )
+      return yield* defined(accountId, given)
     })
-  )
+  }
+})
+
+/** The account's own metafield definitions. */
+export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
+  OwnDefinitions,
+  Effect.Effect.Success<typeof makeOwn>
+>() {
+  static readonly layer = Layer.effect(OwnDefinitions, makeOwn)
 }
 
 const toRule = ({ key, namespace, owner_type, type, validations }: PlatformMetafieldDefinition): MetafieldRule => ({

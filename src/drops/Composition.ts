@@ -1,26 +1,29 @@
-import type { Attributes, EntityKind } from "../model/Attribute.ts"
-import { valueOf } from "../model/Attribute.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import { Schema } from "effect"
+import { Attributes, EntityKind, valueOf } from "../model/Attribute.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { discounted } from "./Discount.ts"
 import type { NewDrop, Overlap } from "./Drop.ts"
 
 /** An entity that can be chosen for a drop, with its values on linked stores. */
-export interface DropThing {
-  readonly id: EntityId
-  readonly kind: EntityKind
-  readonly title: string
+export const DropThing = Schema.Struct({
+  id: EntityId,
+  kind: EntityKind,
+  title: Schema.String,
   /** The product of a variant. */
-  readonly parentId: EntityId | null
-  readonly parentTitle: string | null
-  readonly attributes: Attributes
-  readonly versions: ReadonlyArray<{
-    readonly storeId: StoreId
-    readonly overrides: Attributes
-    /** The values that the store accepted last. null: it was never published there. */
-    readonly accepted: Attributes | null
-  }>
-}
+  parentId: Schema.NullOr(EntityId),
+  parentTitle: Schema.NullOr(Schema.String),
+  attributes: Attributes,
+  versions: Schema.Array(
+    Schema.Struct({
+      storeId: StoreId,
+      overrides: Attributes,
+      /** The values that the store accepted last. null: it was never published there. */
+      accepted: Schema.NullOr(Attributes)
+    })
+  )
+})
+export type DropThing = typeof DropThing.Type
 
 /** Selects the entities to read as things, and their fields. */
 export interface ThingsQuery {

@@ -88,7 +88,8 @@ export interface DropTarget {
   readonly storeIds: ReadonlyArray<StoreId>
 }
 
-export type PlannedChange = Omit<DropChange, "outcome" | "error">
+export const PlannedChange = DropChange.omit("outcome", "error")
+export type PlannedChange = typeof PlannedChange.Type
 
 /** A drop that has passed the checks. */
 export interface PlannedDrop {

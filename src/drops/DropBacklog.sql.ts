@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
@@ -10,10 +10,8 @@ const waits = ["import", "worker"] as const
 
 /** Sets the gauges of drops whose start or end is due, of all accounts. */
 export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: BacklogRow,
-    execute: () => sql`
+  const read = findAll(BacklogRow)(
+    () => sql`
       SELECT w.wait AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(w.due_at))::float8 AS age
       FROM (
@@ -24,8 +22,6 @@ export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE (d.next_step = 'start' AND d.starts_at <= app_now()) OR (d.next_step = 'end' AND d.ends_at <= app_now())
       ) w
       GROUP BY w.wait ${sql.literal(allAccounts)}`
-  })
-  return Effect.map(orDie(read()), (rows) =>
-    setBacklog(rows, waits, { count: metrics.dropsDue, age: metrics.dropLateness })
   )
+  return Effect.map(read(), (rows) => setBacklog(rows, waits, { count: metrics.dropsDue, age: metrics.dropLateness }))
 })

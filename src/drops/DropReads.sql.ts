@@ -1,9 +1,9 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Schema } from "effect"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, DropId, EntityId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import { Drop, DropRow } from "./Drop.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
@@ -29,20 +29,16 @@ export const makeDropReads = (
     WHERE c.account_id = ${accountId} AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')
       AND (${entityId}::uuid IS NULL OR c.entity_id = ${entityId}::uuid)`
 
-  const list = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Drop,
-    execute: (accountId) => sql`
+  const list = findAll(Drop)(
+    (accountId: AccountId) => sql`
       SELECT ${columns}, coalesce(changes.list, '[]') AS changes
       FROM drop d CROSS JOIN LATERAL (${changesOf(accountId, null)}) changes
       WHERE d.account_id = ${accountId}
       ORDER BY d.starts_at, d.id`
-  })
+  )
 
-  const ofEntity = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, entityId: EntityId }),
-    Result: Drop,
-    execute: ({ accountId, entityId }) => sql`
+  const ofEntity = findAll(Drop)(
+    (accountId: AccountId, entityId: EntityId) => sql`
       SELECT ${columns}, changes.list AS changes
       FROM (
         SELECT DISTINCT c.drop_id FROM drop_change c
@@ -52,16 +48,14 @@ export const makeDropReads = (
       CROSS JOIN LATERAL (${changesOf(accountId, entityId)}) changes
       WHERE changes.list IS NOT NULL
       ORDER BY d.starts_at, d.id`
-  })
+  )
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: DropId }),
-    Result: Drop,
-    execute: ({ accountId, id }) => sql`
+  const find = findOne(Drop)(
+    (accountId: AccountId, id: DropId) => sql`
       SELECT ${columns}, coalesce(changes.list, '[]') AS changes
       FROM drop d CROSS JOIN LATERAL (${changesOf(accountId, null)}) changes
       WHERE d.account_id = ${accountId} AND d.id = ${id}`
-  })
+  )
 
   /** Drops as rows. `chosen`: which of the drops `d`, in which order; `counted`: which of the changes `c` count. */
   const rowsOf = (accountId: AccountId, chosen: Fragment, counted: Fragment) =>
@@ -128,7 +122,7 @@ export const makeDropReads = (
           sql`true`
         )
       ),
-    list: (accountId, entityId) => orDie(entityId === null ? list(accountId) : ofEntity({ accountId, entityId })),
-    find: (accountId, id) => orDie(find({ accountId, id }))
+    list: (accountId, entityId) => (entityId === null ? list(accountId) : ofEntity(accountId, entityId)),
+    find
   }
 }

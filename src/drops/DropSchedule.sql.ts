@@ -1,11 +1,11 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
+import { discardRows, findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type DropTarget, Overlap, type PlannedChange, type PlannedDrop } from "./Drop.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
@@ -19,21 +19,17 @@ const decodeOverlaps = Schema.decodeUnknown(Schema.Array(Overlap))
 
 /** Statements that check, insert and cancel drops. */
 export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefined): ScheduleStatements => {
-  const now = SqlSchema.single({
-    Request: Schema.Void,
-    Result: Schema.Struct({ now: Timestamp }),
-    execute: () => sql`SELECT rfc3339(app_now()) AS now`
-  })
+  const now = findSingle(Schema.Struct({ now: Timestamp }))(() => sql`SELECT rfc3339(app_now()) AS now`)
 
-  const targets = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) }),
-    Result: Schema.Struct({
+  const targets = findAll(
+    Schema.Struct({
       id: EntityId,
       kind: EntityKind,
       attributes: Attributes,
       versions: Schema.Array(Schema.Struct({ storeId: StoreId, overrides: Attributes }))
-    }),
-    execute: ({ accountId, ids }) => sql`
+    })
+  )(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT e.id, e.kind, e.attributes, (
                SELECT coalesce(json_agg(json_build_object('storeId', v.store_id, 'overrides', v.overrides)
                                         ORDER BY s.domain COLLATE "C", s.id), '[]')
@@ -43,7 +39,7 @@ export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefi
              ) AS versions
       FROM unnest(${ids}::uuid[]) AS k (id)
       JOIN entity e ON e.account_id = ${accountId} AND e.id = k.id`
-  })
+  )
 
   const rowsOf = (changes: ReadonlyArray<PlannedChange>) => sql`
     jsonb_to_recordset(${JSON.stringify(changes.map((change, ordinal) => ({ ordinal, ...change })))}::jsonb) AS n (
@@ -62,14 +58,14 @@ export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefi
     ORDER BY n.ordinal, d.starts_at, d.id`
 
   return {
-    now: Effect.map(Effect.orDie(now()), (row) => row.now),
+    now: Effect.map(now(), (row) => row.now),
     lockSchedule: (accountId) =>
       sql`
         SELECT pg_advisory_xact_lock(hashtextextended('drops ' || ${accountId}::text, 0))
-        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
+        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(discardRows),
     targets: (accountId, ids) =>
       Effect.map(
-        orDie(targets({ accountId, ids })),
+        targets(accountId, ids),
         (rows) =>
           new Map(
             rows.map(({ attributes, id, kind, versions }): [EntityId, DropTarget] => [

@@ -2,14 +2,14 @@ import { Schema } from "effect"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { layersOf } from "../drafts/Divergence.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
-import type { Actor } from "../model/Actor.ts"
+import { ActorJson } from "../model/Actor.ts"
 import { AttributeValue, valueOf } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
 import { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { PublishError } from "../model/PublishState.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
-import { DropOutcome, type DropStatus, type PlannedChange } from "./Drop.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { DropOutcome, DropStatus, PlannedChange } from "./Drop.ts"
 
 /**
  * The next step of a drop. `start` and `end` are due at their times. `settle_start` and `settle_end` are due when all publishes have
@@ -43,13 +43,14 @@ export const DropEffect = Schema.Struct({
 export type DropEffect = typeof DropEffect.Type
 
 /** A drop whose next step is being carried out. The transaction holds its row lock. */
-export interface LockedDrop {
-  readonly actor: Actor
-  readonly status: DropStatus
-  readonly endsAt: Timestamp | null
-  readonly changes: ReadonlyArray<PlannedChange>
-  readonly effects: ReadonlyArray<DropEffect>
-}
+export const LockedDrop = Schema.Struct({
+  actor: ActorJson,
+  status: DropStatus,
+  endsAt: Schema.NullOr(Timestamp),
+  changes: Schema.Array(PlannedChange),
+  effects: Schema.Array(DropEffect)
+})
+export type LockedDrop = typeof LockedDrop.Type
 
 /** The outcome of a change on all its stores. */
 export interface ChangeOutcome {

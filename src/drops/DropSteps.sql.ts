@@ -4,24 +4,15 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { ActorJson } from "../model/Actor.ts"
 import { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { DropChange, DropStatus } from "./Drop.ts"
-import { DropEffect, DueStep } from "./DropStep.ts"
+import { DueStep, LockedDrop } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
-
-const Held = Schema.Struct({
-  actor: ActorJson,
-  status: DropStatus,
-  endsAt: Schema.NullOr(Timestamp),
-  changes: Schema.Array(DropChange.pipe(Schema.pick("entity_id", "entity_type", "store_id", "field", "value"))),
-  effects: Schema.Array(DropEffect)
-})
 
 /** Whether every earlier drop that writes a field of `d` has ended. */
 const isFree = (sql: SqlClient, accountId: Fragment) => sql`
@@ -76,11 +67,9 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
     ({ at, id }: DueStep & { at: string }) => [at, id] as const
   )
 
-  const lock = SqlSchema.findOne({
-    Request: DueStep,
-    Result: Held,
-    execute: ({ accountId, id, step }) => sql`
-      WITH held AS MATERIALIZED (
+  const lock = findOne(LockedDrop)(
+    ({ accountId, id, step }: DueStep) => sql`
+      WITH locked AS MATERIALIZED (
         SELECT d.account_id, d.id, d.actor, d.status, d.ends_at
         FROM drop d
         WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
@@ -91,7 +80,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
           END
         FOR UPDATE OF d SKIP LOCKED
       )
-      SELECT h.actor, h.status, rfc3339(h.ends_at) AS "endsAt",
+      SELECT l.actor, l.status, rfc3339(l.ends_at) AS "endsAt",
              (
                SELECT json_agg(json_build_object(
                         'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
@@ -99,7 +88,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
                       ) ORDER BY c.ordinal)
                FROM drop_change c
                JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
-               WHERE c.account_id = ${accountId} AND c.drop_id = h.id
+               WHERE c.account_id = ${accountId} AND c.drop_id = l.id
              ) AS changes,
              (
                SELECT coalesce(json_agg(json_build_object(
@@ -109,17 +98,17 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
                       ) ORDER BY f.ordinal, f.store_id), '[]')
                FROM drop_effect f
                JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
-               WHERE f.account_id = ${accountId} AND f.drop_id = h.id
+               WHERE f.account_id = ${accountId} AND f.drop_id = l.id
              ) AS effects
-      FROM held h`
-  })
+      FROM locked l`
+  )
 
   return {
     due: (limit, except) =>
       hints === undefined
         ? orDie(due({ accountId: null, limit, except }))
         : Effect.map(
-            hints.look((accountId) => due({ accountId, limit, except })),
+            hints.collectDue((accountId) => due({ accountId, limit, except })),
             (steps) => Arr.take(Arr.sort(steps, byTime), limit)
           ),
     lock: (step) =>

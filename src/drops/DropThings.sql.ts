@@ -1,46 +1,24 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Schema } from "effect"
-import { orDie } from "../database/SqlErrors.ts"
-import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import type { Context } from "effect"
+import { findAll } from "../database/Rows.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { DropThing, type ThingsQuery } from "./Composition.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
-
-const Thing = Schema.Struct({
-  id: EntityId,
-  kind: EntityKind,
-  title: Schema.String,
-  parentId: Schema.NullOr(EntityId),
-  parentTitle: Schema.NullOr(Schema.String),
-  attributes: Attributes,
-  versions: Schema.Array(
-    Schema.Struct({ storeId: StoreId, overrides: Attributes, accepted: Schema.NullOr(Attributes) })
-  )
-})
 
 /** The statement that reads things to choose for a drop. */
 export const makeReadThings = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "things"> => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      ids: Schema.Array(EntityId),
-      fields: Schema.Array(Schema.String),
-      limit: Schema.Int,
-      withVariants: Schema.Boolean
-    }),
-    Result: Thing,
-    execute: ({ accountId, fields, ids, limit, withVariants }) => {
-      const only = (attributes: string) => sql`
+  const things = findAll(DropThing)((accountId: AccountId, { fields, ids, limit, withVariants }: ThingsQuery) => {
+    const only = (attributes: string) => sql`
         coalesce((
           SELECT jsonb_object_agg(f.key, ${sql.literal(attributes)} -> f.key) FROM unnest(${fields}::text[]) AS f (key)
           WHERE ${sql.literal(attributes)} ? f.key
         ), '{}')`
-      const variants = sql`
+    const variants = sql`
           UNION ALL
           SELECT k.place, c.position, c.id FROM unnest(${ids}::uuid[]) WITH ORDINALITY AS k (id, place)
           JOIN entity c ON c.account_id = ${accountId} AND c.parent_id = k.id
           WHERE c.id <> ALL(${ids}::uuid[])`
-      return sql`
+    return sql`
         SELECT e.id, e.kind, e.title, e.parent_id AS "parentId", p.title AS "parentTitle",
                ${only("e.attributes")} AS attributes, (
                  SELECT coalesce(jsonb_agg(jsonb_build_object(
@@ -59,7 +37,6 @@ export const makeReadThings = (sql: SqlClient): Pick<Context.Tag.Service<DropsRe
         LEFT JOIN entity p ON p.account_id = ${accountId} AND p.id = e.parent_id
         ORDER BY chosen.place, chosen.position NULLS FIRST, e.id
         LIMIT ${limit}`
-    }
   })
-  return { things: (accountId, query) => orDie(read({ accountId, ...query })) }
+  return { things }
 }

@@ -6,13 +6,12 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { DropId, EntityId } from "../model/Ids.ts"
-import type { KeyRules } from "../model/KeyRules.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ChannelKind } from "../storedata/SalesChannels.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import type { DropThing, ThingsQuery } from "./Composition.ts"
-import { type Drop, type DropPlace, type DropRow, type NewDrop, type Overlap, planDrop } from "./Drop.ts"
+import type { ThingsQuery } from "./Composition.ts"
+import { type DropPlace, type NewDrop, planDrop } from "./Drop.ts"
 import { makeDropExecution } from "./DropExecution.ts"
 import type { DueStep } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
@@ -22,10 +21,20 @@ const pollInterval = Duration.seconds(1)
 /** Maximum number of steps that one query returns. */
 const maxSteps = 20
 
-/** Scheduled field changes of the actor's account. The actor who schedules a drop is the author of its changes. */
-export class Drops extends Context.Tag("catalog/Drops")<
-  Drops,
-  {
+interface PageQuery {
+  readonly isOpen: boolean
+  readonly after: DropPlace | null
+  readonly limit: number
+}
+
+const make = Effect.gen(function* () {
+  const catalog = yield* CatalogRepo
+  const definitions = yield* MetafieldDefinitions
+  const repo = yield* DropsRepo
+  const schedule = yield* makeSchedule
+  const { runDue } = yield* makeRunDue
+
+  return {
     /**
      * Schedules a drop. This also works while an import locks the account; the drop's steps wait until the import ends.
      *
@@ -36,105 +45,71 @@ export class Drops extends Context.Tag("catalog/Drops")<
      *
      * `id`: makes the request repeatable. If the drop exists already, returns that drop.
      */
-    readonly create: (drop: NewDrop, id?: DropId) => Effect.Effect<Drop, ValidationFailed, CurrentActor>
+    create: Effect.fn("Drops.create")(function* (drop: NewDrop, requestedId?: DropId) {
+      const id = requestedId ?? (yield* mintId(DropId))
+      yield* schedule.insert(id, drop)
+      return yield* Effect.orDie(schedule.find(id))
+    }),
     /**
      * Checks a drop as `create` does, without storing it. Returns the other drops that change the same fields at the same time,
      * for which `create` would refuse it.
      */
-    readonly check: (drop: NewDrop) => Effect.Effect<ReadonlyArray<Overlap>, ValidationFailed, CurrentActor>
+    check: Effect.fn("Drops.check")(schedule.check),
     /** At most `limit` of these entities, in this order. Unknown entities are left out. */
-    readonly things: (query: ThingsQuery) => Effect.Effect<ReadonlyArray<DropThing>, never, CurrentActor>
+    things: Effect.fn("Drops.things")(function* (query: ThingsQuery) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.things(accountId, query)
+    }),
     /** The fields that drops of the account can change, by kind. */
-    readonly rules: Effect.Effect<KeyRules, never, CurrentActor>
+    rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
     /** Cancels a drop. ValidationFailed: it has started, or was cancelled before. */
-    readonly cancel: (id: DropId) => Effect.Effect<Drop, NotFound | ValidationFailed, CurrentActor>
+    cancel: Effect.fn("Drops.cancel")(function* (id: DropId) {
+      yield* schedule.cancel(id)
+      return yield* schedule.find(id)
+    }),
     /** Ordered by start, then id. */
-    readonly list: Effect.Effect<ReadonlyArray<Drop>, never, CurrentActor>
+    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, null)),
     /**
      * A page of drops: with `isOpen` those with a step left, by start; else the others, the latest first. `next`: the place from
      * which the next page continues; undefined: there is none.
      */
-    readonly page: (list: {
-      readonly isOpen: boolean
-      readonly after: DropPlace | null
-      readonly limit: number
-    }) => Effect.Effect<
-      { readonly rows: ReadonlyArray<DropRow>; readonly next: DropPlace | undefined },
-      never,
-      CurrentActor
-    >
+    page: Effect.fn("Drops.page")(function* ({ limit, ...list }: PageQuery) {
+      const { accountId } = yield* CurrentActor
+      const found = yield* repo.page(accountId, { ...list, limit: limit + 1 })
+      const rows = found.slice(0, limit)
+      return { rows, next: found.length > limit ? rows.at(-1) : undefined }
+    }),
     /** At most `limit` drops that start before `until` and end at `from` or later, by start. Without an end the start counts. */
-    readonly between: (
-      from: Timestamp,
-      until: Timestamp,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<DropRow>, never, CurrentActor>
+    between: Effect.fn("Drops.between")(function* (from: Timestamp, until: Timestamp, limit: number) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.between(accountId, from, until, limit)
+    }),
     /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
-    readonly openOf: (entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>, never, CurrentActor>
-    readonly get: (id: DropId) => Effect.Effect<Drop, NotFound, CurrentActor>
+    openOf: Effect.fn("Drops.openOf")(function* (entityId: EntityId, limit: number) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.openOf(accountId, entityId, limit)
+    }),
+    get: Effect.fn("Drops.get")(schedule.find),
     /** Drops that change an entity, with only the changes of that entity. NotFound: no such entity of this kind. */
-    readonly ofEntity: (kind: ChannelKind, id: EntityId) => Effect.Effect<ReadonlyArray<Drop>, NotFound, CurrentActor>
+    ofEntity: Effect.fn("Drops.ofEntity")(function* (kind: ChannelKind, id: EntityId) {
+      const { accountId } = yield* CurrentActor
+      if (Option.isNone(yield* catalog.find(accountId, kind, id))) return yield* new NotFound()
+      return yield* repo.list(accountId, id)
+    }),
     /** Carries out all due steps of all accounts, in addition to other workers. Returns the number that this process carried out. */
-    readonly runDue: Effect.Effect<number>
+    runDue,
     /** Repeats `runDue` until it is interrupted. */
-    readonly work: Effect.Effect<never>
+    work: runDue.pipe(
+      Effect.catchAllCause((cause) => Effect.as(Effect.logWarning("Looking for due drops failed", cause), 0)),
+      Effect.repeat(Schedule.spaced(pollInterval)),
+      Effect.zipRight(Effect.never)
+    )
   }
->() {
-  static readonly layer = Layer.effect(
-    Drops,
-    Effect.gen(function* () {
-      const catalog = yield* CatalogRepo
-      const definitions = yield* MetafieldDefinitions
-      const repo = yield* DropsRepo
-      const schedule = yield* makeSchedule
-      const { runDue } = yield* makeRunDue
+})
 
-      return {
-        create: Effect.fn("Drops.create")(function* (drop, requestedId) {
-          const id = requestedId ?? (yield* mintId(DropId))
-          yield* schedule.insert(id, drop)
-          return yield* Effect.orDie(schedule.find(id))
-        }),
-        check: Effect.fn("Drops.check")(schedule.check),
-        things: Effect.fn("Drops.things")(function* (query) {
-          const { accountId } = yield* CurrentActor
-          return yield* repo.things(accountId, query)
-        }),
-        rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
-        cancel: Effect.fn("Drops.cancel")(function* (id) {
-          yield* schedule.cancel(id)
-          return yield* schedule.find(id)
-        }),
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, null)),
-        page: Effect.fn("Drops.page")(function* ({ limit, ...list }) {
-          const { accountId } = yield* CurrentActor
-          const found = yield* repo.page(accountId, { ...list, limit: limit + 1 })
-          const rows = found.slice(0, limit)
-          return { rows, next: found.length > limit ? rows.at(-1) : undefined }
-        }),
-        between: Effect.fn("Drops.between")(function* (from, until, limit) {
-          const { accountId } = yield* CurrentActor
-          return yield* repo.between(accountId, from, until, limit)
-        }),
-        openOf: Effect.fn("Drops.openOf")(function* (entityId, limit) {
-          const { accountId } = yield* CurrentActor
-          return yield* repo.openOf(accountId, entityId, limit)
-        }),
-        get: Effect.fn("Drops.get")(schedule.find),
-        ofEntity: Effect.fn("Drops.ofEntity")(function* (kind, id) {
-          const { accountId } = yield* CurrentActor
-          if (Option.isNone(yield* catalog.find(accountId, kind, id))) return yield* new NotFound()
-          return yield* repo.list(accountId, id)
-        }),
-        runDue,
-        work: runDue.pipe(
-          Effect.catchAllCause((cause) => Effect.as(Effect.logWarning("Looking for due drops failed", cause), 0)),
-          Effect.repeat(Schedule.spaced(pollInterval)),
-          Effect.zipRight(Effect.never)
-        )
-      }
-    })
-  )
+/** Scheduled field changes of the actor's account. The actor who schedules a drop is the author of its changes. */
+export class Drops extends Context.Tag("catalog/Drops")<Drops, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Drops, make)
 }
 
 /** Inserts, finds and cancels drops of the actor's account. */

@@ -1,7 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
 import { insertAll } from "../database/Inserts.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
@@ -34,10 +34,8 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
         AND (${scope} = 'all' OR c.decision IS NULL OR (${scope} = 'others' AND c.decision <> ${decision}))
       RETURNING c.ordinal`
   })
-  const tally = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-    Result: DecisionTally,
-    execute: ({ accountId, id }) => sql`
+  const tally = findSingle(DecisionTally)(
+    (accountId: AccountId, id: ImportId) => sql`
       SELECT count(*) FILTER (WHERE c.decision IS NULL)::integer AS undecided,
              coalesce((array_agg(c.ordinal ORDER BY c.ordinal) FILTER (WHERE c.decision IS NULL))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first,
              count(*) FILTER (WHERE c.decision = 'keep_draft')::integer AS keep_draft,
@@ -45,7 +43,7 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
              md5(coalesce(string_agg(c.ordinal || c.decision, ' ' ORDER BY c.ordinal), '')) AS digest
       FROM import_conflict c
       WHERE c.account_id = ${accountId} AND c.run_id = ${id}`
-  })
+  )
   const decisions = findAll(Schema.Struct({ ordinal: Schema.Int, decision: Schema.NullOr(ConflictDecision) }))(
     (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) => sql`
       SELECT c.ordinal, c.decision FROM import_conflict c
@@ -87,7 +85,7 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
             (rows) => new Map(rows.map(({ decision, ordinal }) => [ordinal, decision]))
           ),
     /** The number of conflicts by decision, and the numbers of the first ten undecided ones. */
-    tally: (accountId: AccountId, id: ImportId) => Effect.orDie(tally({ accountId, id }))
+    tally
   }
 }
 

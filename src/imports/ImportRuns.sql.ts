@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, findSingle, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeWorkHints, type WorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
@@ -16,19 +16,13 @@ import {
   nothingPlanned,
   ReadingProgress
 } from "./Import.ts"
-import type { LeasedRun, TakenRun } from "./StagedImport.ts"
+import { type LeasedRun, TakenRun } from "./StagedImport.ts"
 
 /** Takes over an import of one account, or of any. */
 const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints | undefined) => {
   const takeOver = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: Schema.NullOr(ImportId) }),
-    Result: Schema.Struct({
-      accountId: AccountId,
-      id: ImportId,
-      phase: Schema.Literal("fetching", "applying"),
-      takeovers: Schema.Int,
-      interruptions: Schema.Int
-    }),
+    Result: TakenRun,
     execute: ({ accountId, id }) => sql`
       UPDATE import_run i
       SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, updated_at = app_now(),
@@ -44,20 +38,18 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
       )
       RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers, i.takeovers - i.handovers AS interruptions`
   })
-  const waiting = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
-    Result: Schema.Struct({ accountId: AccountId, leaseUntil: Timestamp }),
-    execute: ({ accountId, id }) => sql`
+  const waiting = findAll(Schema.Struct({ accountId: AccountId, leaseUntil: Timestamp }))(
+    (accountId: AccountId | null, id: ImportId | null) => sql`
       SELECT e.account_id AS "accountId", rfc3339(min(e.lease_until)) AS "leaseUntil" FROM import_run e
       WHERE ${accountId === null ? sql.literal("true") : sql`e.account_id = ${accountId}`} AND e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now() AND (${id}::uuid IS NULL OR e.id = ${id})
       GROUP BY e.account_id
       ORDER BY min(e.lease_until) ${sql.literal(accountId === null ? allAccounts : "")}`
-  })
+  )
   const candidates = (id: ImportId | null) =>
     hints === undefined
-      ? waiting({ accountId: null, id })
+      ? waiting(null, id)
       : Effect.map(
-          hints.look((accountId) => waiting({ accountId, id })),
+          hints.collectDue((accountId) => waiting(accountId, id)),
           Arr.sortWith(({ leaseUntil }) => leaseUntil, Order.string)
         )
   /** Tries the accounts in order, because another process can take over an import meanwhile. */
@@ -145,11 +137,9 @@ export const makeImportRunStatements = Effect.gen(function* () {
       WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
       ORDER BY updated_at, id ${sql.literal(allAccounts)}`
   )
-  const accountVersion = SqlSchema.single({
-    Request: AccountId,
-    Result: Schema.Struct({ version: Schema.Number }),
-    execute: (accountId) => sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
-  })
+  const accountVersion = findSingle(Schema.Struct({ version: Schema.Number }))(
+    (accountId: AccountId) => sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
+  )
   const progress = findOne(ReadingProgress)(
     (accountId: AccountId, id: ImportId) => sql`
       SELECT i.step, i.step_done AS done, i.step_total AS total,
@@ -244,7 +234,6 @@ export const makeImportRunStatements = Effect.gen(function* () {
       orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
     /** Imports that have been under review for more than 7 days. */
     abandonedReviews: abandonedReviews(),
-    accountVersion: (accountId: AccountId) =>
-      Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
+    accountVersion: (accountId: AccountId) => Effect.map(accountVersion(accountId), ({ version }) => version)
   }
 })

@@ -114,13 +114,13 @@ const kindOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant"
 /** Makes one page of a list. Entities that are created get the title that the import gives them. */
 const rowsOf = (
   items: ReadonlyArray<{ readonly item: StagedItem; readonly own: ByEntity; readonly more: number }>,
-  known: ReadonlyMap<EntityId, ReviewedEntity>,
+  entities: ReadonlyMap<EntityId, ReviewedEntity>,
   isOpen: boolean
 ): ReadonlyArray<ReviewRow> =>
   items.map(({ item, more, own }) => {
     const changes = [...own].flatMap(([id, changes]): ReadonlyArray<ReviewedChange> => {
       const created = changes.find((change) => change._tag === "CreateEntity")
-      const here = known.get(id)
+      const here = entities.get(id)
       const kind = created?.kind ?? here?.kind
       if (kind === undefined) return []
       return [
@@ -157,6 +157,6 @@ export const makeReadList =
       const items = yield* repo.listed(accountId, id, list, after, limit)
       const grouped = items.map((item) => ({ item, ...groupChanges(item) }))
       const ids = new Set(grouped.flatMap(({ own }) => [...own.keys()]))
-      const known = new Map((yield* repo.entities(accountId, [...ids])).map((entity) => [entity.id, entity]))
-      return rowsOf(grouped, known, isOpen)
+      const entities = new Map((yield* repo.entities(accountId, [...ids])).map((entity) => [entity.id, entity]))
+      return rowsOf(grouped, entities, isOpen)
     })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { AccountId, ImportId } from "../model/Ids.ts"
+import { AccountId, ImportId } from "../model/Ids.ts"
 import type { FieldConflict, StagedChange } from "./plan/ImportPlan.ts"
 
 /** The lists of a review: new and changed products, collections and files, and entities that the store does not have any more. */
@@ -30,14 +30,14 @@ export interface StagedConflict extends FieldConflict {
 /**
  * An import that a process works on. `takeovers` identifies the lease: each takeover by another process adds one.
  */
-export interface LeasedRun {
-  readonly accountId: AccountId
-  readonly id: ImportId
-  readonly phase: "fetching" | "applying"
-  readonly takeovers: number
-}
+const LeasedRun = Schema.Struct({
+  accountId: AccountId,
+  id: ImportId,
+  phase: Schema.Literal("fetching", "applying"),
+  takeovers: Schema.Int
+})
+export type LeasedRun = typeof LeasedRun.Type
 
 /** An import that this process has taken over. `interruptions`: the number of its takeovers after a process had stopped. */
-export interface TakenRun extends LeasedRun {
-  readonly interruptions: number
-}
+export const TakenRun = Schema.Struct({ ...LeasedRun.fields, interruptions: Schema.Int })
+export type TakenRun = typeof TakenRun.Type

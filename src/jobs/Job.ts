@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
-import { JobId } from "../model/Ids.ts"
+import { ActorJson } from "../model/Actor.ts"
+import { AccountId, JobId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /**
@@ -127,3 +128,17 @@ export const isOpen = ({ state }: { readonly state: JobState }): boolean => open
 
 /** Thrown by a step that cannot continue. The results of earlier steps stay. */
 export class JobStopped extends Schema.TaggedError<JobStopped>()("JobStopped", JobProblem.fields) {}
+
+/** A job that this process has claimed. `attempts`: number of claims since the last finished step. */
+export const ClaimedJob = Schema.Struct({
+  accountId: AccountId,
+  id: JobId,
+  claim: Schema.String,
+  kind: JobKindName,
+  attempts: Schema.Int,
+  actor: ActorJson
+})
+export type ClaimedJob = typeof ClaimedJob.Type
+
+/** The claim of a job. */
+export type JobClaim = Pick<ClaimedJob, "accountId" | "id" | "claim">

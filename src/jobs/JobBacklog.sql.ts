@@ -1,7 +1,7 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { automaticKinds, ownedKinds } from "./Job.ts"
@@ -15,10 +15,8 @@ const waits = ["running", "paused", "later", "worker"] as const
 
 /** Sets the gauges of open jobs, of all accounts. */
 export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: BacklogRow,
-    execute: () => sql`
+  const read = findAll(BacklogRow)(
+    () => sql`
       SELECT w.wait AS name, count(*) AS count,
              -- Null: only scans wait. Nobody waits for them, and a night's scans may take hours.
              extract(epoch FROM app_now() - min(w.due_at) FILTER (WHERE w.kind <> ALL(${automaticKinds}::text[])))::float8 AS age
@@ -37,8 +35,8 @@ export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE j.state IN ('queued', 'running', 'paused')
       ) w
       GROUP BY w.wait ${sql.literal(allAccounts)}`
-  })
-  return Effect.map(orDie(read()), (rows) => {
+  )
+  return Effect.map(read(), (rows) => {
     setBacklog(rows, waits, { count: metrics.jobs })
     metrics.jobLateness.of().add(rows.find(({ name }) => name === "worker")?.age ?? 0)
   })

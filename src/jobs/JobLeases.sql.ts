@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto"
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { ActorJson } from "../model/Actor.ts"
-import { AccountId, JobId } from "../model/Ids.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { automaticKinds, claimedKinds, JobKindName, maxJobErrors, ownedKinds } from "./Job.ts"
+import { automaticKinds, ClaimedJob, claimedKinds, type JobClaim, maxJobErrors, ownedKinds } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
@@ -16,19 +15,17 @@ type Repo = Context.Tag.Service<JobsRepo>
 /** Maximum number of due jobs to read at once. Other processes may claim some of them first. */
 const maxCandidates = 20
 
-const Place = Schema.Struct({ accountId: AccountId, id: JobId })
+const Place = ClaimedJob.pick("accountId", "id")
 
 /** Statements that claim jobs, save their steps and release them. `holder`: the name of this process. */
 export const makeJobLeases = (
   sql: SqlClient,
   holder: string,
   hints: WorkHints | undefined
-): Pick<Repo, "claim" | "claimOwned" | "fail" | "hold" | "release" | "save"> => {
+): Pick<Repo, "claim" | "claimOwned" | "fail" | "lockClaimed" | "release" | "save"> => {
   // Reads without a lock; the claim checks each row again. null: jobs of all accounts.
-  const due = SqlSchema.findAll({
-    Request: Schema.NullOr(AccountId),
-    Result: Schema.Struct({ ...Place.fields, isAutomatic: Schema.Boolean, dueAt: Timestamp }),
-    execute: (accountId) => sql`
+  const due = findAll(Schema.Struct({ ...Place.fields, isAutomatic: Schema.Boolean, dueAt: Timestamp }))(
+    (accountId: AccountId | null) => sql`
       SELECT j.account_id AS "accountId", j.id, j.kind = ANY(${automaticKinds}::text[]) AS "isAutomatic",
              rfc3339(j.due_at) AS "dueAt"
       FROM job j
@@ -38,25 +35,17 @@ export const makeJobLeases = (
         AND j.kind = ANY(${claimedKinds}::text[])
       ORDER BY "isAutomatic", j.due_at, j.id
       LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
-  })
+  )
   const candidates =
     hints === undefined
       ? due(null)
       : Effect.map(
-          hints.look(due),
+          hints.collectDue(due),
           Arr.sortWith(({ dueAt, isAutomatic }) => `${isAutomatic} ${dueAt}`, Order.string)
         )
 
-  const take = SqlSchema.findOne({
-    Request: Schema.Struct({ ...Place.fields, claim: Schema.String, leaseSeconds: Schema.Number }),
-    Result: Schema.Struct({
-      ...Place.fields,
-      kind: JobKindName,
-      claim: Schema.String,
-      attempts: Schema.Number,
-      actor: ActorJson
-    }),
-    execute: ({ accountId, claim, id, leaseSeconds }) => sql`
+  const take = findOne(ClaimedJob)(
+    ({ accountId, id }: typeof Place.Type, claim: string, leaseSeconds: number) => sql`
       WITH free AS MATERIALIZED (
         SELECT j.id, app_now() AS now FROM job j
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
@@ -70,37 +59,32 @@ export const makeJobLeases = (
       FROM free f
       WHERE j.account_id = ${accountId} AND j.id = f.id
       RETURNING j.account_id AS "accountId", j.id, j.kind, j.claim, j.attempts, j.actor`
-  })
+  )
 
-  const hold = SqlSchema.findOne({
-    Request: Schema.Struct({ ...Place.fields, claim: Schema.String }),
-    Result: Schema.Struct({ input: Schema.Unknown, cursor: Schema.Unknown }),
-    execute: ({ accountId, claim, id }) => sql`
+  const lockClaimed = findOne(Schema.Struct({ input: Schema.Unknown, cursor: Schema.Unknown }))(
+    ({ accountId, claim, id }: JobClaim) => sql`
       SELECT j.input, j.cursor FROM job j
       WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}
       FOR UPDATE OF j`
-  })
+  )
 
   return {
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
-        for (const { accountId, id } of only === null ? yield* candidates : [only]) {
-          const taken = yield* take({ accountId, id, claim: randomUUID(), leaseSeconds })
+        for (const place of only === null ? yield* candidates : [only]) {
+          const taken = yield* take(place, randomUUID(), leaseSeconds)
           if (Option.isSome(taken)) return taken
         }
         return Option.none()
-      }).pipe(orDie),
+      }),
     claimOwned: ({ accountId, claim, id }) =>
       sql`
         UPDATE job j
         SET state = 'running', claim = ${claim}, started_at = coalesce(j.started_at, app_now())
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running')
           AND j.kind = ANY(${ownedKinds}::text[])
-        RETURNING j.id`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        orDie
-      ),
-    hold: ({ accountId, claim, id }) => orDie(hold({ accountId, id, claim })),
+        RETURNING j.id`.pipe(hasRows),
+    lockClaimed,
     save: ({ accountId, claim, id }, { counts, cursor, done, errors }, leaseSeconds) =>
       sql`
         UPDATE job j
@@ -118,7 +102,7 @@ export const makeJobLeases = (
             claimed_by = CASE WHEN ${cursor !== null} THEN j.claimed_by END,
             ended_at = ${cursor === null ? sql`app_now()` : sql`NULL::timestamptz`},
             due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second'
-        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie),
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(discardRows),
     release: ({ accountId, claim, id }, { delaySeconds, isAttempt, waitingFor }) =>
       sql`
         UPDATE job j
@@ -134,6 +118,6 @@ export const makeJobLeases = (
         UPDATE job j
         SET state = 'failed', claim = NULL, claimed_by = NULL, problem = ${JSON.stringify(problem)}::jsonb,
             waiting_for = NULL, ended_at = app_now()
-        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(Effect.asVoid, orDie)
+        WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(discardRows)
   }
 }

@@ -1,11 +1,11 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
-import { AccountId, JobId } from "../model/Ids.ts"
+import { AccountId, type JobId } from "../model/Ids.ts"
 import { automaticKinds, Job, unlistedStates } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
@@ -25,35 +25,28 @@ export const makeJobRows = (
     j.error_count, j.problem, j.waiting_for, j.author, rfc3339(j.created_at) AS created_at,
     rfc3339(j.started_at) AS started_at, rfc3339(j.ended_at) AS ended_at`
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, id: JobId }),
-    Result: Job,
-    execute: ({ accountId, id }) => sql`SELECT ${columns} FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}`
-  })
+  const find = findOne(Job)(
+    (accountId: AccountId, id: JobId) =>
+      sql`SELECT ${columns} FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}`
+  )
 
-  const openOn = SqlSchema.findOne({
-    Request: Schema.Struct({ accountId: AccountId, subject: Schema.String }),
-    Result: Job,
-    execute: ({ accountId, subject }) => sql`
+  const openOn = findOne(Job)(
+    (accountId: AccountId, subject: string) => sql`
       SELECT ${columns} FROM job j
       WHERE j.account_id = ${accountId} AND j.subject = ${subject} AND j.state IN ('queued', 'running', 'paused')`
-  })
+  )
 
-  const list = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
-    Result: Job,
-    execute: ({ accountId, limit }) => sql`
+  const list = findAll(Job)(
+    (accountId: AccountId, limit: number) => sql`
       SELECT ${columns} FROM job j
       WHERE j.account_id = ${accountId}
         AND NOT (j.kind = ANY(${automaticKinds}::text[]) AND j.state = ANY(${unlistedStates}::text[]))
       ORDER BY j.created_at DESC, j.id
       LIMIT ${limit}`
-  })
+  )
 
-  const nextAccounts = SqlSchema.findAll({
-    Request: Schema.Struct({ subject: Schema.String, after: AccountId, limit: Schema.Int }),
-    Result: Schema.Struct({ accountId: AccountId, isWithout: Schema.Boolean }),
-    execute: ({ after, limit, subject }) => sql`
+  const nextAccounts = findAll(Schema.Struct({ accountId: AccountId, isWithout: Schema.Boolean }))(
+    (subject: string, after: AccountId, limit: number) => sql`
       SELECT a.account_id AS "accountId", j.id IS NULL AS "isWithout" FROM account_state a
       JOIN account c ON c.id = a.account_id AND c.deleting_since IS NULL
       LEFT JOIN job j
@@ -61,16 +54,14 @@ export const makeJobRows = (
       WHERE a.account_id > ${after}
       ORDER BY a.account_id
       LIMIT ${limit} ${sql.literal(allAccounts)}`
-  })
+  )
 
-  const forgettable = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ accountId: AccountId }),
-    execute: () => sql`
+  const forgettable = findAll(Schema.Struct({ accountId: AccountId }))(
+    () => sql`
       SELECT DISTINCT j.account_id AS "accountId" FROM job j
       WHERE j.state IN ('cancelled', 'done', 'failed') AND j.ended_at < app_now() - interval '30 days'
       ${sql.literal(allAccounts)}`
-  })
+  )
 
   return {
     insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
@@ -85,13 +76,13 @@ export const makeJobRows = (
         orDie
       ),
     accountsWithout: (subject, after, limit) =>
-      Effect.map(orDie(nextAccounts({ subject, after, limit })), (rows) => ({
+      Effect.map(nextAccounts(subject, after, limit), (rows) => ({
         accounts: rows.flatMap(({ accountId, isWithout }) => (isWithout ? [accountId] : [])),
         last: rows.length < limit ? null : (rows.at(-1)?.accountId ?? null)
       })),
-    find: (accountId, id) => orDie(find({ accountId, id })),
-    openOn: (accountId, subject) => orDie(openOn({ accountId, subject })),
-    list: (accountId, limit) => orDie(list({ accountId, limit })),
+    find,
+    openOn,
+    list,
     move: (accountId, id, from, to) =>
       sql`
         UPDATE job j

@@ -7,9 +7,9 @@ import type { AccountId, JobId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
 import { traceWork } from "../telemetry/Tracing.ts"
-import { isOpen, type Job } from "./Job.ts"
+import { type ClaimedJob, isOpen, type Job } from "./Job.ts"
 import type { AnyJobKind } from "./JobKind.ts"
-import { type ClaimedJob, JobsRepo } from "./JobsRepo.ts"
+import { JobsRepo } from "./JobsRepo.ts"
 
 /** Lifetime of a lease. A step extends it, and no other process takes a job while its step is inside a transaction. */
 const leaseSeconds = 30
@@ -47,11 +47,11 @@ const makeSteps = Effect.gen(function* () {
     transaction
       .run(
         Effect.gen(function* () {
-          const held = yield* repo.hold(job)
-          if (Option.isNone(held)) return { _tag: "Lost" } as const
+          const locked = yield* repo.lockClaimed(job)
+          if (Option.isNone(locked)) return { _tag: "Lost" } as const
           const { accountId, actor, id } = job
           const result = yield* Effect.provideService(
-            kind.step({ accountId, id, ...held.value, size }),
+            kind.step({ accountId, id, ...locked.value, size }),
             CurrentActor,
             actor
           )

@@ -29,104 +29,93 @@ export type JobCommand = keyof typeof commands
 /** The job is in another state by now. The transaction is rolled back. */
 class NotMoved extends Data.TaggedError("NotMoved") {}
 
-/** The jobs of the actor's account. `programs/JobWorker` runs their steps. */
-export class Jobs extends Context.Tag("catalog/Jobs")<
-  Jobs,
-  {
+const make = Effect.gen(function* () {
+  const history = yield* HistoryRepo
+  const { follow } = yield* JobOwner
+  const repo = yield* JobsRepo
+  const transaction = yield* Transaction
+
+  const get = Effect.fn("Jobs.get")(function* (id: JobId) {
+    const { accountId } = yield* CurrentActor
+    const job = yield* repo.find(accountId, id)
+    return Option.isNone(job) ? yield* new NotFound() : job.value
+  })
+
+  /** Sets the state of a job. Its owner, if it has one, takes part in the transaction. False: the state does not allow it. */
+  const move = (command: JobCommand, accountId: AccountId, job: Job) =>
+    transaction
+      .run(
+        Effect.gen(function* () {
+          const { from, to } = commands[command]
+          yield* follow(command, accountId, job)
+          if (!(yield* repo.move(accountId, job.id, from, to))) return yield* new NotMoved()
+          return true
+        })
+      )
+      .pipe(Effect.catchTag("NotMoved", () => Effect.succeed(false)))
+
+  return {
     /**
      * Queues a job on behalf of the actor. Can be part of a transaction. ValidationFailed: another open job works on the same
      * subject, and the message names it; or the account has a job with the given id.
      */
-    readonly begin: (
+    begin: Effect.fn("Jobs.begin")(function* (
       job: Pick<NewJob, "kind" | "title" | "subject" | "input" | "total"> & Partial<Pick<NewJob, "id">>
-    ) => Effect.Effect<Job, ValidationFailed, CurrentActor>
-    readonly get: (id: JobId) => Effect.Effect<Job, NotFound, CurrentActor>
+    ) {
+      const actor = yield* CurrentActor
+      const { accountId } = actor
+      const id = job.id ?? (yield* mintId(JobId))
+      const author = yield* history.nameOf(actor)
+      if (!(yield* repo.insert(accountId, { ...job, id, actor, author }))) {
+        if (job.id !== undefined && Option.isSome(yield* repo.find(accountId, id)))
+          return yield* ValidationFailed.at("id", "the account has a job with this id already")
+        const other = job.subject === null ? Option.none() : yield* repo.openOn(accountId, job.subject)
+        return yield* ValidationFailed.at("", busyWith(other))
+      }
+      return yield* Effect.orDie(get(id))
+    }),
+    get,
     /** The newest 100 that `isListed`, newest first. */
-    readonly list: Effect.Effect<ReadonlyArray<Job>, never, CurrentActor>
+    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, maxListed)),
     /** The open job that works on a subject. */
-    readonly openOn: (subject: string) => Effect.Effect<Option.Option<Job>, never, CurrentActor>
+    openOn: (subject: string) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.openOn(accountId, subject)),
     /**
      * Pauses, resumes or cancels a job between two steps: the command waits for the end of the running step. Finished
      * steps stay. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has
      * its subject.
      */
-    readonly command: (command: JobCommand, id: JobId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
+    command: Effect.fn("Jobs.command")(function* (command: JobCommand, id: JobId) {
+      const { accountId } = yield* CurrentActor
+      const before = yield* get(id)
+      const { from, refusal } = commands[command]
+      const { whyUncancellable } = jobKinds[before.kind]
+      if (command === "cancel" && whyUncancellable !== null)
+        return yield* ValidationFailed.at("id", `the job cannot be cancelled: ${whyUncancellable}`)
+      if (command === "resume" && before.state === "failed" && !isResumable(before))
+        return yield* ValidationFailed.at(
+          "id",
+          `the job has failed and cannot be resumed. ${before.problem?.next ?? ""}`
+        )
+      const isMoved = yield* move(command, accountId, before)
+      const after = yield* get(id)
+      if (isMoved) return after
+      return yield* ValidationFailed.at(
+        "id",
+        from.some((state) => state === after.state)
+          ? automaticKinds.includes(before.kind)
+            ? "the service has begun another job in its place, so it need not be resumed"
+            : "another open job works on the same store: resume this one when that one has ended"
+          : `the job is ${after.state}: ${refusal}`
+      )
+    }),
     /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */
-    readonly forget: Effect.Effect<number>
+    forget: repo.forget
   }
->() {
-  static readonly layer = Layer.effect(
-    Jobs,
-    Effect.gen(function* () {
-      const history = yield* HistoryRepo
-      const { follow } = yield* JobOwner
-      const repo = yield* JobsRepo
-      const transaction = yield* Transaction
+})
 
-      const get = Effect.fn("Jobs.get")(function* (id: JobId) {
-        const { accountId } = yield* CurrentActor
-        const job = yield* repo.find(accountId, id)
-        return Option.isNone(job) ? yield* new NotFound() : job.value
-      })
-
-      /** Sets the state of a job. Its owner, if it has one, takes part in the transaction. False: the state does not allow it. */
-      const move = (command: JobCommand, accountId: AccountId, job: Job) =>
-        transaction
-          .run(
-            Effect.gen(function* () {
-              const { from, to } = commands[command]
-              yield* follow(command, accountId, job)
-              if (!(yield* repo.move(accountId, job.id, from, to))) return yield* new NotMoved()
-              return true
-            })
-          )
-          .pipe(Effect.catchTag("NotMoved", () => Effect.succeed(false)))
-
-      return {
-        begin: Effect.fn("Jobs.begin")(function* (job) {
-          const actor = yield* CurrentActor
-          const { accountId } = actor
-          const id = job.id ?? (yield* mintId(JobId))
-          const author = yield* history.nameOf(actor)
-          if (!(yield* repo.insert(accountId, { ...job, id, actor, author }))) {
-            if (job.id !== undefined && Option.isSome(yield* repo.find(accountId, id)))
-              return yield* ValidationFailed.at("id", "the account has a job with this id already")
-            const other = job.subject === null ? Option.none() : yield* repo.openOn(accountId, job.subject)
-            return yield* ValidationFailed.at("", busyWith(other))
-          }
-          return yield* Effect.orDie(get(id))
-        }),
-        get,
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, maxListed)),
-        openOn: (subject) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.openOn(accountId, subject)),
-        command: Effect.fn("Jobs.command")(function* (command, id) {
-          const { accountId } = yield* CurrentActor
-          const before = yield* get(id)
-          const { from, refusal } = commands[command]
-          const { whyUncancellable } = jobKinds[before.kind]
-          if (command === "cancel" && whyUncancellable !== null)
-            return yield* ValidationFailed.at("id", `the job cannot be cancelled: ${whyUncancellable}`)
-          if (command === "resume" && before.state === "failed" && !isResumable(before))
-            return yield* ValidationFailed.at(
-              "id",
-              `the job has failed and cannot be resumed. ${before.problem?.next ?? ""}`
-            )
-          const isMoved = yield* move(command, accountId, before)
-          const after = yield* get(id)
-          if (isMoved) return after
-          return yield* ValidationFailed.at(
-            "id",
-            from.some((state) => state === after.state)
-              ? automaticKinds.includes(before.kind)
-                ? "the service has begun another job in its place, so it need not be resumed"
-                : "another open job works on the same store: resume this one when that one has ended"
-              : `the job is ${after.state}: ${refusal}`
-          )
-        }),
-        forget: repo.forget
-      }
-    })
-  )
+/** The jobs of the actor's account. `programs/JobWorker` runs their steps. */
+export class Jobs extends Context.Tag("catalog/Jobs")<Jobs, Effect.Effect.Success<typeof make>>() {
+  static readonly layer = Layer.effect(Jobs, make)
 }
 
 /** The reason why a job cannot be created. */

@@ -5,8 +5,8 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { automaticKinds, isListed, isOpen, type Job, maxJobErrors, ownedKinds } from "./Job.ts"
-import { type JobClaim, JobsRepo } from "./JobsRepo.ts"
+import { automaticKinds, isListed, isOpen, type Job, type JobClaim, maxJobErrors, ownedKinds } from "./Job.ts"
+import { JobsRepo } from "./JobsRepo.ts"
 
 export interface MemoryJob {
   readonly job: Job
@@ -61,14 +61,14 @@ const isAutomatic = ({ job }: MemoryJob) => automaticKinds.includes(job.kind)
 
 const makeLeases = (
   store: Ref.Ref<MemoryState>
-): Pick<Repo, "claim" | "claimOwned" | "fail" | "hold" | "release" | "save"> => {
+): Pick<Repo, "claim" | "claimOwned" | "fail" | "lockClaimed" | "release" | "save"> => {
   const { found, put } = makeAccess(store)
 
   /** Changes a job that is still claimed. */
-  const change = (claimed: JobClaim, to: (held: MemoryJob, millis: number) => MemoryJob) =>
+  const change = (claimed: JobClaim, to: (before: MemoryJob, millis: number) => MemoryJob) =>
     Effect.gen(function* () {
-      const held = yield* found(claimed.accountId, claimed.id)
-      if (held !== undefined && held.claim === claimed.claim) yield* put(claimed.accountId, to(held, yield* now))
+      const before = yield* found(claimed.accountId, claimed.id)
+      if (before !== undefined && before.claim === claimed.claim) yield* put(claimed.accountId, to(before, yield* now))
     })
 
   const take = (account: MemoryAccount, due: MemoryJob, millis: number, leaseSeconds: number) =>
@@ -112,46 +112,46 @@ const makeLeases = (
         yield* put(accountId, { ...each, claim, job: { ...each.job, state: "running", started_at } })
         return true
       }),
-    hold: ({ accountId, claim, id }) =>
+    lockClaimed: ({ accountId, claim, id }) =>
       Effect.map(found(accountId, id), (each) =>
         each?.claim === claim ? Option.some({ input: each.input, cursor: each.cursor }) : Option.none()
       ),
     save: (claimed, { counts, cursor, done, errors }, leaseSeconds) =>
-      change(claimed, (held, millis) => ({
-        ...held,
+      change(claimed, (before, millis) => ({
+        ...before,
         cursor: stored(cursor),
         attempts: 0,
-        claim: cursor === null ? null : held.claim,
+        claim: cursor === null ? null : before.claim,
         dueAt: millis + leaseSeconds * 1_000,
         job: {
-          ...held.job,
+          ...before.job,
           state: cursor === null ? "done" : "running",
-          done: held.job.done + done,
+          done: before.job.done + done,
           waiting_for: null,
           result: {
-            ...held.job.result,
+            ...before.job.result,
             ...Object.fromEntries(
-              Object.entries(counts).map(([name, count]) => [name, count + (held.job.result[name] ?? 0)])
+              Object.entries(counts).map(([name, count]) => [name, count + (before.job.result[name] ?? 0)])
             )
           },
-          errors: [...held.job.errors, ...errors].slice(0, maxJobErrors),
-          error_count: held.job.error_count + errors.length,
+          errors: [...before.job.errors, ...errors].slice(0, maxJobErrors),
+          error_count: before.job.error_count + errors.length,
           ended_at: cursor === null ? fromMillis(millis) : null
         }
       })),
     release: (claimed, { delaySeconds, isAttempt, waitingFor }) =>
-      change(claimed, (held, millis) => ({
-        ...held,
+      change(claimed, (before, millis) => ({
+        ...before,
         claim: null,
-        attempts: isAttempt ? held.attempts : 0,
+        attempts: isAttempt ? before.attempts : 0,
         dueAt: millis + delaySeconds * 1_000,
-        job: { ...held.job, state: "queued", waiting_for: waitingFor }
+        job: { ...before.job, state: "queued", waiting_for: waitingFor }
       })),
     fail: (claimed, problem) =>
-      change(claimed, (held, millis) => ({
-        ...held,
+      change(claimed, (before, millis) => ({
+        ...before,
         claim: null,
-        job: { ...held.job, state: "failed", problem, waiting_for: null, ended_at: fromMillis(millis) }
+        job: { ...before.job, state: "failed", problem, waiting_for: null, ended_at: fromMillis(millis) }
       }))
   }
 }

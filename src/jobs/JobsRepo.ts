@@ -5,7 +5,7 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { Job, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
+import type { ClaimedJob, Job, JobClaim, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
 import { makeJobLeases } from "./JobLeases.sql.ts"
 import { makeJobRows } from "./JobRows.sql.ts"
 
@@ -19,20 +19,6 @@ export interface NewJob {
   readonly total: number | null
   readonly actor: Actor
   readonly author: HistoryActor
-}
-
-/** The claim of a job. */
-export interface JobClaim {
-  readonly accountId: AccountId
-  readonly id: JobId
-  readonly claim: string
-}
-
-/** A job that this process has claimed. `attempts`: number of claims since the last finished step. */
-export interface ClaimedJob extends JobClaim {
-  readonly kind: JobKindName
-  readonly attempts: number
-  readonly actor: Actor
 }
 
 /** The data that a finished step saves. `cursor` null: the job is done. */
@@ -91,10 +77,10 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
      * Locks a claimed job until the transaction ends, and returns its cursor. None: it was paused or cancelled, or
      * another process has claimed it.
      */
-    readonly hold: (
+    readonly lockClaimed: (
       job: JobClaim
     ) => Effect.Effect<Option.Option<{ readonly input: unknown; readonly cursor: unknown }>>
-    /** Saves a finished step of a job locked by `hold`, and extends its lease. */
+    /** Saves a finished step of a job locked by `lockClaimed`, and extends its lease. */
     readonly save: (job: JobClaim, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
     /**
      * Ends the lease: the job is queued and due after the delay. `isAttempt`: whether this counts as an attempt of the step

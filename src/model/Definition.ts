@@ -54,13 +54,14 @@ export const MetafieldDefinition = Schema.Struct({
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
 
 /** The type and the validations of a metafield definition. */
-export interface MetafieldRule {
-  readonly ownerType: OwnerType
+export const MetafieldRule = Schema.Struct({
+  ownerType: OwnerType,
   /** `namespace.key` */
-  readonly key: string
-  readonly type: string
-  readonly validations: ReadonlyArray<DefinitionValidation>
-}
+  key: Schema.String,
+  type: Schema.String,
+  validations: Schema.Array(DefinitionValidation)
+})
+export type MetafieldRule = typeof MetafieldRule.Type
 
 /** The input for a metafield definition that the account makes itself. */
 export const NewDefinition = Schema.Struct({

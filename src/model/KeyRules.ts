@@ -144,15 +144,13 @@ export class KeyRules {
     return new Map([...builtInRules[kind], ...(this.metafields.get(kind) ?? [])])
   }
 
-  /** All rules by kind and key, as JSON for the database. */
+  /** All rules as JSON for the database, by kind and key: `product title`. */
   toJson(): string {
-    const rules = (kind: EntityKind) => Object.fromEntries(this.ofKind(kind))
-    return JSON.stringify({
-      product: rules("product"),
-      variant: rules("variant"),
-      collection: rules("collection"),
-      media: rules("media")
-    })
+    return JSON.stringify(
+      Object.fromEntries(
+        EntityKind.literals.flatMap((kind) => [...this.ofKind(kind)].map(([key, rule]) => [`${kind} ${key}`, rule]))
+      )
+    )
   }
 
   /** Lists the keys that may be written, for messages. */

@@ -1,8 +1,7 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { type Context, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -52,14 +51,12 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       ORDER BY e.id`
   )
 
-  const pendingUntil = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, until: Schema.NullOr(Timestamp) }),
-    Result: Schema.Struct({ count: Schema.Number, now: Timestamp }),
-    execute: ({ accountId, storeId, until }) => sql`
+  const pendingUntil = findSingle(Schema.Struct({ count: Schema.Number, now: Timestamp }))(
+    (accountId: AccountId, storeId: StoreId, until: Timestamp | null) => sql`
       SELECT count(*) AS count, rfc3339(app_now()) AS now FROM publication p
       WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
-  })
+  )
 
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(
     (kind: string) => sql`
@@ -87,7 +84,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingCounts,
     pendingAfter,
     entities,
-    pendingUntil: (accountId, storeId, until) => Effect.orDie(pendingUntil({ accountId, storeId, until })),
+    pendingUntil,
     orphans
   }
 }

@@ -253,7 +253,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     Effect.gen(function* () {
       const due =
         request.only === null
-          ? yield* hints.look((accountId) => findDue({ ...request, accountId }))
+          ? yield* hints.collectDue((accountId) => findDue({ ...request, accountId }))
           : yield* findDue({ ...request, accountId: null })
       return inOrder(yield* claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), request))
     }).pipe(orDie)

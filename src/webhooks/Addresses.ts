@@ -43,8 +43,8 @@ export const makeReceivers = Effect.map(PrivateReceivers, (privateHosts) => {
     /** Resolves and checks the host of a receiver. Connections to it stay open until the scope ends. */
     open,
     /** The address in its canonical form. ValidationFailed: it cannot receive webhooks. */
-    usable: (given: string): Effect.Effect<string, ValidationFailed> => {
-      const address = given.trim()
+    usable: (text: string): Effect.Effect<string, ValidationFailed> => {
+      const address = text.trim()
       const misfit = misfitOf(address, privateHosts)
       if (misfit !== undefined) return ValidationFailed.at("url", misfit)
       return open(address).pipe(

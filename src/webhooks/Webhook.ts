@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { ChangeType } from "../drafts/FeedChanges.ts"
 import { FeedChange } from "../feed/FeedChange.ts"
-import { WebhookId } from "../model/Ids.ts"
+import { AccountId, WebhookId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /**
@@ -50,6 +50,28 @@ export const SetAside = Schema.Struct({
   problem: Schema.NullOr(Schema.String)
 })
 export type SetAside = typeof SetAside.Type
+
+/** A webhook that this process has claimed. */
+export const ClaimedWebhook = Schema.Struct({
+  accountId: AccountId,
+  id: WebhookId,
+  claim: Schema.String,
+  url: Schema.String,
+  topics: Schema.Array(ChangeType),
+  secret: Schema.Uint8ArrayFromSelf,
+  previousSecret: Schema.NullOr(Schema.Uint8ArrayFromSelf),
+  position: Schema.Int,
+  /** Failed deliveries since the last accepted one, and the seconds since the first of them. */
+  failures: Schema.Int,
+  failingSeconds: Schema.Number,
+  /** Whether changes are set aside and wait. */
+  hasWaiting: Schema.Boolean
+})
+export type ClaimedWebhook = typeof ClaimedWebhook.Type
+
+/** A change that waits for another attempt. `age`: seconds since it was set aside. */
+export const WaitingDelivery = Schema.Struct({ change: FeedChange, attempts: Schema.Int, age: Schema.Number })
+export type WaitingDelivery = typeof WaitingDelivery.Type
 
 /** The result of a test message. `problem`: why it was not accepted, or null. */
 export const WebhookTest = Schema.Struct({

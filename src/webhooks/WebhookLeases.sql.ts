@@ -6,30 +6,14 @@ import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { ChangeType } from "../drafts/FeedChanges.ts"
-import { FeedChange } from "../feed/FeedChange.ts"
-import { AccountId, WebhookId } from "../model/Ids.ts"
+import { AccountId } from "../model/Ids.ts"
+import { ClaimedWebhook, WaitingDelivery } from "./Webhook.ts"
 import { promote } from "./WebhookRows.sql.ts"
-import type { ClaimedWebhook, DeliveryOutcomes, WebhooksRepo } from "./WebhooksRepo.ts"
+import type { DeliveryOutcomes, WebhooksRepo } from "./WebhooksRepo.ts"
 
 type Repo = Context.Tag.Service<WebhooksRepo>
 
-const Place = Schema.Struct({ accountId: AccountId, id: WebhookId })
-
-const Claimed = Schema.Struct({
-  ...Place.fields,
-  claim: Schema.String,
-  url: Schema.String,
-  topics: Schema.Array(ChangeType),
-  secret: Schema.Uint8ArrayFromSelf,
-  previousSecret: Schema.NullOr(Schema.Uint8ArrayFromSelf),
-  position: Schema.Int,
-  failures: Schema.Int,
-  failingSeconds: Schema.Number,
-  hasWaiting: Schema.Boolean
-})
-
-const Waiting = Schema.Struct({ change: FeedChange, attempts: Schema.Int, age: Schema.Number })
+const Place = ClaimedWebhook.pick("accountId", "id")
 
 /** Maximum number of due webhooks to read at once. */
 const maxCandidates = 200
@@ -55,7 +39,7 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
 
   const take = SqlSchema.findOne({
     Request: Schema.Struct({ ...Place.fields, claim: Schema.String, leaseSeconds: Schema.Number }),
-    Result: Claimed,
+    Result: ClaimedWebhook,
     execute: ({ accountId, claim, id, leaseSeconds }) => sql`
       WITH free AS MATERIALIZED (
         SELECT w.id FROM webhook w
@@ -77,7 +61,7 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
   return (limit, leaseSeconds) =>
     Effect.gen(function* () {
       const claimed: Array<ClaimedWebhook> = []
-      for (const place of hints === undefined ? yield* due(null) : yield* hints.look(due)) {
+      for (const place of hints === undefined ? yield* due(null) : yield* hints.collectDue(due)) {
         if (claimed.length >= limit) break
         const taken = yield* take({ ...place, claim: randomUUID(), leaseSeconds })
         if (Option.isSome(taken)) claimed.push(taken.value)
@@ -133,7 +117,7 @@ export const makeWebhookLeases = (
   const saveSetAside = makeSaveSetAside(sql)
   const due = SqlSchema.findAll({
     Request: Schema.Struct({ ...Place.fields, limit: Schema.Int }),
-    Result: Waiting,
+    Result: WaitingDelivery,
     execute: ({ accountId, id, limit }) => sql`
       WITH first AS MATERIALIZED (
         SELECT f.entity_id FROM webhook_delivery f

@@ -1,18 +1,16 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Option, Schema } from "effect"
+import { type Context, Effect, Option } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { type AccountId, WebhookId } from "../model/Ids.ts"
+import type { AccountId, WebhookId } from "../model/Ids.ts"
 import { SetAside, Webhook } from "./Webhook.ts"
 import type { SealedSecrets, WebhooksRepo } from "./WebhooksRepo.ts"
 
 type Repo = Context.Tag.Service<WebhooksRepo>
-
-const OfWebhook = { accountId: Schema.String, id: WebhookId }
 
 /** Makes the first waiting change of each entity due if it has no due time. */
 export const promote = (sql: SqlClient, accountId: AccountId, id: WebhookId) => sql`
@@ -26,10 +24,8 @@ export const promote = (sql: SqlClient, accountId: AccountId, id: WebhookId) => 
 
 /** Reads webhooks. `id` null: all of the account. */
 const makeRead = (sql: SqlClient) =>
-  SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, id: Schema.NullOr(WebhookId) }),
-    Result: Webhook,
-    execute: ({ accountId, id }) => sql`
+  findAll(Webhook)(
+    (accountId: string, id: WebhookId | null) => sql`
       SELECT w.id, w.url, w.topics,
              CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
                   ELSE w.state END AS state,
@@ -46,18 +42,16 @@ const makeRead = (sql: SqlClient) =>
       ) d ON d.webhook_id = w.id
       WHERE w.account_id = ${accountId} ${id === null ? sql`` : sql`AND w.id = ${id}`}
       ORDER BY w.created_at, w.id`
-  })
+  )
 
 const makeReadSetAside = (sql: SqlClient) =>
-  SqlSchema.findAll({
-    Request: Schema.Struct({ ...OfWebhook, limit: Schema.Int }),
-    Result: SetAside,
-    execute: ({ accountId, id, limit }) => sql`
+  findAll(SetAside)(
+    (accountId: string, id: WebhookId, limit: number) => sql`
       SELECT d.seq, d.state, d.change, d.attempts, rfc3339(d.since) AS since, rfc3339(d.due_at) AS next_attempt_at, d.problem
       FROM webhook_delivery d
       WHERE d.account_id = ${accountId} AND d.webhook_id = ${id}
       ORDER BY d.state, d.seq LIMIT ${limit}`
-  })
+  )
 
 /** Statements about the webhooks of an account. */
 export const makeWebhookRows = (
@@ -78,7 +72,6 @@ export const makeWebhookRows = (
   | "setAside"
 > => {
   const read = makeRead(sql)
-  const readSetAside = makeReadSetAside(sql)
   const run = makeRunTransaction(sql)
   const hint = (accountId: AccountId) => hints?.add(accountId) ?? Effect.void
   const isAny = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
@@ -101,11 +94,11 @@ export const makeWebhookRows = (
         yield* hint(accountId)
         return "inserted" as const
       }).pipe(run, orDie),
-    list: (accountId) => orDie(read({ accountId, id: null })),
-    find: (accountId, id) => Effect.map(orDie(read({ accountId, id })), ([row]) => Option.fromNullable(row)),
+    list: (accountId) => read(accountId, null),
+    find: (accountId, id) => Effect.map(read(accountId, id), ([row]) => Option.fromNullable(row)),
     delete: (accountId, id) =>
       sql`DELETE FROM webhook w WHERE w.account_id = ${accountId} AND w.id = ${id} RETURNING w.id`.pipe(isAny, orDie),
-    setAside: (accountId, id, limit) => orDie(readSetAside({ accountId, id, limit })),
+    setAside: makeReadSetAside(sql),
     secrets: (accountId, id) =>
       sql<SealedSecrets>`
         SELECT w.secret AS current, w.previous_secret AS previous FROM webhook w

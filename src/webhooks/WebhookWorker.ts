@@ -3,9 +3,9 @@ import { ChangeFeed } from "../feed/ChangeFeed.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
 import { maxConnections } from "./Addresses.ts"
 import { type Deliver, makePrepare, messageOfChange } from "./Delivery.ts"
-import { type Chain, Turn } from "./Turn.ts"
-import { maxFailures } from "./Webhook.ts"
-import { type ClaimedWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
+import { type Chain, DeliveryBatch } from "./DeliveryBatch.ts"
+import { type ClaimedWebhook, maxFailures } from "./Webhook.ts"
+import { WebhooksRepo } from "./WebhooksRepo.ts"
 
 /**
  * Lifetime of a lease. It is extended when an outcome is saved. A turn begins no delivery after `turnMillis`, and a delivery ends
@@ -24,12 +24,12 @@ const failingSliceSize = 20
 const pauseSeconds = 5
 
 /**
- * Delivers the changes of a turn: of different entities at the same time, of one entity in order. The change with the smallest number
+ * Delivers the changes of a batch: of different entities at the same time, of one entity in order. The change with the smallest number
  * is always next. Otherwise, if the time of the turn is over, changes far behind the new position would be delivered again.
  */
-const deliverAll = (turn: Turn, { accountId }: ClaimedWebhook, deliver: Deliver, isLate: () => boolean) => {
+const deliverAll = (batch: DeliveryBatch, { accountId }: ClaimedWebhook, deliver: Deliver, isLate: () => boolean) => {
   /** Chains of which no change is being delivered, with the place of their next change. */
-  const idle = new Map<Chain, number>(turn.chains.map((chain) => [chain, 0]))
+  const idle = new Map<Chain, number>(batch.chains.map((chain) => [chain, 0]))
   const takeFirst = () => {
     let first: { readonly chain: Chain; readonly place: number; readonly change: FeedChange } | undefined
     for (const [chain, place] of idle) {
@@ -42,15 +42,15 @@ const deliverAll = (turn: Turn, { accountId }: ClaimedWebhook, deliver: Deliver,
   }
   // If no chain is idle, each is being delivered by another loop, which goes on with it.
   const loop = Effect.gen(function* () {
-    while (!(turn.isOver || isLate())) {
+    while (!(batch.isOver || isLate())) {
       const next = takeFirst()
       if (next === undefined) return
       const { chain, change, place } = next
-      if (turn.record(chain, place, yield* deliver(messageOfChange(accountId, change)))) idle.set(chain, place + 1)
+      if (batch.record(chain, place, yield* deliver(messageOfChange(accountId, change)))) idle.set(chain, place + 1)
     }
   })
   return Effect.all(
-    Array.from({ length: turn.isFailing ? 1 : maxConnections }, () => loop),
+    Array.from({ length: batch.isFailing ? 1 : maxConnections }, () => loop),
     { concurrency: "unbounded", discard: true }
   )
 }
@@ -60,14 +60,17 @@ const makeRunTurn = Effect.gen(function* () {
   const repo = yield* WebhooksRepo
   const prepare = yield* makePrepare
 
-  const readTurn = (webhook: ClaimedWebhook) =>
+  const readBatch = (webhook: ClaimedWebhook) =>
     Effect.gen(function* () {
       const limit = webhook.failures >= maxFailures ? failingSliceSize : sliceSize
       const { changes } = yield* feed.read(webhook.accountId, webhook.position, limit)
       const ids = [...new Set(changes.map(({ entity }) => entity.id))]
       const waiting = webhook.hasWaiting ? yield* repo.due(webhook, sliceSize) : []
-      const held = webhook.hasWaiting && ids.length > 0 ? yield* repo.waitingAmong(webhook, ids) : new Set<string>()
-      return changes.length + waiting.length === 0 ? undefined : new Turn(webhook, changes, waiting, held)
+      const entitiesWithWaiting =
+        webhook.hasWaiting && ids.length > 0 ? yield* repo.waitingAmong(webhook, ids) : new Set<string>()
+      return changes.length + waiting.length === 0
+        ? undefined
+        : new DeliveryBatch(webhook, changes, waiting, entitiesWithWaiting)
     })
 
   /**
@@ -83,13 +86,13 @@ const makeRunTurn = Effect.gen(function* () {
       const sealed = previousSecret === null ? [secret] : [secret, previousSecret]
       const deliver = yield* prepare(url, sealed, { accountId, webhookId: id })
       for (let webhook = claimed; ; ) {
-        const turn = yield* readTurn(webhook)
-        if (turn === undefined) return 0
-        yield* deliverAll(turn, webhook, deliver, isLate)
-        const { outcome } = turn
+        const batch = yield* readBatch(webhook)
+        if (batch === undefined) return 0
+        yield* deliverAll(batch, webhook, deliver, isLate)
+        const { outcome } = batch
         // The webhook was deleted or replayed, or another process has claimed it.
         if (!(yield* repo.save(webhook, outcome, leaseSeconds))) return 0
-        if (turn.isFailing || outcome.state !== "active") return turn.delaySeconds
+        if (batch.isFailing || outcome.state !== "active") return batch.delaySeconds
         if (isLate()) return 0
         const { failures, position, setAside } = outcome
         webhook = { ...webhook, failures, position, hasWaiting: webhook.hasWaiting || setAside.length > 0 }

@@ -28,8 +28,8 @@ export interface WebhookSecret {
 
 const isTopic = (topic: string): topic is ChangeType => ChangeType.literals.some((type) => type === topic)
 
-const checkTopics = (given: ReadonlyArray<string>) => {
-  const topics = [...new Set(given.map((topic) => topic.trim()))].filter((topic) => topic !== "")
+const checkTopics = (requested: ReadonlyArray<string>) => {
+  const topics = [...new Set(requested.map((topic) => topic.trim()))].filter((topic) => topic !== "")
   const unknown = topics.filter((topic) => !isTopic(topic))
   return unknown.length === 0
     ? Effect.succeed(topics.filter(isTopic))
@@ -92,11 +92,11 @@ const make = Effect.gen(function* () {
      */
     create: Effect.fn("Webhooks.create")(function* (
       id: WebhookId,
-      given: { readonly url: string; readonly topics: ReadonlyArray<string> }
+      request: { readonly url: string; readonly topics: ReadonlyArray<string> }
     ) {
       const { accountId } = yield* CurrentActor
-      const url = yield* receivers.usable(given.url)
-      const topics = yield* checkTopics(given.topics)
+      const url = yield* receivers.usable(request.url)
+      const topics = yield* checkTopics(request.topics)
       const { sealed, secret } = yield* seal(accountId, id)
       const outcome = yield* repo.insert(accountId, { id, url, topics, secret: sealed }, maxWebhooks)
       if (outcome === "exists") return yield* new WebhookExists()

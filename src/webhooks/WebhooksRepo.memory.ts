@@ -5,8 +5,8 @@ import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
 import type { AccountId, WebhookId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import type { StoredState, Webhook } from "./Webhook.ts"
-import { type ClaimedWebhook, type DeliveryOutcomes, type NewWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
+import type { ClaimedWebhook, StoredState, Webhook } from "./Webhook.ts"
+import { type DeliveryOutcomes, type NewWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
 
 /** Times are milliseconds. */
 interface MemoryDelivery {

@@ -6,7 +6,7 @@ import type { ChangeType } from "../drafts/FeedChanges.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
 import type { AccountId, WebhookId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
-import type { SetAside, StoredState, Webhook } from "./Webhook.ts"
+import type { ClaimedWebhook, SetAside, StoredState, WaitingDelivery, Webhook } from "./Webhook.ts"
 import { makeWebhookLeases } from "./WebhookLeases.sql.ts"
 import { makeWebhookRows } from "./WebhookRows.sql.ts"
 
@@ -21,30 +21,6 @@ export interface NewWebhook {
 export interface SealedSecrets {
   readonly current: Uint8Array
   readonly previous: Uint8Array | null
-}
-
-/** A webhook that this process has claimed. */
-export interface ClaimedWebhook {
-  readonly accountId: AccountId
-  readonly id: WebhookId
-  readonly claim: string
-  readonly url: string
-  readonly topics: ReadonlyArray<ChangeType>
-  readonly secret: Uint8Array
-  readonly previousSecret: Uint8Array | null
-  readonly position: number
-  /** Failed deliveries since the last accepted one, and the seconds since the first of them. */
-  readonly failures: number
-  readonly failingSeconds: number
-  /** Whether changes are set aside and wait. */
-  readonly hasWaiting: boolean
-}
-
-/** A change that waits for another attempt. `age`: seconds since it was set aside. */
-export interface WaitingDelivery {
-  readonly change: FeedChange
-  readonly attempts: number
-  readonly age: number
 }
 
 /** A failed attempt. `delaySeconds`: the time until the next attempt; null: the change is parked. */

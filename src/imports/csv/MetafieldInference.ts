@@ -135,7 +135,7 @@ export class MetafieldInference {
     const both =
       type === undefined
         ? undefined
-        : Option.match(this.narrow, { onNone: () => type, onSome: (known) => wider(known, type) })
+        : Option.match(this.narrow, { onNone: () => type, onSome: (before) => wider(before, type) })
     if (both === undefined) this.isText = true
     else this.narrow = Option.some(both)
   }

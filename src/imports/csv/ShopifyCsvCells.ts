@@ -28,9 +28,9 @@ export const within =
   (kind: EntityKind, key: string, rule: CellRule): CellRule =>
   (cell) =>
     Either.flatMap(rule(cell), (value) => {
-      const known = builtInRules[kind].get(key)
+      const valueRule = builtInRules[kind].get(key)
       // `anyText` may have line breaks, so only the length is checked and not the single-line type.
-      const bounds = known !== undefined && rule === anyText ? { ...known, type: "" } : known
+      const bounds = valueRule !== undefined && rule === anyText ? { ...valueRule, type: "" } : valueRule
       const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
       return wrong === undefined
         ? Either.right(value)
@@ -123,6 +123,13 @@ export const webAddress: CellRule = (cell) => {
 /** Grams per unit. Pound and ounce are the international ones. */
 const gramsPerUnit: Readonly<Record<string, number>> = { g: 1, kg: 1000, lb: 453.59237, oz: 28.349523125 }
 
+/** The first text that fits, of a number with 0, 1, 2 and so on decimals. Without any, the last one. */
+const shortest = (number: number, maxDecimals: number, fits: (text: string) => boolean): string => {
+  let decimals = 0
+  while (decimals < maxDecimals && !fits(number.toFixed(decimals))) decimals++
+  return number.toFixed(decimals)
+}
+
 /**
  * Converts grams to another unit. An export has the merchant's unit, but the weight in grams and mostly rounded. The result has
  * the fewest decimals that round to the same grams: 454 g are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
@@ -133,17 +140,10 @@ export const weightIn = (unit: string, grams: string): string => {
   const decimals = fraction.replace(/0*$/, "").length
   const asked = Number(`${whole}.${fraction}0`).toFixed(decimals)
   // Three more decimals suffice: no unit has more than 1,000 grams.
-  const candidates = Array.from({ length: decimals + 4 }, (_, more) => (Number(asked) / perUnit).toFixed(more))
-  const shortest = candidates.find((candidate) => (Number(candidate) * perUnit).toFixed(decimals) === asked)
-  return shortest ?? candidates.at(-1) ?? asked
+  return shortest(Number(asked) / perUnit, decimals + 3, (text) => (Number(text) * perUnit).toFixed(decimals) === asked)
 }
 
 /** The opposite of `weightIn`: the grams with the fewest decimals that are converted back to the same weight. */
-export const gramsOf = (unit: string, weight: string): string => {
-  const grams = Number(weight) * (gramsPerUnit[unit] ?? 1)
+export const gramsOf = (unit: string, weight: string): string =>
   // The format has at most nine decimals.
-  const candidates = Array.from({ length: 10 }, (_, decimals) => grams.toFixed(decimals))
-  return (
-    candidates.find((candidate) => Number(weightIn(unit, candidate)) === Number(weight)) ?? candidates.at(-1) ?? weight
-  )
-}
+  shortest(Number(weight) * (gramsPerUnit[unit] ?? 1), 9, (grams) => Number(weightIn(unit, grams)) === Number(weight))

@@ -122,8 +122,8 @@ const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: Rea
 
 /** Explains which other export the file is. undefined: it is none of them. */
 const otherExport = (names: ReadonlyArray<string>): string | undefined => {
-  const given = new Set(names)
-  const found = otherExports.find(({ columns }) => columns.every((column) => given.has(column)))
+  const columnNames = new Set(names)
+  const found = otherExports.find(({ columns }) => columns.every((column) => columnNames.has(column)))
   return found === undefined
     ? undefined
     : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
@@ -181,7 +181,7 @@ export const readHeader = (
   }
   const missing = [...(at.handle === undefined ? ["Handle"] : []), ...(at.title === undefined ? ["Title"] : [])]
   const spelled = missing.flatMap((name) => {
-    const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
+    const other = names.find((each) => each.toLowerCase() === name.toLowerCase())
     return other === undefined ? [] : [`the file has ${quoted(other)} instead of ${quoted(name)}`]
   })
   const isWrong = (reason: string) => refused(`This is not a header of a Shopify product export: ${reason}`)

@@ -31,13 +31,13 @@ const listPlatformKeys = (entity: Aggregate, { values }: StoreEntity, storeId: S
 
 /** The keys that the source covers. A complete source covers all keys: a key that it lacks is empty in the store. */
 const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete, storeId }: ImportSource) => {
-  const given = Object.keys(imported.values)
-  if (!isComplete) return given
+  const importedKeys = Object.keys(imported.values)
+  if (!isComplete) return importedKeys
   const layers = [effectiveOn(entity, storeId), versionOn(entity, storeId)?.accepted?.attributes ?? {}]
   // Files have no metafields on the platforms.
   const metafields = entity.kind === "media" ? [] : layers.flatMap(Object.keys).filter((key) => key.includes("."))
   const platformKeys = imported.isOurs ? listPlatformKeys(entity, imported, storeId) : []
-  const all = new Set([...Object.keys(builtInFields[entity.kind]), ...metafields, ...given])
+  const all = new Set([...Object.keys(builtInFields[entity.kind]), ...metafields, ...importedKeys])
   return [...all].filter((key) => !platformKeys.includes(key))
 }
 

@@ -1,12 +1,10 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, Chunk, type Context, Effect, Option, Order, Schema, Stream, Struct } from "effect"
-import { findAll } from "../../database/Rows.ts"
-import { orDie } from "../../database/SqlErrors.ts"
-import { EntityId } from "../../model/Ids.ts"
+import { findAll, findOne } from "../../database/Rows.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import { PlatformRecord } from "../PlatformRecord.ts"
 import type { DemoRecord } from "./DemoRecords.ts"
-import { type DemoShop, ShopKey } from "./DemoShop.ts"
+import type { DemoShop } from "./DemoShop.ts"
 import type { DemoShops } from "./DemoShops.ts"
 
 const pageSize = 500
@@ -25,7 +23,7 @@ const first: typeof Place.Type = { rank: -1, owner: "", depth: 0, place: 0, plat
 /** Reads the records of a shop. */
 export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<DemoShops>, "find" | "records"> => {
   const page = findAll(Row)(
-    (shop: typeof ShopKey.Type, after: typeof Place.Type) => sql`
+    (shop: DemoShop, after: typeof Place.Type) => sql`
       SELECT * FROM (
         SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId",
                attributes, media, members,
@@ -42,16 +40,14 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
       LIMIT ${pageSize}`
   )
 
-  const find = SqlSchema.findOne({
-    Request: Schema.Struct({ ...ShopKey.fields, entityId: EntityId }),
-    Result: PlatformRecord,
-    execute: ({ accountId, entityId, storeId }) => sql`
+  const find = findOne(PlatformRecord)(
+    ({ accountId, storeId }: DemoShop, entityId: EntityId) => sql`
       SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId", attributes, media,
              members
       FROM demo_shop_record
       WHERE account_id = ${accountId} AND store_id = ${storeId} AND entity_id = ${entityId}
       ORDER BY platform_id COLLATE "C" LIMIT 1`
-  })
+  )
 
   return {
     records: (shop) =>
@@ -61,7 +57,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
           rows.length < pageSize ? Option.none() : Arr.last(rows)
         ])
       ),
-    find: (shop, entityId) => orDie(find({ ...shop, entityId }))
+    find
   }
 }
 

@@ -4,8 +4,6 @@ import type { PlatformStore } from "../PlatformClient.ts"
 /** Identifies a shop. */
 export type DemoShop = Pick<PlatformStore, "accountId" | "storeId">
 
-export const ShopKey = Schema.Struct({ accountId: Schema.String, storeId: Schema.String })
-
 /**
  * A way in which a shop fails. `delay`: it answers late. `error`: it fails and does nothing. `refuse`: it refuses the call.
  * `lost`: it carries out the call, but the answer is lost. `percent`: the share of calls that fail in this way.

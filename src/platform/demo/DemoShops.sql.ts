@@ -1,4 +1,3 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { discardRows, findAll, findOne } from "../../database/Rows.ts"
@@ -8,7 +7,7 @@ import { EntityId } from "../../model/Ids.ts"
 import type { Publication, Published } from "../Publication.ts"
 import { makeDemoRecordWrites } from "./DemoRecords.sql.ts"
 import { type DemoEffect, effectOf } from "./DemoRecords.ts"
-import { DemoFailure, type DemoShop, ShopKey } from "./DemoShop.ts"
+import { DemoFailure, type DemoShop } from "./DemoShop.ts"
 import type { DemoShops } from "./DemoShops.ts"
 
 type Shops = Context.Tag.Service<DemoShops>
@@ -27,16 +26,14 @@ export const makeDemoEffects = (
 ): Pick<Shops, "applied" | "apply" | "effects" | "put" | "remove"> => {
   const { place, write } = makeDemoRecordWrites(sql)
 
-  const applied = SqlSchema.findOne({
-    Request: Schema.Struct({ ...ShopKey.fields, key: Schema.String }),
-    Result: Schema.Struct({ platformIds: PlatformIds }),
-    execute: ({ accountId, key, storeId }) => sql`
+  const applied = findOne(Schema.Struct({ platformIds: PlatformIds }))(
+    ({ accountId, storeId }: DemoShop, key: string) => sql`
       SELECT platform_ids::text AS "platformIds" FROM demo_shop_effect
       WHERE account_id = ${accountId} AND store_id = ${storeId} AND key = ${key}`
-  })
-  const findApplied = ({ accountId, storeId }: DemoShop, key: string) =>
+  )
+  const findApplied = (shop: DemoShop, key: string) =>
     Effect.map(
-      orDie(applied({ accountId, storeId, key })),
+      applied(shop, key),
       Option.map(({ platformIds }) => publishedFrom(platformIds))
     )
 
@@ -56,7 +53,7 @@ export const makeDemoEffects = (
     })
 
   const effects = findOne(Schema.Struct({ count: Schema.Int }))(
-    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
+    ({ accountId, storeId }: DemoShop) => sql`
       SELECT count(*) AS count FROM demo_shop_effect WHERE account_id = ${accountId} AND store_id = ${storeId}`
   )
 
@@ -86,14 +83,12 @@ export const makeDemoEffects = (
 
 /** Reads and writes the data of a shop outside its catalog. */
 export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSection" | "section"> => {
-  const section = SqlSchema.findAll({
-    Request: Schema.Struct({ ...ShopKey.fields, section: Schema.String }),
-    Result: Schema.Struct({ content: Schema.Unknown }),
-    execute: ({ accountId, section, storeId }) => sql`
+  const section = findAll(Schema.Struct({ content: Schema.Unknown }))(
+    ({ accountId, storeId }: DemoShop, section: string) => sql`
       SELECT content FROM demo_shop_section
       WHERE account_id = ${accountId} AND store_id = ${storeId} AND section = ${section}
       ORDER BY ordinal`
-  })
+  )
 
   return {
     putSection: (shop, name, items) =>
@@ -110,15 +105,14 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
             WHERE own.account_id = ${shop.accountId}`
         }).pipe(orDie)
       ),
-    section: (shop, name) =>
-      Effect.map(orDie(section({ ...shop, section: name })), (rows) => rows.map(({ content }) => content))
+    section: (shop, name) => Effect.map(section(shop, name), (rows) => rows.map(({ content }) => content))
   }
 }
 
 /** Reads and writes the failures of shops. */
 export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "repair"> => {
   const failures = findAll(DemoFailure)(
-    ({ accountId, storeId }: typeof ShopKey.Type) => sql`
+    ({ accountId, storeId }: DemoShop) => sql`
       SELECT kind, percent, delay_millis AS "delayMillis" FROM demo_shop_failure
       WHERE account_id = ${accountId} AND store_id = ${storeId}
       ORDER BY kind`

@@ -1,7 +1,7 @@
 import type { FeedChange } from "../feed/FeedChange.ts"
 import type { Failure, Outcome } from "./Delivery.ts"
-import { delayAfter, maxFailures, retrySeconds } from "./Webhook.ts"
-import type { ClaimedWebhook, DeliveryOutcomes, FailedDelivery, NewSetAside, WaitingDelivery } from "./WebhooksRepo.ts"
+import { type ClaimedWebhook, delayAfter, maxFailures, retrySeconds, type WaitingDelivery } from "./Webhook.ts"
+import type { DeliveryOutcomes, FailedDelivery, NewSetAside } from "./WebhooksRepo.ts"
 
 /** A change to deliver. `isNew`: it was read from the feed; otherwise it was set aside before. */
 interface Item {
@@ -25,7 +25,7 @@ const chainsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Chain> => {
 }
 
 /** The next changes of a webhook, and the outcomes of their deliveries. */
-export class Turn {
+export class DeliveryBatch {
   readonly chains: ReadonlyArray<Chain>
   private readonly webhook: ClaimedWebhook
   private readonly news: ReadonlyArray<FeedChange>
@@ -42,14 +42,14 @@ export class Turn {
   private isGone = false
 
   /**
-   * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `held`: entities with waiting
+   * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `entitiesWithWaiting`: entities with waiting
    * changes; newer changes of these entities are set aside too. While the receiver fails, new changes are tried first.
    */
   constructor(
     webhook: ClaimedWebhook,
     changes: ReadonlyArray<FeedChange>,
     waiting: ReadonlyArray<WaitingDelivery>,
-    held: ReadonlySet<string>
+    entitiesWithWaiting: ReadonlySet<string>
   ) {
     this.webhook = webhook
     this.failures = webhook.failures
@@ -57,7 +57,7 @@ export class Turn {
     this.news = changes.filter(({ type }) => webhook.topics.length === 0 || webhook.topics.includes(type))
     const items: Array<Item> = []
     for (const change of this.news)
-      if (held.has(change.entity.id)) this.putBehind(change)
+      if (entitiesWithWaiting.has(change.entity.id)) this.putBehind(change)
       else items.push({ change, isNew: true, attempts: 0, age: 0 })
     const again = waiting.map((each): Item => ({ ...each, isNew: false }))
     this.chains = this.isFailing && items.length > 0 ? chainsOf(items) : [...chainsOf(again), ...chainsOf(items)]
@@ -111,7 +111,7 @@ export class Turn {
 
   /**
    * The outcome so far. The new position is just before the first change that was not handled. Changes after it, even those set
-   * aside in this turn, are read again from the feed.
+   * aside in this batch, are read again from the feed.
    */
   get outcome(): DeliveryOutcomes {
     const { accepted, failed, failures, isAccepted, isGone, isRepaired, problem, webhook } = this
