@@ -50,6 +50,9 @@ const everywhere = ["^src/PackageRoot\\.ts$"]
 /** Folders that may import the places where layers are assembled. */
 const assembling = ["cli", "testing"]
 
+/** The modules of the pages that browsers run. The server runs the islands too. */
+const browserCode = ["^src/console/(assets|islands)/", "^src/console/languages/(Language|MakeWords)\\.tsx?$"]
+
 module.exports = {
   forbidden: [
     {
@@ -139,6 +142,15 @@ module.exports = {
       severity: "error",
       from: { path: core.map(folder), pathNot: ["^src/(database|platform|demo|telemetry)/"] },
       to: { path: "node_modules/@effect/platform" }
+    },
+    {
+      name: "browsers-run-no-server-code",
+      severity: "error",
+      from: { path: browserCode },
+      to: {
+        pathNot: [...browserCode, "^node_modules/(preact|intl-messageformat|squire-rte|dompurify)/"],
+        dependencyTypesNot: ["type-only"]
+      }
     },
     { name: "src-imports-no-tests", severity: "error", from: { path: "^src/" }, to: { path: "^test/" } },
     {

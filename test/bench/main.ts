@@ -2,6 +2,7 @@
 import "./harness/build.ts"
 import { parseArgs } from "node:util"
 import { machine } from "./harness/Report.ts"
+import { cluster } from "./scenarios/Cluster.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
 import { distinctPages, includeWalk } from "./scenarios/DistinctPages.ts"
 import { draftNotes } from "./scenarios/DraftNotes.ts"
@@ -40,7 +41,8 @@ const scenarios: ReadonlyArray<Scenario> = [
   draftNotes,
   coldStart,
   telemetry,
-  webhooks
+  webhooks,
+  cluster
 ]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]
@@ -59,6 +61,10 @@ BENCH_REFRESH_PRODUCTS
                     products that \`refresh\` reads (default 10000)
 BENCH_HEALTH_PRODUCTS
                     products of the catalog that \`health-...\` use (default 100000)
+BENCH_CLUSTER_URL   an empty database on the coordinator of a Citus cluster that \`cluster\` fills and distributes (default: it
+                    starts a cluster of its own by test/support/citus.sh, on ports from CITUS_PORT, default 5700)
+BENCH_CLUSTER_PRODUCTS, BENCH_CLUSTER_ACCOUNTS
+                    products of the large account of \`cluster\` (default 100000), and number of small accounts (default 1000)
 BENCH_BESIDE        main.js of another build, which \`cold-start\` measures in turns with this one`
 
 const { positionals, values } = parseArgs({

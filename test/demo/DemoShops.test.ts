@@ -9,7 +9,7 @@ import { EntityKind } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers } from "../../src/publishing/Publishing.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const aggregatesOf = (accountId: AccountId) =>
   Effect.flatMap(DraftsRepo, ({ lock }) =>
@@ -89,7 +89,7 @@ const open = (accountId: AccountId) =>
 
 const nameOf = (id: EntityId, storeId: StoreId) => `${id} ${storeId}`
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`the demo's shops on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("have the values that their stores accepted, and workers publish pending versions", () =>

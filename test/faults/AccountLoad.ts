@@ -28,35 +28,35 @@ export interface Tally {
   readonly wrong: Array<string>
 }
 
-/** An account with a product on a demo store. */
-export const aLoadedAccount = (name: string) =>
+/** Adds a product on a new demo store to an account. */
+export const loaded = ({ accountId, actor, token }: Pick<Tally, "accountId" | "actor" | "token">) =>
   Effect.gen(function* () {
-    const { accountId, actor, token } = yield* anAccount({ name })
-    return yield* Effect.gen(function* () {
-      const { store } = yield* (yield* Stores).link({
-        domain: `shop-${accountId.slice(0, 8)}.demo.example`,
-        platform: "demo"
-      })
-      const entityId = yield* anEntity("product", { title: "w0" }, { on: [store] })
-      const tally: Tally = {
-        accountId,
-        actor,
-        token,
-        entityId,
-        storeId: store.id,
-        acknowledged: 0,
-        begun: 0,
-        writes: 0,
-        reads: 0,
-        refusedWrites: 0,
-        refusedReads: 0,
-        isPaused: false,
-        isWriting: false,
-        wrong: []
-      }
-      return tally
-    }).pipe(actingAs(actor), Effect.orDie)
-  })
+    const { store } = yield* (yield* Stores).link({
+      domain: `shop-${accountId.slice(0, 8)}.demo.example`,
+      platform: "demo"
+    })
+    const entityId = yield* anEntity("product", { title: "w0" }, { on: [store] })
+    const tally: Tally = {
+      accountId,
+      actor,
+      token,
+      entityId,
+      storeId: store.id,
+      acknowledged: 0,
+      begun: 0,
+      writes: 0,
+      reads: 0,
+      refusedWrites: 0,
+      refusedReads: 0,
+      isPaused: false,
+      isWriting: false,
+      wrong: []
+    }
+    return tally
+  }).pipe(actingAs(actor), Effect.orDie)
+
+/** An account with a product on a demo store. */
+export const aLoadedAccount = (name: string) => Effect.flatMap(anAccount({ name }), loaded)
 
 /** The defects of a cause as text. */
 const wordsOf = (cause: Cause.Cause<unknown>) =>
@@ -126,10 +126,10 @@ export const untilMore = (tallies: ReadonlyArray<Tally>, count: number) =>
     )
   })
 
-/** The titles of all products, by id. */
+/** The titles of the products that are written, by id. */
 export const productTitles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ id: string; title: string }>`SELECT id, title FROM entity`
+  const rows = yield* sql<{ id: string; title: string }>`SELECT id, title FROM entity WHERE title ~ '^w[0-9]+$'`
   return new Map(rows.map(({ id, title }) => [id, title]))
 })
 

@@ -12,7 +12,7 @@ import { EntityKind } from "../../src/model/Attribute.ts"
 import { type AccountId, EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { Accounts, actingAs, anAccount, Catalog } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram, killProgram, startProgram } from "./BundledProgram.ts"
 import { type CrashVerdict, judge, Line } from "./CrashRecord.ts"
 import { wrongDerivations } from "./Derivations.ts"
@@ -191,22 +191,24 @@ describe.skipIf(!serverAnswers)("writers on the server that are killed at any mo
   })
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("are detected if they acknowledge too early, or write in two transactions (planted faults)", () =>
-      Effect.gen(function* () {
-        yield* anAccount({ domains: ["a.example"] })
-        yield* dwell({ writeMillis: 6, commitMillis: 3 })
-        const said: Array<Line> = []
-        let verdict = judge([], [])
-        let kills = 0
-        while ((verdict.lost.length === 0 || verdict.half.length === 0) && kills < 12) {
-          kills += 3
-          said.push(...(yield* killWriters(`Crash, planted ${kills}`, 3, { CRASH_CARELESS: "true" })).flat())
-          verdict = judge(said, yield* findBundles)
-        }
-        report("Crash, planted", { kills, ...counts(verdict) })
-        assert.isNotEmpty(verdict.lost, `seed ${seed}`)
-        assert.isNotEmpty(verdict.half, `seed ${seed}`)
-      })
+    it.effect.runIf(runsPlanted)(
+      "are detected if they acknowledge too early, or write in two transactions (planted faults)",
+      () =>
+        Effect.gen(function* () {
+          yield* anAccount({ domains: ["a.example"] })
+          yield* dwell({ writeMillis: 6, commitMillis: 3 })
+          const said: Array<Line> = []
+          let verdict = judge([], [])
+          let kills = 0
+          while ((verdict.lost.length === 0 || verdict.half.length === 0) && kills < 12) {
+            kills += 3
+            said.push(...(yield* killWriters(`Crash, planted ${kills}`, 3, { CRASH_CARELESS: "true" })).flat())
+            verdict = judge(said, yield* findBundles)
+          }
+          report("Crash, planted", { kills, ...counts(verdict) })
+          assert.isNotEmpty(verdict.lost, `seed ${seed}`)
+          assert.isNotEmpty(verdict.half, `seed ${seed}`)
+        })
     )
   })
 })

@@ -12,7 +12,7 @@ import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { report } from "./Dice.ts"
 import { layerDatabase } from "./ServerServices.ts"
@@ -252,7 +252,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
         longest
       )
 
-    it.effect(
+    it.effect.runIf(runsPlanted)(
       "a claim outside the transaction of its effects loses drops of the killed process (planted fault)",
       () =>
         Effect.gen(function* () {
@@ -265,7 +265,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       longest
     )
 
-    it.effect(
+    it.effect.runIf(runsPlanted)(
       "a claim that is not unique carries out drops twice (planted fault)",
       () =>
         Effect.gen(function* () {
@@ -278,7 +278,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       longest
     )
 
-    it.effect(
+    it.effect.runIf(runsPlanted)(
       "a process that uses its own clock is early (planted fault)",
       () =>
         Effect.gen(function* () {

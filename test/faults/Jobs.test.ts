@@ -28,7 +28,7 @@ import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
@@ -308,16 +308,20 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
       )
 
     for (const { begin, kind, prepare, seen } of works)
-      it.effect(`${kind}: a cursor that is saved in another transaction is detected (planted fault)`, () =>
-        Effect.gen(function* () {
-          const world = yield* aWorld(amount(30, 300))
-          yield* prepare(world)
-          const { id } = yield* begin(world)
-          // The first step of a full scan does not finish an item.
-          yield* crash(kind === "health_scan" ? { ...planted, JOBS_KILL_AFTER: "2" } : planted)
-          assert.isAbove(yield* seen(world), (yield* find(world, id)).done)
-          yield* Effect.ignore(Effect.flatMap(Jobs, ({ command }) => command("pause", id)).pipe(actingAs(world.actor)))
-        })
+      it.effect.runIf(runsPlanted)(
+        `${kind}: a cursor that is saved in another transaction is detected (planted fault)`,
+        () =>
+          Effect.gen(function* () {
+            const world = yield* aWorld(amount(30, 300))
+            yield* prepare(world)
+            const { id } = yield* begin(world)
+            // The first step of a full scan does not finish an item.
+            yield* crash(kind === "health_scan" ? { ...planted, JOBS_KILL_AFTER: "2" } : planted)
+            assert.isAbove(yield* seen(world), (yield* find(world, id)).done)
+            yield* Effect.ignore(
+              Effect.flatMap(Jobs, ({ command }) => command("pause", id)).pipe(actingAs(world.actor))
+            )
+          })
       )
 
     it.effect("account_deletion: only the record remains, whenever the process is killed", () =>
@@ -372,17 +376,19 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
       })
     )
 
-    it.effect("account_deletion: a cursor that is saved in another transaction is detected (planted fault)", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const world = yield* aWorld(amount(30, 300))
-        const [{ name } = { name: "" }] = yield* sql<{ name: string }>`
+    it.effect.runIf(runsPlanted)(
+      "account_deletion: a cursor that is saved in another transaction is detected (planted fault)",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const world = yield* aWorld(amount(30, 300))
+          const [{ name } = { name: "" }] = yield* sql<{ name: string }>`
           SELECT name FROM account WHERE id = ${world.accountId}`
-        const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))
-        const before = yield* rowsOf(world)
-        yield* crash(planted)
-        assert.isAbove(before - (yield* rowsOf(world)), (yield* find(world, id)).done)
-      })
+          const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))
+          const before = yield* rowsOf(world)
+          yield* crash(planted)
+          assert.isAbove(before - (yield* rowsOf(world)), (yield* find(world, id)).done)
+        })
     )
   })
 })
@@ -463,7 +469,7 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
     )
 
     for (const isPlanted of [false, true])
-      it.effect(
+      it.effect.runIf(!isPlanted || runsPlanted)(
         isPlanted
           ? "a bulk change that takes the revisions of its step overwrites newer drafts, which is detected (planted fault)"
           : "two workers change each draft of a bulk change once, and never a draft that a writer changed after the begin",

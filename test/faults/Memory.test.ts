@@ -5,7 +5,7 @@ import { Effect, Redacted } from "effect"
 import { Agent, request } from "undici"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram } from "./BundledProgram.ts"
 import { report } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
@@ -119,7 +119,7 @@ describe.skipIf(!serverAnswers)("memory", () => {
       })
     )
 
-    it.scoped("grows if a part of every request is kept (planted fault)", () =>
+    it.scoped.runIf(runsPlanted)("grows if a part of every request is kept (planted fault)", () =>
       Effect.gen(function* () {
         const count = amount(3_000, 6_000)
         const { grown } = yield* growth("Memory, planted", count, { MEMORY_LEAK: "true" })

@@ -30,7 +30,7 @@ describe.skipIf(!canStart)("a cluster that grows under load", () => {
     "gets a third worker, and refuses no write while shards move to it",
     () =>
       Effect.gen(function* () {
-        const cluster = yield* ownCluster
+        const cluster = yield* ownCluster()
         yield* Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>

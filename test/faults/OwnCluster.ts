@@ -32,54 +32,60 @@ export interface OwnCluster {
   readonly addServer: (node: number) => Effect.Effect<void>
 }
 
-/** A cluster of a coordinator and two workers that ends with the scope, with distributed tables. */
-export const ownCluster = Effect.gen(function* () {
-  const directory = mkdtempSync(join(tmpdir(), "catalog-citus-"))
-  const port = 15_000 + (process.pid % 2_000) * 5
-  const command = (...words: ReadonlyArray<string>) =>
-    Effect.promise(() => run("sh", [script, ...words], { env: { ...process.env, CITUS_PORT: String(port) } }))
-  const asPostgres = (text: string) => Effect.promise(() => run("su", ["postgres", "-c", text]))
-  const urlOf = (node: number) => `postgres://postgres@127.0.0.1:${port + node}/catalog`
-  const bin = "/usr/lib/postgresql/15/bin"
-  yield* Effect.acquireRelease(command("up", directory), () =>
-    Effect.gen(function* () {
-      for (const node of [3])
-        if (existsSync(`${directory}/node${node}`))
-          yield* asPostgres(`${bin}/pg_ctl -s -m immediate -D ${directory}/node${node} stop || true`)
-      yield* command("down", directory)
-      rmSync(directory, { recursive: true, force: true })
-    })
-  )
-  yield* Effect.zipRight(Migrations.run, Distribution.distribute).pipe(
-    Effect.provide(Database.layerServer({ url: Redacted.make(urlOf(0)), maxConnections: 1 }))
-  )
-  const cluster: OwnCluster = {
-    url: urlOf(0),
-    urlOf,
-    addressOf: (node) => `127.0.0.1:${port + node}`,
-    kill: (node) => {
-      const [pid] = readFileSync(`${directory}/node${node}/postmaster.pid`, "utf8").split("\n")
-      process.kill(Number(pid), "SIGKILL")
-    },
-    start: (node) =>
-      Effect.tryPromise(() =>
-        run("sh", [script, "start", String(node), directory], { env: { ...process.env, CITUS_PORT: String(port) } })
-      ).pipe(Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 60 }), Effect.orDie, Effect.asVoid),
-    addServer: (node) =>
+/**
+ * A cluster of a coordinator and two workers that ends with the scope, with distributed tables. `fill` writes rows
+ * before the tables are distributed.
+ */
+export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}) =>
+  Effect.gen(function* () {
+    const directory = mkdtempSync(join(tmpdir(), "catalog-citus-"))
+    const port = 15_000 + (process.pid % 2_000) * 5
+    const command = (...words: ReadonlyArray<string>) =>
+      Effect.promise(() => run("sh", [script, ...words], { env: { ...process.env, CITUS_PORT: String(port) } }))
+    const asPostgres = (text: string) => Effect.promise(() => run("su", ["postgres", "-c", text]))
+    const urlOf = (node: number) => `postgres://postgres@127.0.0.1:${port + node}/catalog`
+    const bin = "/usr/lib/postgresql/15/bin"
+    yield* Effect.acquireRelease(command("up", directory), () =>
       Effect.gen(function* () {
-        const data = `${directory}/node${node}`
-        yield* asPostgres(`${bin}/initdb -D ${data} -U postgres -A trust -E UTF8 --locale=C.UTF-8 > ${data}.init`)
-        yield* asPostgres(
-          `sed 's/^port = .*/port = ${port + node}/' ${directory}/node1/postgresql.conf > ${data}/postgresql.conf`
-        )
-        yield* asPostgres(`${bin}/pg_ctl -w -s -D ${data} -l ${data}.log start`)
-        const maintenance = urlOf(node).replace(/catalog$/, "postgres")
-        yield* Effect.promise(() => query(maintenance, "CREATE DATABASE catalog"))
-        yield* Effect.promise(() => query(urlOf(node), "CREATE EXTENSION citus"))
+        for (const node of [3])
+          if (existsSync(`${directory}/node${node}`))
+            yield* asPostgres(`${bin}/pg_ctl -s -m immediate -D ${directory}/node${node} stop || true`)
+        yield* command("down", directory)
+        rmSync(directory, { recursive: true, force: true })
       })
-  }
-  return cluster
-})
+    )
+    yield* Migrations.run.pipe(
+      Effect.zipRight(Effect.promise(() => fill(urlOf(0)))),
+      Effect.zipRight(Distribution.distribute),
+      Effect.provide(Database.layerServer({ url: Redacted.make(urlOf(0)), maxConnections: 1 }))
+    )
+    const cluster: OwnCluster = {
+      url: urlOf(0),
+      urlOf,
+      addressOf: (node) => `127.0.0.1:${port + node}`,
+      kill: (node) => {
+        const [pid] = readFileSync(`${directory}/node${node}/postmaster.pid`, "utf8").split("\n")
+        process.kill(Number(pid), "SIGKILL")
+      },
+      start: (node) =>
+        Effect.tryPromise(() =>
+          run("sh", [script, "start", String(node), directory], { env: { ...process.env, CITUS_PORT: String(port) } })
+        ).pipe(Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 60 }), Effect.orDie, Effect.asVoid),
+      addServer: (node) =>
+        Effect.gen(function* () {
+          const data = `${directory}/node${node}`
+          yield* asPostgres(`${bin}/initdb -D ${data} -U postgres -A trust -E UTF8 --locale=C.UTF-8 > ${data}.init`)
+          yield* asPostgres(
+            `sed 's/^port = .*/port = ${port + node}/' ${directory}/node1/postgresql.conf > ${data}/postgresql.conf`
+          )
+          yield* asPostgres(`${bin}/pg_ctl -w -s -D ${data} -l ${data}.log start`)
+          const maintenance = urlOf(node).replace(/catalog$/, "postgres")
+          yield* Effect.promise(() => query(maintenance, "CREATE DATABASE catalog"))
+          yield* Effect.promise(() => query(urlOf(node), "CREATE EXTENSION citus"))
+        })
+    }
+    return cluster
+  })
 
 /** All services on the cluster. */
 export const servicesOn = ({ url }: OwnCluster) =>

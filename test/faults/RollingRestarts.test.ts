@@ -5,7 +5,7 @@ import { Effect, Redacted } from "effect"
 import { anAccount } from "../../src/testing/index.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
 
@@ -178,7 +178,7 @@ describe.skipIf(!serverAnswers)("rolling restarts of two nodes under load", () =
       })
     )
 
-    it.scoped("fail some if a node stops listening before the balancer knows (planted fault)", () =>
+    it.scoped.runIf(runsPlanted)("fail some if a node stops listening before the balancer knows (planted fault)", () =>
       Effect.gen(function* () {
         const { answered, failures } = yield* rollingRestarts(4, { DRAIN_DELAY: "0" }, (failed) => failed > 0)
         report("Rolling restarts, planted", { answered, failed: failures.length })

@@ -62,12 +62,13 @@ const changes: Readonly<
 const sessionsOf = ({ accountId, id }: Identity) =>
   Effect.flatMap(Sessions, (sessions) => Effect.map(sessions.list({ accountId, userId: id }), ({ length }) => length))
 
-/** Connections of this database that wait for a lock. */
-const waiting = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) => sql`
-    SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-).pipe(Effect.repeat({ until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") }))
+/** Waits until this number of connections of this database wait for a lock. */
+const waitingFor = (number: number) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  ).pipe(Effect.repeat({ until: ({ length }) => length >= number, schedule: Schedule.spaced("10 millis") }))
 
 /**
  * Starts a session, and commits it only when `change` waits for the user's row. Returns the number of remaining
@@ -88,7 +89,7 @@ const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>
     )
     yield* Deferred.await(started)
     const changing = yield* Effect.fork(change)
-    yield* waiting
+    yield* waitingFor(1)
     yield* Deferred.succeed(go, undefined)
     yield* Fiber.join(start)
     yield* Fiber.join(changing)
@@ -106,6 +107,65 @@ const inOneStatement = ({ accountId, id }: Identity) =>
       )
       DELETE FROM session s USING changed c WHERE s.account_id = c.account_id AND s.user_id = c.id`
   ).pipe(Effect.orDie)
+
+/** Two accounts invite the same e-mail, and both invitations are accepted at the same time. Returns both results. */
+const acceptTwice = Effect.gen(function* () {
+  const { invite, inviteNew } = yield* Users
+  const signIns = yield* SignIns
+  const email = `racer-${++people}@example.com`
+  const tokens: Array<string> = []
+  for (const name of ["One", "Other"]) {
+    const { id } = yield* (yield* Accounts).create(name)
+    yield* invite(id, `owner-${id}@example.com`)
+    tokens.push(Redacted.value((yield* inviteNew(id, email, "view")).token))
+  }
+  const locked = yield* Deferred.make<void>()
+  const release = yield* Deferred.make<void>()
+  const sql = yield* SqlClient.SqlClient
+  const links = tokens.map((token) => `\\x${hashOf(token)}`)
+  const holding = yield* (yield* Transaction)
+    .run(
+      Effect.gen(function* () {
+        const rows = yield* sql`SELECT hash FROM password_link WHERE hash = ANY(${links}::bytea[]) FOR UPDATE`
+        assert.lengthOf(rows, 2)
+        yield* Deferred.succeed(locked, undefined)
+        yield* Deferred.await(release)
+      })
+    )
+    .pipe(Effect.fork)
+  yield* Deferred.await(locked)
+  const accepting = yield* Effect.fork(
+    Effect.forEach(tokens, (token) => Effect.either(signIns.setPassword(token, next)), { concurrency: 2 })
+  )
+  yield* waitingFor(2)
+  yield* Deferred.succeed(release, undefined)
+  yield* Fiber.join(holding)
+  return yield* Fiber.join(accepting)
+}).pipe(Effect.orDie)
+
+/** The number of accepted invitations, and the errors of the others. */
+const outcomeOf = (results: Effect.Effect.Success<typeof acceptTwice>) => ({
+  accepted: results.filter(Either.isRight).length,
+  errors: results.flatMap((result) => (Either.isLeft(result) ? [result.left._tag] : []))
+})
+
+describe.skipIf(!serverAnswers)("invitations of one e-mail to two accounts", () => {
+  layer(Live, { excludeTestServices: true })((it) => {
+    it.effect("only one of them is accepted, and the other is told why", () =>
+      Effect.gen(function* () {
+        for (let round = 0; round < 5; round++)
+          assert.deepStrictEqual(outcomeOf(yield* acceptTwice), { accepted: 1, errors: ["EmailTaken"] })
+      })
+    )
+
+    it.effect("both are accepted without the unique index (planted fault)", () =>
+      Effect.gen(function* () {
+        yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DROP INDEX app_user_email`)
+        assert.deepStrictEqual(outcomeOf(yield* acceptTwice), { accepted: 2, errors: [] })
+      })
+    )
+  })
+})
 
 describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
   layer(Live, { excludeTestServices: true })((it) => {

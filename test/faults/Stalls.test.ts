@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Redacted } from "effect"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { layerServices } from "./ServerServices.ts"
 import {
   aTenant,
@@ -117,7 +117,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", (
       })
     )
 
-    it.scoped("planted fault: without deadlines some requests get no response", () =>
+    it.scoped.runIf(runsPlanted)("planted fault: without deadlines some requests get no response", () =>
       Effect.gen(function* () {
         const { seen } = yield* blackHole(60, 0, withoutDeadlines)
         assert.isAbove(tally("Black hole, planted", seen).unanswered, 0)
@@ -193,7 +193,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
       })
     )
 
-    it.scoped("planted fault: one account occupies the whole pool, and others are refused", () =>
+    it.scoped.runIf(runsPlanted)("planted fault: one account occupies the whole pool, and others are refused", () =>
       Effect.gen(function* () {
         const { beside } = yield* besideLock({ CONNECTION_SHARE_PER_ACCOUNT: "100", CONNECTION_SHARE_PER_KEY: "100" })
         assert.isAbove(tally("Locked account, planted", beside).unavailable, 0)
@@ -278,7 +278,7 @@ describe.skipIf(!serverAnswers)("a process that hangs inside a write", () => {
       })
     )
 
-    it.scoped("planted fault: without that limit the account stays blocked", () =>
+    it.scoped.runIf(runsPlanted)("planted fault: without that limit the account stays blocked", () =>
       Effect.gen(function* () {
         const { beside, each, own } = yield* besideStopped("99999999")
         assert.strictEqual(tally("Stopped process, planted, another tenant", beside).ok, each)

@@ -113,7 +113,7 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
     "delays only its accounts, loses nothing, and serves them again when it is back",
     () =>
       Effect.gen(function* () {
-        const cluster = yield* ownCluster
+        const cluster = yield* ownCluster()
         yield* Effect.gen(function* () {
           const { dead, healthy, lost, published, recoveries, tallies } = yield* killWorker(cluster)
           const sum = (count: (tally: (typeof tallies)[number]) => number) => tallies.map(count).reduce((a, b) => a + b)
@@ -147,7 +147,7 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
     "planted fault: a worker that acknowledges before its disk has the commit loses writes",
     () =>
       Effect.gen(function* () {
-        const cluster = yield* ownCluster
+        const cluster = yield* ownCluster()
         const late = ["synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"]
         yield* Effect.promise(async () => {
           for (const setting of late) await query(cluster.urlOf(1), `ALTER SYSTEM SET ${setting}`)

@@ -158,7 +158,7 @@ export const aBrowser = (
 ) =>
   Effect.gen(function* () {
     yield* Effect.orDie((yield* Users).invite(accountId, email, { role }))
-    const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
+    const user = yield* Effect.flatMap((yield* UsersRepo).findInAccount(accountId, email), Effect.orDie)
     const token = yield* Effect.orDie((yield* Sessions).start(user))
     return { userId: user.id, cookie: `catalog_session=${Redacted.value(token)}` }
   })

@@ -145,7 +145,7 @@ const fill = (url: string, name: string, products: number): Promise<void> =>
   })
 
 /** Products on three stores, without variants. */
-const productsOnStores = (products: number): Content => {
+export const productsOnStores = (products: number): Content => {
   const account = `Benchmark of ${products} products, fill ${fillVersion}`
   return { account, products, versions: products * stores, fill: (url) => fill(url, account, products) }
 }

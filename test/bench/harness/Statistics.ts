@@ -7,6 +7,10 @@ export const median = (values: ReadonlyArray<number>): number => {
   return (low + high) / 2
 }
 
+/** The value that 99 % of the values do not exceed. */
+export const p99 = (values: ReadonlyArray<number>): number =>
+  [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
+
 export interface Spread {
   readonly median: number
   readonly min: number

@@ -1,9 +1,12 @@
 import { connect, type Socket } from "node:net"
+import { median, p99 } from "./Statistics.ts"
 
 /** The task of the load process. */
 export interface LoadOrder {
   readonly url: string
   readonly token: string
+  /** The key for each target, if the targets have different accounts; absent: `token` for all. */
+  readonly tokens?: ReadonlyArray<string>
   readonly connections: number
   /** Headers in addition to those of every request. */
   readonly headers: Readonly<Record<string, string>>
@@ -13,8 +16,8 @@ export interface LoadOrder {
   readonly bodies?: ReadonlyArray<string>
   /** The expected status of every answer. */
   readonly status: number
-  /** The expected length of the answer to each target. */
-  readonly lengths: ReadonlyArray<number>
+  /** The expected length of the answer to each target; absent: any length. */
+  readonly lengths?: ReadonlyArray<number>
 }
 
 /** The result of a run in which every answer had the expected status and length; otherwise there is no result. */
@@ -22,6 +25,8 @@ export interface LoadResult {
   readonly answers: number
   readonly bytes: number
   readonly elapsedMillis: number
+  readonly medianMillis: number
+  readonly p99Millis: number
 }
 
 const endOfHead = Buffer.from("\r\n\r\n")
@@ -30,10 +35,10 @@ const endOfHead = Buffer.from("\r\n\r\n")
  * HTTP/1.1 over plain sockets: requests are prepared buffers, and only status and length of an answer are read. On a
  * machine shared with the contenders, a full HTTP client would hide their differences.
  */
-const open = ({ headers, token, url }: LoadOrder) =>
+const open = ({ headers, url }: LoadOrder) =>
   new Promise<{ readonly socket: Socket; readonly reader: AnswerReader }>((resolve, reject) => {
     const { hostname, port } = new URL(url)
-    const reader = new AnswerReader(hostname, port, { Authorization: `Bearer ${token}`, ...headers })
+    const reader = new AnswerReader(hostname, port, headers)
     const socket: Socket = connect({
       host: hostname,
       port: Number(port),
@@ -63,14 +68,15 @@ class AnswerReader {
   constructor(hostname: string, port: string, headers: Readonly<Record<string, string>>) {
     const all = { Host: `${hostname}:${port}`, Accept: "application/json", ...headers }
     const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
-    this.headers = ` HTTP/1.1\r\n${lines.join("")}\r\n`
+    this.headers = `${lines.join("")}\r\n`
   }
 
-  requestOf(target: string, body: string | undefined): string {
-    if (body === undefined) return `GET ${target}${this.headers}`
+  requestOf(token: string, target: string, body: string | undefined): string {
+    const head = `${target} HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n${this.headers}`
+    if (body === undefined) return `GET ${head}`
     // Bodies are read as Latin-1, one character per byte.
     const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
-    return `POST ${target}${this.headers.slice(0, -"\r\n".length)}${length}${body}`
+    return `POST ${head.slice(0, -"\r\n".length)}${length}${body}`
   }
 
   expect(done: (status: number, length: number) => void, failed: (error: Error) => void): void {
@@ -127,6 +133,7 @@ const run = async (order: LoadOrder): Promise<LoadResult> => {
   let next = 0
   let answers = 0
   let bytes = 0
+  const millis: Array<number> = []
   const work = ({ reader, socket }: (typeof connections)[number]) =>
     new Promise<void>((resolve, reject) => {
       const ask = () => {
@@ -137,23 +144,27 @@ const run = async (order: LoadOrder): Promise<LoadResult> => {
           return
         }
         next += 1
+        const sentAt = performance.now()
         reader.expect((status, length) => {
-          if (status !== order.status || length !== order.lengths[index]) {
-            reject(new Error(`${target} answered ${status} with ${length} bytes instead of ${order.lengths[index]}`))
+          const expected = order.lengths === undefined ? length : order.lengths[index]
+          if (status !== order.status || length !== expected) {
+            reject(new Error(`${target} answered ${status} with ${length} bytes instead of ${expected}`))
             return
           }
+          millis.push(performance.now() - sentAt)
           answers += 1
           bytes += length
           ask()
         }, reject)
-        socket.write(reader.requestOf(target, order.bodies?.[index]), "latin1")
+        socket.write(reader.requestOf(order.tokens?.[index] ?? order.token, target, order.bodies?.[index]), "latin1")
       }
       ask()
     })
   const startedAt = performance.now()
   try {
     await Promise.all(connections.map(work))
-    return { answers, bytes, elapsedMillis: performance.now() - startedAt }
+    const elapsedMillis = performance.now() - startedAt
+    return { answers, bytes, elapsedMillis, medianMillis: median(millis), p99Millis: p99(millis) }
   } finally {
     for (const { socket } of connections) socket.destroy()
   }

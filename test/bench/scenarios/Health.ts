@@ -121,6 +121,8 @@ const changeProducts = async (client: pg.Client, accountId: string, title: strin
        ) p
        WHERE v.account_id = $1 AND v.entity_id = p.id AND v.store_id = p.store_ids[1]
        RETURNING v.entity_id, p.n
+     ), marked AS (
+       UPDATE entity e SET pending_publish = true FROM changed c WHERE e.account_id = $1 AND e.id = c.entity_id
      )
      INSERT INTO change_note (account_id, version, last_seq, at, entities, skus, moved)
      SELECT a.account_id, a.version + c.n, -(a.version + c.n), now(), ARRAY[c.entity_id], '{}', '[]'

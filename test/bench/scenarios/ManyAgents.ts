@@ -4,7 +4,7 @@ import { callOf, callOnce, connectionOf, products } from "../harness/Connector.t
 import { start } from "../harness/Contenders.ts"
 import { progress } from "../harness/Progress.ts"
 import { ratio, table } from "../harness/Report.ts"
-import { median, spreadOf } from "../harness/Statistics.ts"
+import { median, p99, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
 const agents = 50
@@ -26,9 +26,6 @@ const callAtPace = async (url: string, token: string): Promise<ReadonlyArray<num
   })
   return Promise.all(calls)
 }
-
-const p99 = (values: ReadonlyArray<number>): number =>
-  [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
 
 /** Compares fifty agents at the same time, each with its own connection, with a single agent. */
 export const manyAgents: Scenario = {

@@ -1,0 +1,236 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Fiber, Redacted, Schedule } from "effect"
+import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
+import { type AccountId, AccountId as AccountIdOf, EntityId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { ApiKeys, actingAs, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { productsOnStores } from "../bench/harness/Catalog.ts"
+import { serveCatalog } from "../support/CommandLine.ts"
+import { freePort } from "../support/FreePort.ts"
+import { query } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { aLoadedAccount, loaded, lostWrites, productTitles } from "./AccountLoad.ts"
+import { aClient, base, recoveryMillis, untilIdle, type WorkerState, walking, working } from "./ClusterClients.ts"
+import { report } from "./Dice.ts"
+import { canStart, type OwnCluster, ownCluster, servicesOn } from "./OwnCluster.ts"
+import { judgePublishingOf } from "./PublishJudge.ts"
+
+const setting = (name: string, usual: number, long: number) => Number(process.env[name] ?? amount(usual, long))
+
+/** Products of the large account, number of small accounts, and minutes of kills. */
+const products = setting("CATALOG_TEST_PRODUCTS", 2_000, 1_000_000)
+const accounts = setting("CATALOG_TEST_ACCOUNTS", 20, 1_000)
+const minutes = setting("CATALOG_TEST_MINUTES", 1, 30)
+
+const productsOfSmall = 20
+const processCount = 2
+/** How long a worker is down, and the pause after each kill. */
+const downMillis = 3_000
+const pauseMillis = 5_000
+
+if (!canStart) console.warn("The suite of a cluster under kills is SKIPPED: no Citus cluster can be started here.")
+
+/** Fills the large account before the tables are distributed. Nothing waits to be published. */
+const fillLarge = async (url: string) => {
+  await productsOnStores(products).fill(url)
+  await query(url, "INSERT INTO import_lock (account_id) SELECT id FROM account")
+  for (const table of ["entity", "store_version"])
+    await query(url, `UPDATE ${table} SET last_publish_status = 'published' WHERE last_publish_status = 'pending'`)
+}
+
+/** Accounts whose products are written, published and read: the large one first. */
+const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerState>) =>
+  Effect.gen(function* () {
+    const [large] = yield* Effect.promise(() => query(cluster.url, "SELECT id FROM account"))
+    const accountId = AccountIdOf.make(String(large?.id))
+    const key = yield* (yield* ApiKeys).create(accountId, { name: "Test", scopes: ["pim:read"], expiresAt: null })
+    const largeTally = yield* loaded({
+      accountId,
+      actor: { _tag: "Cli", accountId },
+      token: Redacted.value(key.token)
+    })
+    const small = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
+      Effect.gen(function* () {
+        const tally = yield* aLoadedAccount(`Merchant ${place}`)
+        const ids = yield* Effect.replicateEffect(mintId(EntityId), productsOfSmall - 1)
+        yield* (yield* CatalogChanges)
+          .apply(
+            ids.map((id) =>
+              CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "w0" } })
+            )
+          )
+          .pipe(actingAs(tally.actor))
+        return { tally, ids: new Set([tally.entityId, ...ids]) }
+      })
+    )
+    const nodes = yield* readNodes
+    const workerOf = (id: AccountId) => {
+      const worker = workers.get(nodes.find((node) => node.accounts.some((each) => each.id === id))?.address ?? "")
+      return worker ?? assert.fail(`account ${id} is on no worker`)
+    }
+    return yield* Effect.forEach([{ tally: largeTally, ids: undefined }, ...small], ({ ids, tally }) =>
+      aClient(tally, workerOf(tally.accountId), ids)
+    )
+  })
+
+/** A process of the service that can be killed and started again. */
+const aProcess = (cluster: OwnCluster) =>
+  Effect.gen(function* () {
+    const start = Effect.promise(async () => {
+      const port = await freePort()
+      const settings = {
+        DATABASE_URL: cluster.url,
+        SECRET_KEY: "c".repeat(64),
+        BASE_URL: base,
+        HOST: "127.0.0.1",
+        PORT: String(port),
+        RATE_LIMIT_PER_KEY: "999999",
+        RATE_LIMIT_PER_ACCOUNT: "999999"
+      }
+      return { port, server: await serveCatalog(settings) }
+    })
+    let running = yield* start
+    const outputs = [running.server.output]
+    yield* Effect.addFinalizer(() => Effect.promise(() => running.server.stop("SIGKILL")))
+    const served = { port: running.port, isUp: true }
+    return Object.assign(served, {
+      /** What the processes logged about the request that a text names. */
+      loggedAbout: (text: string) => {
+        const id = /req_[0-9a-f-]{36}/.exec(text)?.[0]
+        return id === undefined
+          ? []
+          : outputs.flatMap(({ stderr }) => stderr.split("\n").filter((line) => line.includes(id)))
+      },
+      kill: Effect.promise(() => {
+        served.isUp = false
+        return running.server.stop("SIGKILL")
+      }),
+      start: Effect.map(start, (started) => {
+        running = started
+        outputs.push(started.server.output)
+        served.port = started.port
+        served.isUp = true
+      })
+    })
+  })
+
+/** Kills processes of the service and workers in turns until the time is over. */
+const killing = (
+  cluster: OwnCluster,
+  processes: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof aProcess>>>,
+  workers: ReadonlyMap<string, WorkerState>
+) =>
+  Effect.gen(function* () {
+    const recoveries: Array<number> = []
+    const kills = { processes: 0, workers: 0 }
+    const endAt = performance.now() + minutes * 60_000
+    for (let turn = 0; performance.now() < endAt; turn++) {
+      const victim = processes[turn % processes.length]
+      if (victim !== undefined) {
+        yield* victim.kill
+        kills.processes += 1
+        yield* Effect.sleep(pauseMillis / 5)
+        yield* victim.start
+      }
+      yield* Effect.sleep(pauseMillis)
+      const node = 1 + (turn % workers.size)
+      const worker = workers.get(cluster.addressOf(node))
+      if (worker === undefined) return assert.fail(`there is no worker ${node}`)
+      worker.isDown = true
+      worker.refusedAt = undefined
+      cluster.kill(node)
+      kills.workers += 1
+      yield* Effect.sleep(downMillis)
+      yield* cluster.start(node)
+      worker.upAt = performance.now()
+      worker.isDown = false
+      yield* Effect.sleep(recoveryMillis + 1_000)
+      recoveries.push(Math.max(0, Math.round((worker.refusedAt ?? 0) - worker.upAt)))
+    }
+    return { kills, recoveries }
+  })
+
+describe.skipIf(!canStart)("a large account beside small ones on a cluster", () => {
+  it.live(
+    `lose nothing in ${minutes} minutes in which processes and workers are killed`,
+    () =>
+      Effect.gen(function* () {
+        const cluster = yield* ownCluster(fillLarge)
+        const workers = new Map(
+          [1, 2].map((node): [string, WorkerState] => [
+            cluster.addressOf(node),
+            { isDown: false, upAt: Number.NEGATIVE_INFINITY, refusedAt: undefined }
+          ])
+        )
+        yield* Effect.gen(function* () {
+          const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
+          const clients = yield* makeClients(cluster, workers)
+          const processes = yield* Effect.all(Array.from({ length: processCount }, () => aProcess(cluster)))
+          const pace = { pauseMillis: Math.max(200, clients.length * 20), startedAt }
+          for (const client of clients) yield* Effect.forkScoped(working(processes, client, pace))
+          let isOver = false
+          const [large] = clients
+          assert(large !== undefined)
+          const walker = yield* Effect.forkScoped(walking(processes, large, products + 1, () => isOver))
+
+          const { kills, recoveries } = yield* killing(cluster, processes, workers)
+          isOver = true
+          for (const client of clients) client.isPaused = true
+          yield* untilIdle(clients)
+          const walks = yield* Fiber.join(walker)
+
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`SELECT FROM publication WHERE state = 'pending' LIMIT 1`.pipe(
+            Effect.repeat({ until: (waiting) => waiting.length === 0, schedule: Schedule.spaced("200 millis") }),
+            Effect.timeout("120 seconds")
+          )
+          const verdicts = yield* Effect.forEach(clients, ({ accountId }) => judgePublishingOf(accountId))
+          const sum = (count: (client: (typeof clients)[number]) => number) =>
+            clients.map(count).reduce((a, b) => a + b)
+          report("A cluster under kills", {
+            products,
+            accounts,
+            minutes,
+            kills,
+            writes: sum(({ writes }) => writes),
+            reads: sum(({ reads }) => reads),
+            walks,
+            publishes: sum(({ published }) => published),
+            publications: verdicts.reduce((count, { volume }) => count + volume.published, 0),
+            refused: sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites),
+            withoutAnswer: sum(({ lostConnections }) => lostConnections),
+            conflicts: sum(({ conflicts }) => conflicts),
+            recoveredAfterMillis: recoveries
+          })
+          assert.deepStrictEqual(
+            clients
+              .flatMap(({ accountId, wrong }) => wrong.map((what) => `${accountId} ${what}`))
+              .slice(0, 20)
+              .flatMap((what) => [what, ...processes.flatMap(({ loggedAbout }) => loggedAbout(what))]),
+            []
+          )
+          assert.deepStrictEqual(lostWrites(clients, yield* productTitles), [])
+          for (const { volume, ...wrong } of verdicts) {
+            assert.deepStrictEqual(wrong, {
+              duplicates: [],
+              failedButLive: [],
+              publishedButNotLive: [],
+              pending: [],
+              overtaken: [],
+              different: []
+            })
+            assert.strictEqual(volume.failed, 0)
+          }
+          for (const { published, reads, writes } of clients) assert.isTrue(writes >= 3 && reads >= 3 && published >= 1)
+          assert.isAtLeast(walks, 1)
+          assert.isAtLeast(Math.min(kills.processes, kills.workers), Math.ceil(minutes))
+          assert.isAbove(
+            sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites),
+            0
+          )
+        }).pipe(Effect.provide(servicesOn(cluster)))
+      }).pipe(Effect.scoped),
+    3_600_000 + minutes * 120_000
+  )
+})
