@@ -37,7 +37,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
   const rowsOf = ({ accountId, locale, section, storeId }: InSection) => sql`
                  FROM health_issue i
                  WHERE i.account_id = ${accountId} AND i.base = s.base AND i.section = ${section}
-                   ${storeId === null ? sql`` : sql`AND i.store_id = ${storeId}`}
+                   ${storeId === null ? sql`` : sql`AND i.store_id = ${storeId} AND i.store_id <> ${sql.literal(`'${nilUuid}'`)}`}
                    ${locale === null ? sql`` : sql`AND i.locale = ${locale}`}`
 
   /** The snapshot that contains the rows. */
