@@ -51,6 +51,7 @@ export default defineConfig({
     // The files of a worker share its modules, which saves 1 to 2 s of processor time for each file. EachFile.ts keeps them apart.
     isolate: false,
     pool: "forks",
+    poolOptions: { forks: { execArgv: ["--import", "./test/support/WorkerLimit.mjs"] } },
     maxWorkers: workers,
     // As many at least: vitest 3.2 ends a worker that it removes early twice, and the second end fails the run.
     minWorkers: workers,

@@ -2,6 +2,9 @@ import { appendFileSync, readFileSync } from "node:fs"
 import { effect, flakyTest, it, layer, live, prop, scoped, scopedLive } from "@effect/vitest"
 import { afterAll, expect } from "vitest"
 
+const patched: { readonly restore?: () => void } = globalThis.setTimeout
+patched.restore?.()
+
 // `layer` replaces methods of vitest's `it`, which all test files of a worker share.
 Object.assign(it, { effect, flakyTest, layer, live, prop, scoped, scopedLive })
 
