@@ -78,14 +78,14 @@ module.exports = {
           folder(from),
           ...everywhere,
           ...to.map(folder),
-          ...(assembling.includes(from) ? ["^src/App(Config)?\\.ts$"] : [])
+          ...(assembling.includes(from) ? ["^src/(App|AppConfig|Services)\\.ts$"] : [])
         ]
       }
     })),
     {
       name: "only-demo-and-the-layers-import-the-demo",
       severity: "error",
-      from: { path: "^src/", pathNot: ["^src/demo/", "^src/App\\.ts$", "^src/(admin|cli|testing)/"] },
+      from: { path: "^src/", pathNot: ["^src/demo/", "^src/(App|Services)\\.ts$", "^src/(admin|cli|testing)/"] },
       to: { path: folder("demo") }
     },
     {
@@ -98,7 +98,7 @@ module.exports = {
           "^src/platform/[^/]+/",
           "^src/platform/Platforms\\.ts$",
           "^src/demo/",
-          "^src/App\\.ts$",
+          "^src/Services\\.ts$",
           "^src/testing/"
         ]
       },
@@ -113,7 +113,7 @@ module.exports = {
     {
       name: "only-the-layers-import-the-table-of-adapters",
       severity: "error",
-      from: { path: "^src/", pathNot: ["^src/App\\.ts$", "^src/testing/"] },
+      from: { path: "^src/", pathNot: ["^src/Services\\.ts$", "^src/testing/"] },
       to: { path: "^src/platform/Platforms\\.ts$" }
     },
     {

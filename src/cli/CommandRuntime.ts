@@ -6,7 +6,7 @@ import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
 /** The service's code. Loading it takes most of a command's time, so only commands that open the database import it. */
-export const app = Effect.promise(() => import("../App.ts"))
+export const services = Effect.promise(() => import("../Services.ts"))
 
 /** Logs go to stderr, because stdout is for the results of commands. */
 const loggerOf = ({ logFormat }: AppConfig) => {
@@ -24,7 +24,7 @@ const loggerOf = ({ logFormat }: AppConfig) => {
 export const withDatabase = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const config = yield* readAppConfig
-    const { databaseOf } = yield* app
+    const { databaseOf } = yield* services
     return yield* Effect.provide(
       use(config),
       Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config))
@@ -33,7 +33,7 @@ export const withDatabase = <A, E, R>(use: (config: AppConfig) => Effect.Effect<
 
 /** Runs the operator's commands in this process, or in the process that holds the embedded database. */
 const adminOf = (config: AppConfig) => {
-  const inProcess = Layer.unwrapEffect(Effect.map(app, ({ adminInProcessOf }) => adminInProcessOf(config)))
+  const inProcess = Layer.unwrapEffect(Effect.map(services, ({ adminInProcessOf }) => adminInProcessOf(config)))
   return AdminClient.layer(
     Option.isSome(config.databaseUrl) ? inProcess : AdminClient.unlessHeld(config.dataDirectory, inProcess)
   )

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, CatalogChanges } from "../../src/testing/index.ts"
 import {
   asNobody,

@@ -1,10 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { type ListOrder, listOrders, MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { MerchantListsRepo, type Place } from "../../src/catalog/MerchantListsRepo.ts"
 import { fold } from "../../src/catalog/SearchText.ts"
 import type { EntityId } from "../../src/model/Ids.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 

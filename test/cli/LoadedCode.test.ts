@@ -19,53 +19,69 @@ interface Coverage {
 const sourcesOf = (path: string): ReadonlyArray<string> =>
   existsSync(`${path}.map`) ? [path, ...JSON.parse(readFileSync(`${path}.map`, "utf8")).sources] : [path]
 
-/** Runs a command, and returns the sources of every file that its process loaded. */
+/** The sources of every file that processes with this folder for their coverage loaded. */
+const sourcesIn = (folder: string) =>
+  readdirSync(folder)
+    .flatMap((name) => (JSON.parse(readFileSync(join(folder, name), "utf8")) as Coverage).result)
+    .flatMap(({ url }) => (url.startsWith("file:") ? sourcesOf(fileURLToPath(url)) : []))
+
+/** Runs a command, and returns the sources that its process loaded. */
 const loadedBy = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const folder = yield* temporary
     const { code, stderr } = yield* Effect.promise(() => catalogProcess(args, { ...env, NODE_V8_COVERAGE: folder }))
     assert.strictEqual(code, 0, stderr)
-    return readdirSync(folder)
-      .flatMap((name) => (JSON.parse(readFileSync(join(folder, name), "utf8")) as Coverage).result)
-      .flatMap(({ url }) => (url.startsWith("file:") ? sourcesOf(fileURLToPath(url)) : []))
+    return sourcesIn(folder)
   })
 
 const ofTheServer = [
   /src\/App\.ts$/,
   /src\/http\/Gate\.ts$/,
-  /src\/catalog\/.*Repo\.ts$/,
   /src\/console\/.*\.tsx$/,
   /src\/mcp\//,
+  /node_modules\/@modelcontextprotocol\//
+]
+
+const ofTheDatabase = [
+  /src\/Services\.ts$/,
+  /src\/catalog\/.*Repo\.ts$/,
   /node_modules\/@effect\/sql/,
   /node_modules\/@electric-sql\/pglite\//,
-  /node_modules\/@modelcontextprotocol\//,
   /node_modules\/pg\//,
   /node_modules\/undici\//
 ]
 
-const serverCodeIn = (sources: ReadonlyArray<string>) =>
-  ofTheServer.filter((code) => sources.some((source) => code.test(source)))
+const found = (code: ReadonlyArray<RegExp>, sources: ReadonlyArray<string>) =>
+  code.filter((each) => sources.some((source) => each.test(source)))
 
 describe("code that a command loads", () => {
-  it.scopedLive("includes no server code, unless the command opens the database", () =>
+  it.scopedLive("includes no code of the server, and that of the database only if the command opens it", () =>
     Effect.gen(function* () {
       const DATA_DIR = join(yield* temporary, "data")
       for (const args of [["--version"], ["--help"], ["key", "create", "--help"]]) {
         const sources = yield* loadedBy(args, { DATA_DIR })
-        assert.deepStrictEqual(serverCodeIn(sources), [], args.join(" "))
+        assert.deepStrictEqual(found([...ofTheServer, ...ofTheDatabase], sources), [], args.join(" "))
         assert.isTrue(sources.some((source) => source.endsWith("src/cli/Cli.ts")))
       }
 
       prepareDataDirectory(DATA_DIR)
-      // A command that opens the database in its own process loads all of them, so the expressions above are still
-      // right.
       const opened = yield* loadedBy(["account", "list"], { DATA_DIR })
-      assert.deepStrictEqual(serverCodeIn(opened), ofTheServer)
+      assert.deepStrictEqual(found(ofTheDatabase, opened), ofTheDatabase)
+      assert.deepStrictEqual(found(ofTheServer, opened), [])
 
-      const { stop } = yield* Effect.promise(() => serveCatalog({ DATA_DIR, LOG_FORMAT: "json" }))
+      const folder = yield* temporary
+      const { stop } = yield* Effect.promise(() =>
+        serveCatalog({ DATA_DIR, LOG_FORMAT: "json", NODE_V8_COVERAGE: folder })
+      )
       const answered = yield* loadedBy(["account", "list"], { DATA_DIR })
       yield* Effect.promise(() => stop())
-      assert.deepStrictEqual(serverCodeIn(answered), [])
+      assert.deepStrictEqual(found([...ofTheServer, ...ofTheDatabase], answered), [])
+
+      // The expressions above are still right.
+      assert.deepStrictEqual(found([...ofTheServer, ...ofTheDatabase], sourcesIn(folder)), [
+        ...ofTheServer,
+        ...ofTheDatabase
+      ])
     })
   )
 })

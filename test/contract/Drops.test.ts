@@ -1,6 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Ref, Schedule, Stream } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Drop, DropPlace, NewDrop } from "../../src/drops/Drop.ts"
@@ -9,6 +8,7 @@ import { DropId, EntityId, ImportId, nilUuid, type StoreId } from "../../src/mod
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
   type Accounts,
   type ApiKeys,

@@ -1,10 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ReviewList, type StagedItem } from "../../src/imports/StagedImport.ts"
 import { EntityId, ImportId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
   type Accounts,
   type ApiKeys,

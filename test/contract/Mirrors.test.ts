@@ -1,12 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import type { OwnerType } from "../../src/model/Definition.ts"
 import { type AccountId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import type { PlatformTranslations } from "../../src/platform/Translation.ts"
 import { mintId, UuidSource } from "../../src/runtime/Identifiers.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
   actingAs,
   anAccount,

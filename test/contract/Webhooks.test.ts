@@ -1,6 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Either, Fiber, Layer, Option, Redacted } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
@@ -8,6 +7,7 @@ import { NotFound } from "../../src/model/Errors.ts"
 import { EntityId, WebhookId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
 import {
   type Accounts,

@@ -1,12 +1,12 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Stream } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportJobs } from "../../src/exports/ExportJobs.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 

@@ -7,11 +7,11 @@ import { HttpServer } from "@effect/platform"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Clock, Config, Console, Effect, Layer, Option, Redacted } from "effect"
 import { createClient } from "redis"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { RateLimited } from "../../src/model/Errors.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { RateBudget } from "../../src/testing/index.ts"
 
 const windowSeconds = 60

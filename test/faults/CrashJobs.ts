@@ -5,7 +5,6 @@
  */
 
 import { Config, Effect, Layer, Option, Redacted } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
 import * as Database from "../../src/database/Database.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
@@ -13,6 +12,7 @@ import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { endWithParent } from "./EndWithParent.ts"
 
 endWithParent()

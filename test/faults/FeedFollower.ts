@@ -4,9 +4,9 @@
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs"
 import { Config, Effect, Layer, Redacted, Schedule } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import { AccountId } from "../../src/model/Ids.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { type Copy, copyAll, feedPage, follow } from "../support/FeedMirror.ts"
 import { endWithParent } from "./EndWithParent.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { aConnection, ample, message, portOf, send, serverWith } from "../mcp/Connector.ts"
 import { aBrowser } from "../oauth/PagesServer.ts"

@@ -6,11 +6,11 @@
 import { subscribe } from "node:diagnostics_channel"
 import { HttpServer } from "@effect/platform"
 import { Config, Effect, Layer, Option, Redacted } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import * as Database from "../../src/database/Database.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 
 const kept: Array<unknown> = []
 if (process.env.MEMORY_LEAK !== undefined)

@@ -5,10 +5,10 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { isClusterThere, query } from "../support/TestDatabase.ts"
 
 const run = promisify(execFile)

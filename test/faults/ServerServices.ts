@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Logger, Schedule } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import type { Deadlines } from "../../src/database/Deadlines.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** A pool on the suite's database. */

@@ -1,12 +1,12 @@
 import { HttpServer } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
 import { parametersOf } from "../../src/connections/AuthorizationRequest.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import {
   aClient,
   aCode,

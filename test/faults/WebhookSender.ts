@@ -4,10 +4,10 @@
  * before the deliveries.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schedule } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { PrivateReceivers } from "../../src/webhooks/Addresses.ts"
 import type { ClaimedWebhook } from "../../src/webhooks/Webhook.ts"

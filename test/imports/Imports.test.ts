@@ -5,9 +5,9 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { afterAll } from "vitest"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { AccountId, EntityId } from "../../src/model/Ids.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import {
   actingAs,
   anAccount,

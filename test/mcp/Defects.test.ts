@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { anAccount, Catalog } from "../../src/testing/index.ts"
 import { errorLog } from "../support/ErrorLog.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"

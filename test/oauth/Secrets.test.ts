@@ -1,10 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, LogLevel, Option, Redacted } from "effect"
-import { ServicesOnDatabase } from "../../src/App.ts"
 import { Users } from "../../src/access/Users.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 import {

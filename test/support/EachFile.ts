@@ -2,8 +2,7 @@ import { appendFileSync, readFileSync } from "node:fs"
 import { effect, flakyTest, it, layer, live, prop, scoped, scopedLive } from "@effect/vitest"
 import { afterAll, expect } from "vitest"
 
-const patched: { readonly restore?: () => void } = globalThis.setTimeout
-patched.restore?.()
+Reflect.get(setTimeout, "restore")?.()
 
 // `layer` replaces methods of vitest's `it`, which all test files of a worker share.
 Object.assign(it, { effect, flakyTest, layer, live, prop, scoped, scopedLive })

@@ -1,6 +1,6 @@
 import { Layer } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { TestServices } from "../../src/testing/index.ts"
 import { engines, featureEngines } from "./TestDatabase.ts"
 

@@ -5,7 +5,6 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Duration, Effect, Layer, Logger } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import * as Database from "../../../src/database/Database.ts"
 import { Imports } from "../../../src/imports/Imports.ts"
 import { CurrentActor } from "../../../src/model/Actor.ts"
@@ -14,6 +13,7 @@ import { PlatformClient } from "../../../src/platform/PlatformClient.ts"
 import { defaultOptions } from "../../../src/platform/shopify/Client.ts"
 import { makeShopifyPlatform } from "../../../src/platform/shopify/ShopifyPlatform.ts"
 import { FaultInjector } from "../../../src/runtime/FaultInjector.ts"
+import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { Mirror } from "../../../src/storedata/Mirror.ts"
 import { StoreAccess } from "../../../src/stores/StoreAccess.ts"
 

@@ -4,12 +4,12 @@
  * one line for each write: its start (ms since 1970) and its duration (ms).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import * as Database from "../../../src/database/Database.ts"
 import { CatalogChange } from "../../../src/drafts/CatalogChange.ts"
 import { CatalogChanges } from "../../../src/drafts/CatalogChanges.ts"
 import { CurrentActor } from "../../../src/model/Actor.ts"
 import { AccountId, EntityId } from "../../../src/model/Ids.ts"
+import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { connected } from "./Catalog.ts"
 
 const url = String(process.env.WRITER_DATABASE_URL)

@@ -1,12 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import { defaultRules } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
 import type { AccountId } from "../../../src/model/Ids.ts"
 import { EntityId } from "../../../src/model/Ids.ts"
 import { mintId } from "../../../src/runtime/Identifiers.ts"
+import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth } from "../../../src/testing/index.ts"
 import { featureEngines } from "../../support/TestDatabase.ts"
 

@@ -1,9 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import { HealthDimension, HealthOverview } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
 import { keptDays, overallScore } from "../../../src/health/HealthTrend.ts"
+import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import {
   type Accounts,
   type ApiKeys,
