@@ -24,7 +24,9 @@ const linesOf = (webhook: Webhook) => {
     lineOf(webhook),
     `  receives ${topics.length === 0 ? "every change" : topics.join(", ")}`,
     `  last accepted delivery: ${delivered_at === null ? "none yet" : seconds(delivered_at)}`,
-    ...(problem === null || failing_since === null ? [] : [`  fails since ${seconds(failing_since)}: ${problem}`]),
+    ...(problem === null
+      ? []
+      : [`  ${failing_since === null ? "last failure" : `fails since ${seconds(failing_since)}`}: ${problem}`]),
     ...(problem === null || next_attempt_at === null ? [] : [`  next attempt: ${seconds(next_attempt_at)}`]),
     ...(previous_secret_until === null
       ? []
