@@ -76,7 +76,7 @@ const requesting = (
   settings: ClientSettings
 ): HttpClient.HttpClient.With<CatalogError> => {
   const wrong = misfitOf(settings)
-  if (wrong !== undefined) return HttpClient.transform(client, () => wrong)
+  if (wrong !== undefined) return HttpClient.transform(client, () => wrong) as HttpClient.HttpClient.With<CatalogError>
   return HttpClient.mapRequest(client, HttpClientRequest.bearerToken(settings.key)).pipe(
     HttpClient.transform((sending, { method }) =>
       sending.pipe(
