@@ -84,11 +84,11 @@ export const jobsCommand = Command.make("jobs").pipe(
   ])
 )
 
-/** Like `followJob`, for a job that deletes its own row at the end. */
+/** Like `followJob`, for a job that deletes its own row and its account at the end, maybe before it is followed. */
 export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
   Effect.catchIf(
     followJob(account, begun),
-    (error) => error._tag === "Refused" && error.code === errorCode.NotFound,
+    (error) => (error._tag === "Refused" || error._tag === "Refusal") && error.code === errorCode.NotFound,
     () => Effect.void
   )
 

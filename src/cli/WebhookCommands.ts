@@ -18,13 +18,16 @@ const lineOf = ({ id, last_seq, parked, position, state, url, waiting }: Webhook
   ].join(", ")
 
 const linesOf = (webhook: Webhook) => {
-  const { delivered_at, failing_since, problem, previous_secret_until, state, topics } = webhook
+  const { delivered_at, failing_since, next_attempt_at, problem, previous_secret_until, state, topics } = webhook
   const next = nextSteps[state]
   return [
     lineOf(webhook),
     `  receives ${topics.length === 0 ? "every change" : topics.join(", ")}`,
     `  last accepted delivery: ${delivered_at === null ? "none yet" : seconds(delivered_at)}`,
-    ...(problem === null || failing_since === null ? [] : [`  fails since ${seconds(failing_since)}: ${problem}`]),
+    ...(problem === null
+      ? []
+      : [`  ${failing_since === null ? "last failure" : `fails since ${seconds(failing_since)}`}: ${problem}`]),
+    ...(problem === null || next_attempt_at === null ? [] : [`  next attempt: ${seconds(next_attempt_at)}`]),
     ...(previous_secret_until === null
       ? []
       : [`  is signed with the previous secret too until ${seconds(previous_secret_until)}`]),

@@ -3,7 +3,7 @@ import { Chunk, Duration, Effect, Option, Stream } from "effect"
 import type { CollectionRow, MediaRow, ProductRow, VariantRow } from "../api/Answers.ts"
 import type { Collection, Include, IncludedMember, Media, Product, Variant } from "../catalog/Entity.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
-import type { CatalogError } from "./CatalogError.ts"
+import { type CatalogError, invalid } from "./CatalogError.ts"
 import type { Plain } from "./Plain.ts"
 import { type ClientSettings, type Endpoints, makeEndpoints } from "./Requests.ts"
 
@@ -124,6 +124,9 @@ const walkIds = (list: ListAny, params: object, ids: ReadonlyArray<string>) =>
 export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClient, never, HttpClient.HttpClient> =>
   Effect.map(makeEndpoints(settings), (endpoints) => {
     const walk = (kind: Kind, { ids, ...params }: { readonly ids?: ReadonlyArray<string> } = {}) => {
+      if (!Object.hasOwn(endpointsOf, kind))
+        return Stream.fail(invalid("kind", `must be one of ${Object.keys(endpointsOf).join(", ")}`))
+      if (ids !== undefined && !Array.isArray(ids)) return Stream.fail(invalid("ids", "must be an array"))
       // A cast: the kind is known only at run time, and the parameters were checked against it by the type of `walk`.
       const list = endpoints.catalog[endpointsOf[kind].list] as unknown as ListAny
       return ids === undefined ? walkPages(list, params) : walkIds(list, params, ids)
@@ -132,6 +135,8 @@ export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClien
       endpoints.changes.listChanges({ urlParams: { limit, ...(cursor !== undefined && { cursor }) } })
 
     const changePages = ({ after, limit: rows = maxRows, poll = 5 }: FollowOptions = {}) => {
+      if (poll !== false && !(typeof poll === "number" && poll >= 0))
+        return Stream.fail(invalid("poll", "must be a number of seconds, or false"))
       const limit = Math.min(rows, maxRows)
       return Stream.paginateEffect({ cursor: after, isLast: false }, ({ cursor, isLast }) =>
         listChanges(limit, cursor).pipe(

@@ -85,6 +85,10 @@ export const unexpected = (failure: Error): CatalogError =>
     cause: causeOf(failure)
   })
 
+/** The error for an argument or a setting that does not fit. `path`: its name. */
+export const invalid = (path: string, message: string): CatalogError =>
+  new CatalogError({ code: "invalid_request", message: `${path}: ${message}`, details: [{ path, message }] })
+
 /** The error for arguments that do not fit. */
 export const misfit = (failure: ParseResult.ParseError): CatalogError => {
   const details = ParseResult.ArrayFormatter.formatErrorSync(failure).map(({ message, path }) => ({

@@ -80,6 +80,7 @@ export interface Catalog {
 
 /** Runs a call. Its promise rejects with the call's error itself. */
 const run = async <A>(call: Effect.Effect<A, CatalogError>, { signal }: Abortable = {}): Promise<A> => {
+  signal?.throwIfAborted()
   const exit = await Effect.runPromiseExit(call, signal && { signal })
   signal?.throwIfAborted()
   if (Exit.isSuccess(exit)) return exit.value

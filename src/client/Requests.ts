@@ -2,7 +2,7 @@ import { HttpApiClient, type HttpApiEndpoint, type HttpApiGroup, HttpClient, Htt
 import { Duration, Effect, type ParseResult, Random, Record, type Types } from "effect"
 import type { GroupsOf } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
-import { CatalogError, misfit, refusalOf, unexpected, unreachable } from "./CatalogError.ts"
+import { CatalogError, invalid, misfit, refusalOf, unexpected, unreachable } from "./CatalogError.ts"
 
 /** How a client reaches a catalog. */
 export interface ClientSettings {
@@ -18,6 +18,29 @@ export interface ClientSettings {
 
 const defaultRetries = 5
 const defaultMaxWait = 90
+
+const isCount = (given: unknown) => typeof given === "number" && given >= 0
+
+const isAddress = (url: string | URL) => {
+  if (!URL.canParse(String(url))) return false
+  const { hash, password, protocol, search, username } = new URL(url)
+  return /^https?:$/.test(protocol) && username + password + search + hash === ""
+}
+
+/**
+ * The error of settings that do not fit. Without this check, a request with a wrong address would be repeated as if the service did not
+ * answer, and the platform's error for a key with a line break would contain the key.
+ */
+const misfitOf = ({ key, maxWait = defaultMaxWait, retries = defaultRetries, url }: ClientSettings) =>
+  !isAddress(url)
+    ? invalid("url", "must be the address of the service, such as https://catalog.example")
+    : typeof key !== "string" || !/^\s*[\x21-\x7e]+\s*$/.test(key)
+      ? invalid("key", "must be an API key (pk_live_...), which is one word")
+      : !isCount(retries)
+        ? invalid("retries", "must be a number of 0 or more")
+        : isCount(maxWait)
+          ? undefined
+          : invalid("maxWait", "must be a number of seconds")
 
 /**
  * Seconds before the next attempt, if the service does not say: 0.25, 0.5, 1, … 8, each multiplied by a random factor from 1 to
@@ -51,8 +74,10 @@ const repeating =
 const requesting = (
   client: HttpClient.HttpClient,
   settings: ClientSettings
-): HttpClient.HttpClient.With<CatalogError> =>
-  HttpClient.mapRequest(client, HttpClientRequest.bearerToken(settings.key)).pipe(
+): HttpClient.HttpClient.With<CatalogError> => {
+  const wrong = misfitOf(settings)
+  if (wrong !== undefined) return HttpClient.transform(client, () => wrong) as HttpClient.HttpClient.With<CatalogError>
+  return HttpClient.mapRequest(client, HttpClientRequest.bearerToken(settings.key)).pipe(
     HttpClient.transform((sending, { method }) =>
       sending.pipe(
         // The body is read here, so that a connection that breaks within it counts as no answer.
@@ -65,6 +90,7 @@ const requesting = (
       )
     )
   ) as HttpClient.HttpClient.With<CatalogError>
+}
 
 type EndpointOf<Group extends string> = HttpApiGroup.HttpApiGroup.Endpoints<
   HttpApiGroup.HttpApiGroup.WithName<GroupsOf<typeof RestApi>, Group>

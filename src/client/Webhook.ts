@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks"
-import { CatalogError } from "./CatalogError.ts"
+import { CatalogError, invalid } from "./CatalogError.ts"
 
 /** A message that the service sent to a webhook. */
 export interface WebhookMessage {
@@ -23,12 +23,18 @@ const names = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const
 /**
  * Verifies a message by its signature, as Standard Webhooks defines it, and returns it. `secrets`: `whsec_…`; while a secret is
  * replaced, both. Throws a CatalogError with the code `invalid_signature` if the signature is wrong or missing, or if the message
- * is five minutes off. A message can arrive more than once, with the same `webhook-id`.
+ * is five minutes off; with the code `invalid_request` if an argument does not fit, such as a body that was parsed already. A message
+ * can arrive more than once, with the same `webhook-id`.
  */
 export const verifyWebhook = (
   secrets: string | ReadonlyArray<string>,
   { body, headers }: WebhookRequest
 ): WebhookMessage => {
+  if (typeof secrets !== "string" && !Array.isArray(secrets))
+    throw invalid("secrets", "must be a secret (whsec_...) or an array")
+  if (typeof headers !== "object" || headers === null) throw invalid("headers", "must be the headers of the request")
+  if (typeof body !== "string" && !ArrayBuffer.isView(body))
+    throw invalid("body", "must be the text or the bytes of the request, before they are parsed")
   const given = headers instanceof Headers ? Object.fromEntries(headers) : headers
   const signed = Object.fromEntries(names.map((name) => [name, String(given[name] ?? "")]))
   const text = typeof body === "string" ? body : new TextDecoder().decode(body)

@@ -19,6 +19,7 @@ const unread = (message: string) => new DocumentUnread({ message })
 const failures = {
   unresolved: "Its host did not answer.",
   private: "Its host has no public address.",
+  untrusted: "Its host did not answer.",
   unanswered: "Its host did not answer."
 }
 

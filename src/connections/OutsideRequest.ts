@@ -4,6 +4,7 @@ import * as http from "node:http"
 import type { RequestOptions } from "node:https"
 import * as https from "node:https"
 import { isIPv6, type LookupFunction } from "node:net"
+import { TLSSocket } from "node:tls"
 import { Context, Data, Effect, type Scope } from "effect"
 import { makeHostLookUp } from "./HostLookUp.ts"
 import { isPublicAddress } from "./PublicAddress.ts"
@@ -33,9 +34,12 @@ export class OutsideNetwork extends Context.Reference<OutsideNetwork>()("catalog
   defaultValue: () => internet
 }) {}
 
-/** `unresolved`: the host has no address. `private`: not all its addresses are public. `unanswered`: it did not answer. */
+/**
+ * `unresolved`: the host has no address. `private`: not all its addresses are public. `untrusted`: its certificate is not valid for it.
+ * `unanswered`: it did not answer.
+ */
 export class OutsideFailure extends Data.TaggedError("OutsideFailure")<{
-  readonly reason: "unresolved" | "private" | "unanswered"
+  readonly reason: "unresolved" | "private" | "untrusted" | "unanswered"
 }> {}
 
 export interface OutsideResponse {
@@ -69,6 +73,10 @@ const collect = (response: IncomingMessage, maxBytes: number, done: (bytes: Buff
   })
   response.on("end", () => done(Buffer.concat(chunks)))
 }
+
+/** Whether a request failed because the certificate of its host is not valid. */
+const isUntrusted = ({ socket }: http.ClientRequest) =>
+  socket instanceof TLSSocket && (socket.authorizationError ?? null) !== null
 
 /** Maximum time for which a connection is kept for the rest of a response that is discarded. */
 const maxDiscardMillis = 1_000
@@ -114,7 +122,7 @@ const sendTo = (
         resume(outcome)
         sent.destroy()
       }
-      const fail = () => end(new OutsideFailure({ reason: "unanswered" }))
+      const fail = () => end(new OutsideFailure({ reason: isUntrusted(sent) ? "untrusted" : "unanswered" }))
       sent.on("error", () => {
         if (isOver) return
         if (sent.reusedSocket) current = begin(false)

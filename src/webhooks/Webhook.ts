@@ -5,8 +5,9 @@ import { AccountId, WebhookId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /**
- * `active`: changes are delivered. `failing`: the last deliveries failed, and are tried again. `stopped`: no delivery was accepted for
- * three days. `gone`: the receiver answered 410. `behind`: changes that were not delivered are no longer in the feed.
+ * `active`: changes are delivered; some may have failed and wait. `failing`: the last five deliveries failed, and one at a time is tried.
+ * `stopped`: no delivery was accepted for three days. `gone`: the receiver answered 410. `behind`: changes that were not delivered are no
+ * longer in the feed.
  */
 export const WebhookState = Schema.Literal("active", "failing", "stopped", "gone", "behind")
 export type WebhookState = typeof WebhookState.Type
@@ -31,6 +32,8 @@ export const Webhook = Schema.Struct({
   /** Why the last delivery failed. Null: it was accepted, or there was none. */
   problem: Schema.NullOr(Schema.String),
   failing_since: Schema.NullOr(Timestamp),
+  /** The time from which on a server makes the next delivery. Null: there is nothing to deliver, or it is being delivered. */
+  next_attempt_at: Schema.NullOr(Timestamp),
   delivered_at: Schema.NullOr(Timestamp),
   /** Until this time, deliveries are signed with the previous secret too. */
   previous_secret_until: Schema.NullOr(Timestamp),
@@ -45,7 +48,10 @@ export const SetAside = Schema.Struct({
   change: FeedChange,
   attempts: Schema.Int,
   since: Timestamp,
-  /** The time of the next attempt. Null: it is parked, or waits for an earlier change of its entity. */
+  /**
+   * The earliest time of the next attempt, also by the delays of a failing webhook. Null: the change is parked, or waits for an earlier
+   * change of its entity.
+   */
   next_attempt_at: Schema.NullOr(Timestamp),
   problem: Schema.NullOr(Schema.String)
 })

@@ -5,6 +5,7 @@ import { findAll } from "../database/Rows.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { WebhookState } from "./Webhook.ts"
+import { stateOf } from "./WebhookRows.sql.ts"
 
 /**
  * Why a change was not delivered yet. `worker`: all processes are busy. `receiver`: its webhook fails. `waiting`: it failed, or an
@@ -19,8 +20,7 @@ export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
     () => sql`
       WITH hook AS (
         SELECT w.account_id, greatest(a.feed_seq - w.position, 0) AS changes,
-               CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
-                    ELSE w.state END AS state,
+               ${stateOf(sql)} AS state,
                (SELECT n.at FROM change_note n
                 WHERE n.account_id = w.account_id AND n.last_seq > w.position AND n.rows > 0
                 ORDER BY n.last_seq LIMIT 1) AS oldest

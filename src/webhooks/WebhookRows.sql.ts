@@ -7,7 +7,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId, WebhookId } from "../model/Ids.ts"
-import { SetAside, Webhook } from "./Webhook.ts"
+import { maxFailures, SetAside, Webhook } from "./Webhook.ts"
 import type { SealedSecrets, WebhooksRepo } from "./WebhooksRepo.ts"
 
 type Repo = Context.Tag.Service<WebhooksRepo>
@@ -22,22 +22,31 @@ export const promote = (sql: SqlClient, accountId: AccountId, id: WebhookId) => 
         AND e.entity_id = d.entity_id AND e.seq < d.seq
     )`
 
+/** The state of webhook `w` of account `a`. */
+export const stateOf = (sql: SqlClient) =>
+  sql.literal(`CASE WHEN w.position < a.feed_floor THEN 'behind'
+                    WHEN w.state = 'active' AND w.failures >= ${maxFailures} THEN 'failing' ELSE w.state END`)
+
 /** Reads webhooks. `id` null: all of the account. */
 const makeRead = (sql: SqlClient) =>
   findAll(Webhook)(
     (accountId: string, id: WebhookId | null) => sql`
       SELECT w.id, w.url, w.topics,
-             CASE WHEN w.position < a.feed_floor THEN 'behind' WHEN w.state = 'active' AND w.failures > 0 THEN 'failing'
-                  ELSE w.state END AS state,
+             ${stateOf(sql)} AS state,
              w.position, a.feed_seq AS last_seq, coalesce(d.waiting, 0) AS waiting, coalesce(d.parked, 0) AS parked,
-             w.problem, rfc3339(w.failing_since) AS failing_since, rfc3339(w.delivered_at) AS delivered_at,
+             w.problem, rfc3339(w.failing_since) AS failing_since,
+             CASE WHEN w.state = 'active' AND w.claim IS NULL AND w.position >= a.feed_floor
+               THEN rfc3339(CASE WHEN a.feed_seq > w.position THEN w.due_at
+                                 WHEN d.due_at IS NOT NULL THEN greatest(w.due_at, d.due_at) END)
+             END AS next_attempt_at,
+             rfc3339(w.delivered_at) AS delivered_at,
              CASE WHEN w.previous_until > app_now() THEN rfc3339(w.previous_until) END AS previous_secret_until,
              rfc3339(w.created_at) AS created_at
       FROM webhook w
       JOIN account_state a ON a.account_id = ${accountId}
       LEFT JOIN (
         SELECT s.webhook_id, count(*) FILTER (WHERE s.state = 'waiting') AS waiting,
-               count(*) FILTER (WHERE s.state = 'parked') AS parked
+               count(*) FILTER (WHERE s.state = 'parked') AS parked, min(s.due_at) AS due_at
         FROM webhook_delivery s WHERE s.account_id = ${accountId} GROUP BY s.webhook_id
       ) d ON d.webhook_id = w.id
       WHERE w.account_id = ${accountId} ${id === null ? sql`` : sql`AND w.id = ${id}`}
@@ -47,8 +56,11 @@ const makeRead = (sql: SqlClient) =>
 const makeReadSetAside = (sql: SqlClient) =>
   findAll(SetAside)(
     (accountId: string, id: WebhookId, limit: number) => sql`
-      SELECT d.seq, d.state, d.change, d.attempts, rfc3339(d.since) AS since, rfc3339(d.due_at) AS next_attempt_at, d.problem
-      FROM webhook_delivery d
+      SELECT d.seq, d.state, d.change, d.attempts, rfc3339(d.since) AS since,
+             CASE WHEN d.due_at IS NOT NULL
+               THEN rfc3339(CASE WHEN w.claim IS NULL THEN greatest(d.due_at, w.due_at) ELSE d.due_at END)
+             END AS next_attempt_at, d.problem
+      FROM webhook_delivery d JOIN webhook w ON w.account_id = ${accountId} AND w.id = ${id}
       WHERE d.account_id = ${accountId} AND d.webhook_id = ${id}
       ORDER BY d.state, d.seq LIMIT ${limit}`
   )

@@ -5,7 +5,7 @@ import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
 import type { AccountId, WebhookId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import type { ClaimedWebhook, StoredState, Webhook } from "./Webhook.ts"
+import { type ClaimedWebhook, maxFailures, type StoredState, type Webhook } from "./Webhook.ts"
 import { type DeliveryOutcomes, type NewWebhook, WebhooksRepo } from "./WebhooksRepo.ts"
 
 /** Times are milliseconds. */
@@ -52,18 +52,23 @@ const lastOf = ({ feed, feedFloor }: MemoryAccount) => feedFloor + feed.length
 
 const toWebhook = (account: MemoryAccount, hook: MemoryWebhook, millis: number): Webhook => {
   const count = (state: "waiting" | "parked") => hook.deliveries.filter((each) => each.state === state).length
-  const isFailing = hook.state === "active" && hook.failures > 0
+  const isFailing = hook.state === "active" && hook.failures >= maxFailures
+  const isBehind = hook.position < account.feedFloor
+  const waiting = hook.deliveries.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt]))
+  const isIdle = hook.state === "active" && !isBehind && hook.claim === null
+  const next = lastOf(account) > hook.position ? hook.dueAt : Math.max(hook.dueAt, Math.min(...waiting))
   return {
     id: hook.id,
     url: hook.url,
     topics: hook.topics,
-    state: hook.position < account.feedFloor ? "behind" : isFailing ? "failing" : hook.state,
+    state: isBehind ? "behind" : isFailing ? "failing" : hook.state,
     position: hook.position,
     last_seq: lastOf(account),
     waiting: count("waiting"),
     parked: count("parked"),
     problem: hook.problem,
     failing_since: timeOf(hook.failingSince),
+    next_attempt_at: isIdle && Number.isFinite(next) ? fromMillis(next) : null,
     delivered_at: timeOf(hook.deliveredAt),
     previous_secret_until: hook.previousUntil > millis ? fromMillis(hook.previousUntil) : null,
     created_at: fromMillis(hook.createdAt)
@@ -279,7 +284,7 @@ const makeRows = (
         found(accountId, id),
         Option.match({
           onNone: () => [],
-          onSome: ({ deliveries }) =>
+          onSome: ({ claim, deliveries, dueAt: turnAt }) =>
             [...deliveries.filter((each) => !isWaiting(each)), ...deliveries.filter(isWaiting)]
               .slice(0, limit)
               .map(({ attempts, change, dueAt, problem, since, state }) => ({
@@ -288,7 +293,7 @@ const makeRows = (
                 change,
                 attempts,
                 since: fromMillis(since),
-                next_attempt_at: timeOf(dueAt),
+                next_attempt_at: timeOf(dueAt === null || claim !== null ? dueAt : Math.max(dueAt, turnAt)),
                 problem
               }))
         })

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util"
 import { machine } from "./harness/Report.ts"
 import { cluster } from "./scenarios/Cluster.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
+import { compression } from "./scenarios/Compression.ts"
 import { distinctPages, includeWalk } from "./scenarios/DistinctPages.ts"
 import { draftNotes } from "./scenarios/DraftNotes.ts"
 import { exporting } from "./scenarios/Export.ts"
@@ -24,6 +25,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   distinctPages,
   samePage,
   notModified,
+  compression,
   toolCalls,
   manyAgents,
   longWalk,

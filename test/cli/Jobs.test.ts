@@ -1,9 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
+import { AdminClient } from "../../src/admin/AdminClient.ts"
+import { Refusal } from "../../src/admin/Refusal.ts"
+import { followToTheEnd } from "../../src/cli/JobCommands.ts"
+import { errorCode } from "../../src/model/ErrorCode.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -14,6 +18,18 @@ const nobody = "00000000-0000-4000-8000-00000000dead"
 const europe = "tern.demo.example"
 
 type Json = Record<string, unknown>
+
+it.effect("an account that is gone before its deletion is followed counts as deleted; other refusals remain", () =>
+  Effect.gen(function* () {
+    const follow = (code: string) => {
+      const gone = new Refusal({ code, message: `There is no account ${nobody}.` })
+      const client = Layer.mock(AdminClient, { followJob: () => Stream.fail(gone) } as never)
+      return followToTheEnd(Option.some(nobody), { id: nobody } as never).pipe(Effect.provide(client))
+    }
+    yield* follow(errorCode.NotFound)
+    assert.strictEqual((yield* Effect.flip(follow(errorCode.ValidationFailed)))._tag, "Refusal")
+  })
+)
 
 describe.skipIf(!serverAnswers)("jobs on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {

@@ -209,6 +209,15 @@ describe("a webhook's message", () => {
           assert.deepStrictEqual(verifyWebhook(secrets, { headers: given, body: sent }), message)
   })
 
+  it("with arguments of another form is refused with the reason", () => {
+    for (const [secrets, headers, given, reason] of [
+      [secret, signed(), message, "body: must be the text or the bytes of the request, before they are parsed"],
+      [secret, undefined, body, "headers: must be the headers of the request"],
+      [undefined, signed(), body, "secrets: must be a secret (whsec_...) or an array"]
+    ] as const)
+      assert.throws(() => verifyWebhook(secrets as never, { headers, body: given } as never), CatalogError, reason)
+  })
+
   it("is refused if any signed part was changed", () => {
     const old = new Date(Date.now() - 6 * 60_000)
     const early = new Date(Date.now() + 6 * 60_000)

@@ -9,7 +9,9 @@ import { promisify } from "node:util"
 import { Effect } from "effect"
 import { build } from "esbuild"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { certificate, certificateKey } from "../support/Certificate.ts"
 import { catalog, catalogProcess, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
+import { freePort } from "../support/FreePort.ts"
 import { isLong } from "../support/Volume.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -93,6 +95,26 @@ export const typeOf = (headers: Headers, body: string): string => verifyWebhook(
 export { makeClient }
 `
 
+/** A receiver of webhooks, as a user of the package writes one. */
+const receiver = `
+import { readFileSync } from "node:fs"
+import { createServer } from "node:https"
+import { verifyWebhook } from "catalog/client"
+
+const { PORT, SECRET } = process.env
+createServer({ cert: readFileSync("cert.pem"), key: readFileSync("key.pem") }, async (request, response) => {
+  const body = Buffer.concat(await request.toArray())
+  try {
+    const { type, data } = verifyWebhook(SECRET, { headers: request.headers, body })
+    console.log(type, JSON.stringify(data))
+    response.writeHead(204).end()
+  } catch (error) {
+    console.log("refused", error.code)
+    response.writeHead(400).end()
+  }
+}).listen(PORT, "127.0.0.1", () => console.log("listening"))
+`
+
 describe("the package in an empty project", () => {
   it("has types for a strict TypeScript program without the types of Node", async () => {
     writeFileSync(join(project, "program.ts"), program)
@@ -155,9 +177,14 @@ describe("the package in an empty project", () => {
   describe("with the README's program", () => {
     const DATA_DIR = join(folder, "data")
     let service: Awaited<ReturnType<typeof serveCatalog>>
+    let port: number
     beforeAll(async () => {
       prepareDataDirectory(DATA_DIR)
-      service = await serveCatalog({ DATA_DIR })
+      port = await freePort()
+      const NODE_EXTRA_CA_CERTS = join(project, "cert.pem")
+      writeFileSync(NODE_EXTRA_CA_CERTS, certificate)
+      writeFileSync(join(project, "key.pem"), certificateKey)
+      service = await serveCatalog({ DATA_DIR, NODE_EXTRA_CA_CERTS, WEBHOOK_PRIVATE_HOSTS: `localhost:${port}` })
     })
     afterAll(() => service.stop())
 
@@ -169,7 +196,7 @@ describe("the package in an empty project", () => {
       const response = await fetch(`${service.baseUrl}/api/v1/${target}`, { headers })
       assert.strictEqual(response.status, 200)
       return response.json() as Promise<{
-        readonly data: ReadonlyArray<{ readonly id: string }>
+        readonly data: ReadonlyArray<{ readonly id: string; readonly domain: string; readonly draft_revision: number }>
         readonly next_cursor: string | null
       }>
     }
@@ -186,7 +213,34 @@ describe("the package in an empty project", () => {
       return entities
     }
 
-    it("mirrors the demo in under 20 lines, follows changes, and ends equal to the catalog", async () => {
+    const command = async (...args: ReadonlyArray<string>) => {
+      const { code, stderr, stdout } = await Effect.runPromise(catalog([...args, "--json"], { DATA_DIR }))
+      assert.deepStrictEqual([code, stderr], [0, ""], args.join(" "))
+      return JSON.parse(stdout)
+    }
+
+    /** Starts a program of the project. `lines`: what it has printed so far. */
+    const startProgram = (name: string, env: Readonly<Record<string, string>> = {}) => {
+      const child = spawn(process.execPath, [name], {
+        cwd: project,
+        env: { ...process.env, ...env },
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      const lines: Array<string> = []
+      createInterface(child.stdout).on("line", (line) => lines.push(line))
+      const ended = once(child, "close")
+      const stop = () => {
+        child.kill("SIGTERM")
+        return ended
+      }
+      return { lines, stop }
+    }
+
+    const until = async (isTrue: () => boolean) => {
+      while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+
+    it("mirrors the demo in under 20 lines, follows edits that a verified webhook announces, and an export changes nothing", async () => {
       assert.isBelow(snippet.trimEnd().split("\n").length, 20)
       assert.include(snippet, '"http://127.0.0.1:4080"')
       const show =
@@ -195,30 +249,42 @@ describe("the package in an empty project", () => {
         .replace('"http://127.0.0.1:4080"', `"${service.baseUrl}"`)
         .replace("pk_live_...", service.key ?? "")
       writeFileSync(join(project, "mirror.js"), show + filled)
-      const mirror = spawn(process.execPath, ["mirror.js"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
-      const ended = once(mirror, "close")
-      let saved = ""
-      let lines = 0
-      createInterface(mirror.stdout).on("line", (line) => {
-        saved = line
-        lines++
-      })
-      const products = (await get("products?limit=12")).data as ReadonlyArray<{ id: string; draft_revision: number }>
-      for (const [index, { draft_revision, id }] of products.entries()) {
-        const set = ["draft", "set", id, "--revision", String(draft_revision), `title=Mirrored ${index}`]
-        const { code, stderr } = await Effect.runPromise(catalog(set, { DATA_DIR }))
-        assert.strictEqual(code, 0, stderr)
-      }
-      const published = await catalogProcess(["publish", products[0]?.id ?? ""], { DATA_DIR })
+      writeFileSync(join(project, "receiver.js"), receiver)
+      const mirror = startProgram("mirror.js")
+      const webhook = await command("webhook", "create", "--url", `https://localhost:${port}/`)
+      const received = startProgram("receiver.js", { PORT: String(port), SECRET: webhook.secret })
+      await until(() => received.lines.length > 0)
+
+      const { data: products } = await get("products?limit=12")
+      for (const [index, { draft_revision, id }] of products.entries())
+        await command("draft", "set", id, "--revision", String(draft_revision), `title=Mirrored ${index}`)
+      const [{ id: first } = assert.fail("no product")] = products
+      const published = await catalogProcess(["publish", first], { DATA_DIR })
       assert.strictEqual(published.code, 0, published.stderr)
+      const isPublished = (line: string) =>
+        line.startsWith("store_version.updated ") && line.includes(first) && line.includes("accepted_values")
+      await until(() => received.lines.some(isPublished))
+      assert.isEmpty(received.lines.filter((line) => line.startsWith("refused")))
+      await received.stop()
+
       const before = await wholeCatalog()
       const { next_cursor: latest } = await get("changes?cursor=latest")
-      while (!saved.endsWith(` at ${latest}`)) await new Promise((resolve) => setTimeout(resolve, 100))
-      assert.isAtLeast(lines, 1)
-      mirror.kill("SIGTERM")
-      await ended
+      const { data: stores } = await get("stores")
+      const { domain } = stores.find((store) => store.domain.includes("china")) ?? assert.fail("no such store")
+      const file = join(folder, "products.csv")
+      await command("export", "csv", "--store", domain, "--out", file)
+      const imported = await command("import", "csv", file, "--store", domain, "--accept")
+      assert.deepInclude(imported, { phase: "applied", created: 0, updated: 0, conflicts: 0 })
+      assert.isAbove(imported.unchanged, 50)
+      assert.deepStrictEqual(await wholeCatalog(), before)
+
+      await until(() => mirror.lines.some((line) => line.endsWith(` at ${latest}`)))
+      await mirror.stop()
       const copy = new Map(
-        (JSON.parse(saved) as ReadonlyArray<{ readonly id: string }>).map((entity) => [entity.id, entity])
+        (JSON.parse(mirror.lines.at(-1) ?? "") as ReadonlyArray<{ readonly id: string }>).map((entity) => [
+          entity.id,
+          entity
+        ])
       )
       assert.strictEqual(copy.size, before.size)
       for (const [id, entity] of before) assert.deepStrictEqual<unknown>(copy.get(id), entity)

@@ -1,8 +1,8 @@
 import { inspect } from "node:util"
 import { HttpClient, HttpClientError, HttpClientResponse } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
-import { type CatalogError, makeClient } from "catalog/client"
-import { Effect, Fiber, Ref, TestClock } from "effect"
+import { type CatalogError, type ClientSettings, makeClient } from "catalog/client"
+import { Effect, Fiber, Ref, Stream, TestClock } from "effect"
 
 const key = "pk_live_secret"
 const url = "http://catalog.example/at/"
@@ -15,7 +15,7 @@ const pong = () => new Response(JSON.stringify({ status: "ok", account_id_presen
 const late = (seconds: number) => refusal(429, "rate_limited", { "retry-after": String(seconds) })
 
 /** A client of a service that answers with these steps, one for each request. */
-const serving = (steps: ReadonlyArray<Step>, settings: { readonly retries?: number; readonly maxWait?: number } = {}) =>
+const serving = (steps: ReadonlyArray<Step>, settings: Partial<ClientSettings> = {}) =>
   Effect.gen(function* () {
     const requests = yield* Ref.make<ReadonlyArray<string>>([])
     const http = HttpClient.make((request, address) =>
@@ -154,6 +154,34 @@ describe("a request", () => {
     })
   )
 
+  it.effect("with invalid settings is not sent or repeated, and the error does not name the key", () =>
+    Effect.gen(function* () {
+      const address = "url: must be the address of the service, such as https://catalog.example"
+      const word = "key: must be an API key (pk_live_...), which is one word"
+      for (const [settings, message] of [
+        [{ url: "catalog.example" }, address],
+        [{ url: "" }, address],
+        [{ url: "ftp://catalog.example" }, address],
+        [{ url: "https://catalog.example/?key=x" }, address],
+        [{ url: "https://me:secret@catalog.example" }, address],
+        [{ key: `${key}\nx-other: 1` }, word],
+        [{ key: `${key}ä` }, word],
+        [{ key: "" }, word],
+        // As from a variable of the environment that is not set.
+        [{ key: undefined as unknown as string }, word],
+        [{ retries: Number.NaN }, "retries: must be a number of 0 or more"],
+        [{ maxWait: -1 }, "maxWait: must be a number of seconds"]
+      ] as const) {
+        const { client, sent } = yield* serving([], settings)
+        const error = yield* failing(client.endpoints.ping.ping({}))
+        assert.deepInclude(error, { code: "invalid_request", message })
+        assert.strictEqual(error.details?.[0]?.path, message.split(":")[0])
+        assert.notInclude(inspect(error, { depth: null, showHidden: true }), key)
+        assert.strictEqual(yield* sent, 0)
+      }
+    })
+  )
+
   it.effect("with invalid arguments is not sent", () =>
     Effect.gen(function* () {
       const { client, sent } = yield* serving([])
@@ -163,6 +191,15 @@ describe("a request", () => {
         message: "id: must be a UUID",
         details: [{ path: "id", message: "must be a UUID" }]
       })
+      for (const [walk, message] of [
+        [client.walk("stores" as "products"), "kind: must be one of products, variants, collections, media"],
+        [client.walk("products", { ids: "x" as never }), "ids: must be an array"],
+        [client.changePages({ poll: Number.NaN }), "poll: must be a number of seconds, or false"]
+      ] as const)
+        assert.deepInclude(yield* failing(Stream.runDrain<unknown, CatalogError, never>(walk)), {
+          code: "invalid_request",
+          message
+        })
       assert.strictEqual(yield* sent, 0)
     })
   )

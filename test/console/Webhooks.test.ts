@@ -62,7 +62,10 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
           const page = yield* ask(own, { cookie })
           assert.strictEqual(page.status, 200, page.text)
           assert.notInclude(page.text, "whsec_")
-          assert.include(page.text, "Failing")
+          // One failure does not throttle it.
+          assert.include(page.text, "Active")
+          assert.notInclude(page.text, "Failing")
+          assert.match(page.text, /<dt>Next attempt<\/dt><dd><time /)
           assert.include(page.text, "It answered 500.")
           assert.include(page.text, "entity.created of product")
 

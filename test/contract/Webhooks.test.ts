@@ -150,7 +150,10 @@ for (const engine of all) {
                 ["waiting", 1, "It answered 500.", 0, null]
               )
               assert.deepStrictEqual(numbers(arrived().slice(begun)).sort(), [3, 4, 6])
-              assert.deepStrictEqual([(yield* get(id)).position, (yield* get(id)).waiting], [6, 2])
+              const { next_attempt_at, position, state, waiting } = yield* get(id)
+              assert.deepStrictEqual([position, waiting, state], [6, 2, "active"], "one failure does not throttle it")
+              assert.isNotNull(next_attempt_at)
+              assert.strictEqual(next_attempt_at, first?.next_attempt_at)
               // It is not tried before its delay has passed.
               yield* advance(delayAfter(1) * 500)
               assert.strictEqual(yield* runDue, 0)
@@ -209,6 +212,19 @@ for (const engine of all) {
                 yield* runDue
                 assert.strictEqual(arrived().length, ++attempts)
               }
+              // The times of its changes have passed, but the webhook itself is tried in six hours.
+              const next = (yield* get(id)).next_attempt_at ?? assert.fail("no next attempt")
+              const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+              assert.isAbove(Date.parse(next) - now, 5 * hour)
+              const times = (yield* setAside(id)).map(
+                ({ next_attempt_at }) => next_attempt_at ?? assert.fail("no time")
+              )
+              assert.deepStrictEqual(
+                times.filter((time) => time < next),
+                []
+              )
+              yield* advance(5 * hour)
+              assert.strictEqual(yield* runDue, 0)
               yield* advance(3 * day)
               yield* runDue
               const stopped = yield* get(id)
@@ -226,8 +242,9 @@ for (const engine of all) {
                 [...new Set(numbers(accepted))],
                 Array.from({ length: 60 }, (_, index) => index + 1)
               )
-              const now = yield* get(id)
-              assert.deepStrictEqual([now.state, now.waiting, now.parked, now.position], ["active", 0, 0, 60])
+              const last = yield* get(id)
+              assert.deepStrictEqual([last.state, last.waiting, last.parked, last.position], ["active", 0, 0, 60])
+              assert.isNull(last.next_attempt_at)
             }).pipe(actingAs(actor))
           })
       )
@@ -510,7 +527,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("a host whose address becomes private later gets no connection", () =>
+      it.scoped("a host whose address becomes private, or whose certificate is not trusted, gets no message", () =>
         Effect.gen(function* () {
           const { actor } = yield* aWebhook("/unused")
           const host = yield* makeDocumentHost
@@ -537,6 +554,25 @@ for (const engine of all) {
             yield* runDue
             assert.lengthOf(host.requested, 3)
             assert.deepStrictEqual(yield* setAside(webhook.id), [])
+
+            // The same receiver, while nobody vouches for its certificate.
+            const untrusted =
+              "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know."
+            const dial = (address: string) => ({ ...host.network.dial(address), ca: [] })
+            yield* retitle(product, "3")
+            const tested = yield* Effect.zipRight(
+              runDue,
+              Effect.flatMap(Webhooks, ({ test }) => test(webhook.id))
+            ).pipe(Effect.provideService(OutsideNetwork, { ...host.network, dial }))
+            assert.strictEqual(tested.problem, untrusted)
+            assert.deepStrictEqual(
+              (yield* setAside(webhook.id)).map(({ problem, state }) => [state, problem]),
+              [["waiting", untrusted]]
+            )
+            assert.lengthOf(host.requested, 3, "nothing is sent to it")
+            yield* advance(6_000)
+            yield* runDue
+            assert.lengthOf(host.requested, 4)
           }).pipe(actingAs(actor), Effect.provideService(OutsideNetwork, host.network))
         })
       )

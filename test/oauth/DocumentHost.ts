@@ -2,27 +2,9 @@ import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
 import type { Network } from "../../src/connections/OutsideRequest.ts"
+import { certificate, certificateKey } from "../support/Certificate.ts"
 import { loopbackRedirect } from "./ClientMemory.ts"
 import { redirectUri } from "./PagesServer.ts"
-
-/** A certificate for the hosts of the tests, trusted only by the tests; created with `openssl req -x509`. */
-const cert = `-----BEGIN CERTIFICATE-----
-MIIB2jCCAX+gAwIBAgIUM+ZYKGRwJqJliff1lQsQuggk8M8wCgYIKoZIzj0EAwIw
-IzEhMB8GA1UEAwwYVGVzdCBvZiBjbGllbnQgZG9jdW1lbnRzMCAXDTI2MTEyMTE2
-MTcwNFoYDzIxMjYxMDI4MTYxNzA0WjAjMSEwHwYDVQQDDBhUZXN0IG9mIGNsaWVu
-dCBkb2N1bWVudHMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAT3/CLjGvD6e2Og
-mMuK+C89a8jMSutll3fMtTAsN9Mf4aLgmog7zK8vAjfpzyXLLIxxp9tg6dduriBC
-Je+c4espo4GOMIGLMB0GA1UdDgQWBBRRdqCMK1rwfV3TV5DVfhkQwc+V8jAfBgNV
-HSMEGDAWgBRRdqCMK1rwfV3TV5DVfhkQwc+V8jAPBgNVHRMBAf8EBTADAQH/MDgG
-A1UdEQQxMC+CDWFnZW50LmV4YW1wbGWCD3ByaXZhdGUuZXhhbXBsZYINbWl4ZWQu
-ZXhhbXBsZTAKBggqhkjOPQQDAgNJADBGAiEAnXgdKkzzyIviCqfoDGqGQiJv6eHe
-I6BH60jHLt0TuZMCIQCEDvtz/S48YQowNw872YoZAx/9TNEsOeOvd6fvTEKbpw==
------END CERTIFICATE-----`
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg1icaOMTRTlvpqIXk
-UCYe31N7f4l12yjRftq95WWs+/ChRANCAAT3/CLjGvD6e2OgmMuK+C89a8jMSutl
-l3fMtTAsN9Mf4aLgmog7zK8vAjfpzyXLLIxxp9tg6dduriBCJe+c4esp
------END PRIVATE KEY-----`
 
 export const documentHost = "agent.example"
 /** A public address. The tests' network connects it to this machine. */
@@ -62,7 +44,7 @@ export const makeDocumentHost = Effect.gen(function* () {
   let connections = 0
   const server = yield* Effect.acquireRelease(
     Effect.async<ReturnType<typeof createServer>>((resume) => {
-      const made = createServer({ cert, key }, (request, response) => {
+      const made = createServer({ cert: certificate, key: certificateKey }, (request, response) => {
         requested.push(request.url ?? "")
         const {
           body = "",
@@ -94,7 +76,7 @@ export const makeDocumentHost = Effect.gen(function* () {
     },
     dial: (address) => {
       dialled.push(address)
-      return { address: "127.0.0.1", port, ca: cert }
+      return { address: "127.0.0.1", port, ca: certificate }
     }
   }
   addresses.set(documentHost, [publicAddress, "2606:2800:220:1:248:1893:25c8:1946"])

@@ -173,10 +173,10 @@ for (const { absent, layer: database, name } of engines)
             ["paused", "-9 minutes"]
           ] as const)
             yield* anAccountWith((sql, ids) => aJob(sql, ids, state, due))
-          yield* anAccountWith((sql, ids) => aWebhook(sql, ids, 4, "active", 0))
+          yield* anAccountWith((sql, ids) => aWebhook(sql, ids, 4, "active", 4))
           yield* anAccountWith((sql, ids) => aWebhook(sql, ids, 99, "stopped", 9))
           yield* anAccountWith((sql, ids) =>
-            Effect.all([aWebhook(sql, ids, 12, "active", 1), aParkedChange(sql, ids, 50)])
+            Effect.all([aWebhook(sql, ids, 12, "active", 5), aParkedChange(sql, ids, 50)])
           )
 
           yield* (yield* Backlog).refresh

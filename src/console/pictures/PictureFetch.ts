@@ -18,6 +18,7 @@ const unread = (why: string) => new PictureUnread({ why })
 const failures = {
   unresolved: "its host has no address",
   private: "its host has no public address",
+  untrusted: "its host did not answer",
   unanswered: "its host did not answer"
 }
 

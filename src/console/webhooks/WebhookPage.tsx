@@ -36,6 +36,14 @@ const Facts = ({ webhook }: { readonly webhook: Webhook }) => {
           <dd>{webhook.problem}</dd>
         </>
       )}
+      {webhook.problem !== null && webhook.next_attempt_at !== null && (
+        <>
+          <dt>{t("Next attempt")}</dt>
+          <dd>
+            <Time at={webhook.next_attempt_at} />
+          </dd>
+        </>
+      )}
       {webhook.previous_secret_until !== null && (
         <>
           <dt>{t("Previous secret")}</dt>

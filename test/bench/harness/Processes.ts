@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 /** The root of the repository. */
@@ -90,6 +90,14 @@ export const cpuMillisOf = (pid: number | undefined): number => {
     return Number.NaN
   }
 }
+
+/**
+ * Processor time of all threads of a process in microseconds, more precise than the 10 ms ticks of `stat`. Linux only.
+ */
+export const cpuMicrosOf = (pid: number | undefined): number =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]) / 1_000)
+    .reduce((sum, micros) => sum + micros, 0)
 
 /**
  * A line of /proc/PID/status in MB: VmRSS is the current resident memory, VmHWM its maximum so far. NaN if there is no

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events"
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs"
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
 import type { Server } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { measuring } from "../../../src/telemetry/Metrics.ts"
 import { openCatalog } from "../harness/Catalog.ts"
 import { ourSettings, serviceParameters } from "../harness/Contenders.ts"
 import { Load } from "../harness/Load.ts"
-import { ServerProcess } from "../harness/Processes.ts"
+import { cpuMicrosOf, ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { ratio, table, whole } from "../harness/Report.ts"
 import { connections } from "../harness/Rounds.ts"
@@ -38,14 +38,6 @@ const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     OTEL_METRIC_EXPORT_INTERVAL: "1000"
   }
 }
-
-/**
- * Processor time of all threads of a process in microseconds, more precise than the 10 ms ticks of `stat`. Linux only.
- */
-const cpuMicrosOf = (pid: number | undefined): number =>
-  readdirSync(`/proc/${pid}/task`)
-    .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]) / 1_000)
-    .reduce((sum, micros) => sum + micros, 0)
 
 const uuid = "700b692f-1809-47d7-8789-2a216d58bf0d"
 
