@@ -25,7 +25,7 @@ const Metafield = Schema.Struct({
   name: Schema.String
 })
 
-/** Most entities have no other keys. Leaving these out takes a fifth of the time of reading all keys. */
+/** Most entities have no other keys and no overrides. Finding those that have takes a third of the time of reading all keys. */
 const builtInKeys = Object.keys({ ...builtInFields.product, ...builtInFields.variant })
 
 /** Revisions of a product's entities when they were read. */
@@ -103,7 +103,9 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   )
 
   const readMetafields = findAll(Metafield)(
-    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
+    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => {
+      const among = chosen === null ? sql`` : sql`AND e.id IN (${withVariants(accountId, chosen)})`
+      return sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
                SELECT coalesce(h.name, d.own ->> 'name')
@@ -115,16 +117,27 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
       FROM (
         SELECT DISTINCT o.kind, a.key
         FROM (
-          SELECT e.kind, (e.attributes || v.overrides) - ${builtInKeys}::text[] AS more
+          SELECT e.kind, e.attributes - ${builtInKeys}::text[] AS more
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind IN ('product', 'variant')
+            AND e.attributes - ${builtInKeys}::text[] <> '{}'
+            AND EXISTS (
+              SELECT FROM store_version v
+              WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+            )
+            ${among}
+          UNION ALL
+          SELECT e.kind, v.overrides AS more
           FROM store_version v
           JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind IN ('product', 'variant')
-          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId}
-          ${chosen === null ? sql`` : sql`AND v.entity_id IN (${withVariants(accountId, chosen)})`}
+          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.overrides <> '{}'
+            ${among}
         ) o
         CROSS JOIN LATERAL jsonb_object_keys(o.more) AS a (key)
-        WHERE o.more <> '{}' AND strpos(a.key, '.') > 0
+        WHERE strpos(a.key, '.') > 0
       ) k
       ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
+    }
   )
 
   return {
