@@ -63,17 +63,9 @@ export interface StoreProducts {
   ) => Effect.Effect<ReadonlyArray<StoreProductRow>>
 }
 
-export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
-  /** A statement about chosen products is planned for their number. */
-  const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
-
-  const withVariants = (accountId: AccountId, productIds: ReadonlyArray<EntityId>) => sql`
-    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.id = ANY(${[...productIds]}::uuid[])
-    UNION ALL
-    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = ANY(${[...productIds]}::uuid[])`
-
-  /** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */
-  const valued = (values: Fragment, owner: keyof typeof csvKeys, metafields: ReadonlyArray<MetafieldColumn>) => {
+/** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */
+const makeValued =
+  (sql: SqlClient) => (values: Fragment, owner: keyof typeof csvKeys, metafields: ReadonlyArray<MetafieldColumn>) => {
     const texts = [
       ...csvKeys[owner].map((key) => sql.literal(`o.merged #>> '{${key},value}'`)),
       ...metafields
@@ -82,6 +74,16 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
     ]
     return sql`(SELECT to_json(ARRAY[${sql.csv(texts.map((text) => sql`${text}`))}]) FROM (SELECT ${values} AS merged OFFSET 0) o)`
   }
+
+export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
+  const valued = makeValued(sql)
+  /** A statement about chosen products is planned for their number. */
+  const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
+
+  const withVariants = (accountId: AccountId, productIds: ReadonlyArray<EntityId>) => sql`
+    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.id = ANY(${[...productIds]}::uuid[])
+    UNION ALL
+    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = ANY(${[...productIds]}::uuid[])`
 
   const readOverview = findAll(Overview)(
     (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
