@@ -27,6 +27,7 @@ import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
 import { ServerPools, WatchedClient, watchedOf } from "./ServerPools.ts"
+import { HasFreeConnection } from "./SpareTransaction.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
@@ -230,11 +231,16 @@ const listenOf = (options: ServerOptions): Listen | undefined => {
 }
 
 /** The pool is open already, so creating the client cannot fail. */
-const layerFromPool = (pool: pg.Pool | ServerPools, listen: Listen | undefined): Layer.Layer<Database> =>
+const layerFromPool = (
+  pool: pg.Pool | ServerPools,
+  listen: Listen | undefined,
+  hasFreeConnection?: () => boolean
+): Layer.Layer<Database> =>
   Layer.mergeAll(
     // `ServerPools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, DirectQuery.onPool(pool)),
+    Layer.succeed(HasFreeConnection, hasFreeConnection),
     Layer.succeed(Notifications, listen)
   )
 
@@ -356,7 +362,11 @@ const openServer = (options: ServerOptions) =>
     }
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
-    const primary = layerFromPool(pool, listenOf(options))
+    const primary = layerFromPool(
+      pool,
+      listenOf(options),
+      options.pooler === "transaction" ? undefined : () => pool.hasFree()
+    )
     const { readUrl } = options
     if (readUrl === undefined) return primary
     const replica = yield* openReplica({ ...options, readUrl })

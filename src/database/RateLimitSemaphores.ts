@@ -60,7 +60,7 @@ export class RateLimitSemaphores {
    */
   take({ accountId, credentialId }: Holder, begin: () => void): (() => void) | undefined {
     const account = this.accountOf(accountId)
-    if (account.waiting.length === 0 && this.hasRoom(account, credentialId)) {
+    if (this.hasRoomFor({ accountId, credentialId })) {
       this.hold(account, credentialId)
       begin()
       return nothing
@@ -73,6 +73,12 @@ export class RateLimitSemaphores {
       const place = account.waiting.indexOf(waiter)
       if (place >= 0) account.waiting.splice(place, 1)
     }
+  }
+
+  /** Whether `take` would call `begin` immediately. */
+  hasRoomFor({ accountId, credentialId }: Holder): boolean {
+    const account = this.accounts.get(accountId)
+    return account === undefined || (account.waiting.length === 0 && this.hasRoom(account, credentialId))
   }
 
   /** Returns a connection that `take` granted. */

@@ -290,6 +290,17 @@ export class ServerPools {
     this.connectAs(workload, holder, callback)
   }
 
+  /** Whether the calling fiber would get a connection at once: an idle one, or a new one. */
+  hasFree(): boolean {
+    const { holder, workload } = demandOf()
+    const { pool, semaphores } = this.lanes[poolOf[workload]]
+    return (
+      pool.waitingCount === 0 &&
+      (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) &&
+      (holder === undefined || semaphores.hasRoomFor(holder))
+    )
+  }
+
   /**
    * Runs one statement on a free connection. Like `query` of `pg.Pool`, but without extra listeners, so it is cheaper.
    * Without values it is a cancellation of @effect/sql-pg. A cancellation must not wait for a semaphore, because the

@@ -6,7 +6,7 @@ import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId } from "../model/Ids.ts"
+import { AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 
 /** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
@@ -21,10 +21,13 @@ export const inPart = (sql: SqlClient, part: Part) =>
     ? sql`e.id = ANY(${[...part.ids]}::uuid[]) ORDER BY e.change_seq`
     : sql`e.change_seq > ${part.after} ORDER BY e.change_seq LIMIT ${part.limit}`
 
-/** Entities as lines of JSON. `last`: the position of the last one; null: there are none. */
-const Lines = Schema.Struct({ lines: Schema.String, entities: Schema.Number, last: Schema.NullOr(Schema.Number) })
+/** Entities as lines of JSON. */
+const Lines = Schema.Struct({ lines: Schema.String, entities: Schema.Number })
 export type Lines = typeof Lines.Type
-const none: Lines = { lines: "", entities: 0, last: null }
+const none: Lines = { lines: "", entities: 0 }
+
+/** Maximum number of parts that one statement finds. */
+const maxPlaces = 256
 
 /** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
 export interface SelectedCount {
@@ -47,6 +50,17 @@ export interface CatalogLines {
     accountId: AccountId,
     productIds: ReadonlyArray<EntityId>
   ) => Effect.Effect<ReadonlyArray<EntityId>>
+  /**
+   * The last positions of the next parts after a position: of a number of entities of a kind, that are on a store if one is given. Only
+   * of complete parts, so the entities of the last part come after the last of these positions. `hasMore`: there may be more parts.
+   */
+  readonly places: (
+    accountId: AccountId,
+    kind: EntityKind,
+    after: number,
+    size: number,
+    storeId: StoreId | null
+  ) => Effect.Effect<{ readonly places: ReadonlyArray<number>; readonly hasMore: boolean }>
   /** The entities of a part that are of a kind, in the order of their last change. */
   readonly lines: (accountId: AccountId, kind: EntityKind, part: Part) => Effect.Effect<Lines>
 }
@@ -172,8 +186,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
 
   const readLines = findAll(Lines)(
     (accountId: AccountId, kind: EntityKind, part: Part) => sql`
-      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines,
-             count(*)::integer AS entities, max(l.change_seq)::float8 AS last
+      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines, count(*)::integer AS entities
       FROM (
         SELECT e.change_seq, ${lineOf(sql, accountId)} AS line
         FROM entity e
@@ -181,10 +194,39 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
       ) l`
   )
 
+  const readPlaces = findAll(Schema.Struct({ place: Schema.Number }))(
+    (accountId: AccountId, kind: EntityKind, after: number, size: number, storeId: StoreId | null) => sql`
+      SELECT p.place::float8 AS place ${sql.literal(planCustom)}
+      FROM (
+        SELECT o.change_seq AS place, row_number() OVER (ORDER BY o.change_seq) AS number
+        FROM (
+          SELECT e.change_seq
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
+          ${
+            storeId === null
+              ? sql``
+              : sql`AND EXISTS (
+                  SELECT FROM store_version v
+                  WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+                )`
+          }
+          ORDER BY e.change_seq LIMIT ${size * maxPlaces}
+        ) o
+      ) p
+      WHERE p.number % ${size} = 0
+      ORDER BY p.place`
+  )
+
   return {
     head: (accountId, selected) => one(readHead(accountId, selected)),
     known: (accountId, kind, ids) => Effect.map(readKnown(accountId, kind, ids), idsOf),
     variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), idsOf),
+    places: (...parameters) =>
+      Effect.map(readPlaces(...parameters), (rows) => ({
+        places: rows.map(({ place }) => place),
+        hasMore: rows.length === maxPlaces
+      })),
     lines: (accountId, kind, part) => Effect.map(readLines(accountId, kind, part), ([lines = none]) => lines)
   }
 }

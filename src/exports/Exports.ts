@@ -1,16 +1,16 @@
-import { Array as Arr, Context, Effect, Layer, Option, Stream } from "effect"
+import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
-import type { Lines, Part, SelectedCount } from "./CatalogLines.sql.ts"
+import type { Part, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
 import { type ExportSelection, makeSelected } from "./ExportSelection.ts"
-import { ExportsRepo } from "./ExportsRepo.ts"
+import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
 import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
@@ -25,30 +25,38 @@ const productsAtOnce = 200
 /** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
 
-/**
- * Reads the chosen entities in parts, or, without any, all; `next` gives the position after a part, or null. A part is used while the
- * next one is read, so the database and this process work at the same time.
- */
-const inParts = <A, E, R>(
+/** The number of parts that are read at the same time, each on a connection of its own if there are two. */
+const partsAtOnce = 2
+
+type Places = Context.Tag.Service<ExportsRepo>["places"]
+
+/** The parts of the chosen entities, or, without any, of all. `places` gives the last positions of the next parts after a position. */
+const partsOf = (
   chosen: ReadonlyArray<EntityId> | null,
-  size: number,
+  limit: number,
+  places: (after: number, size: number) => ReturnType<Places>
+): Stream.Stream<Part> =>
+  chosen === null
+    ? Stream.paginateChunkEffect(0, (after) =>
+        Effect.map(places(after, limit), ({ hasMore, places }) => {
+          const starts = [after, ...places]
+          const next = hasMore ? Option.fromNullable(starts.pop()) : Option.none()
+          return [Chunk.unsafeFromArray(starts.map((after): Part => ({ after, limit }))), next]
+        })
+      )
+    : Stream.map(Stream.fromIterable(Arr.chunksOf(chosen, limit)), (ids) => ({ ids }))
+
+/** Reads parts, and uses them in their order. A part is used while the next ones are read. */
+const inParts = <A, E, R>(
+  parts: Stream.Stream<Part>,
   read: (part: Part) => Effect.Effect<A>,
-  next: (part: A) => number | null | undefined,
   use: (part: A) => Effect.Effect<void, E, R>
-): Effect.Effect<void, E, R> => {
-  const parts =
-    chosen === null
-      ? Stream.paginateEffect(0, (after) =>
-          Effect.map(read({ after, limit: size }), (part) => [part, Option.fromNullable(next(part))])
-        )
-      : Stream.mapEffect(Stream.fromIterable(Arr.chunksOf(chosen, size)), (ids) => read({ ids }))
-  return Stream.runForEach(Stream.buffer(parts, { capacity: 1 }), use)
-}
+): Effect.Effect<void, E, R> => Stream.runForEach(Stream.mapEffect(parts, read, { concurrency: partsAtOnce }), use)
 
 /** Makes the function that writes the first lines of JSON. It returns those that write the others. */
 const makeLines =
   (repo: Context.Tag.Service<ExportsRepo>) =>
-  (write: WriteExport, accountId: AccountId, selected: SelectedCount | null) =>
+  (write: WriteExport, accountId: AccountId, beside: ReadBeside, selected: SelectedCount | null) =>
     Effect.gen(function* () {
       const { entities: total, line, stores } = yield* repo.head(accountId, selected)
       let done = 0
@@ -57,11 +65,9 @@ const makeLines =
         /** `chosen`: only these entities of the kind; null: all. */
         entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
           inParts(
-            chosen,
-            linesAtOnce,
-            (part) => repo.lines(accountId, kind, part),
-            ({ last }) => last,
-            ({ entities, lines }: Lines) => {
+            partsOf(chosen, linesAtOnce, (after, size) => repo.places(accountId, kind, after, size, null)),
+            (part) => beside(repo.lines(accountId, kind, part)),
+            ({ entities, lines }) => {
               done += entities
               return write(lines, done, total)
             }
@@ -85,65 +91,63 @@ const make = Effect.gen(function* () {
 
   /** Streams the text that `reads` writes. All its reads see the catalog of one moment. */
   const exporting = <E>(
-    reads: (write: WriteExport, accountId: AccountId) => Effect.Effect<ExportEnd, E, CurrentActor>
+    reads: (write: WriteExport, accountId: AccountId, beside: ReadBeside) => Effect.Effect<ExportEnd, E, CurrentActor>
   ) =>
     spool((write: WriteExport) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) => repo.inSnapshot(reads(write, accountId))).pipe(
-        asBackground,
-        semaphore.withPermits(1)
-      )
+      Effect.flatMap(CurrentActor, ({ accountId }) =>
+        repo.inSnapshot((beside) => reads(write, accountId, beside))
+      ).pipe(asBackground, semaphore.withPermits(1))
     )
 
-  const writeCatalog = (write: WriteExport, accountId: AccountId) =>
+  const writeCatalog = (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
     Effect.gen(function* () {
-      const { end, entities } = yield* beginLines(write, accountId, null)
+      const { end, entities } = yield* beginLines(write, accountId, beside, null)
       for (const kind of kindsInOrder) yield* entities(kind, null)
       return yield* end
     })
 
   /** Products are written with their variants, which come first. */
-  const writeSelected = (selection: ExportSelection) => (write: WriteExport, accountId: AccountId) =>
-    Effect.gen(function* () {
-      const { kind } = selection
-      const chosen = yield* chosenOf(accountId, selection)
-      const parts = Arr.chunksOf(chosen, kind === "product" ? productsAtOnce : linesAtOnce)
-      let variants = 0
-      if (kind === "product") for (const ids of parts) variants += (yield* repo.variants(accountId, ids)).length
-      const count = chosen.length
-      const { end, entities } = yield* beginLines(write, accountId, { kind, count, entities: count + variants })
-      for (const ids of parts) {
-        if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
-        yield* entities(kind, ids)
-      }
-      return yield* end
-    })
+  const writeSelected =
+    (selection: ExportSelection) => (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
+      Effect.gen(function* () {
+        const { kind } = selection
+        const chosen = yield* chosenOf(accountId, selection)
+        const parts = Arr.chunksOf(chosen, kind === "product" ? productsAtOnce : linesAtOnce)
+        let variants = 0
+        if (kind === "product") for (const ids of parts) variants += (yield* repo.variants(accountId, ids)).length
+        const count = chosen.length
+        const { end, entities } = yield* beginLines(write, accountId, beside, {
+          kind,
+          count,
+          entities: count + variants
+        })
+        for (const ids of parts) {
+          if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
+          yield* entities(kind, ids)
+        }
+        return yield* end
+      })
 
   const writeProducts =
     (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
-    (write: WriteExport, accountId: AccountId) =>
+    (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
       Effect.gen(function* () {
         const chosen = selection === null ? null : yield* chosenOf(accountId, selection)
-        const overview = yield* repo.overview(accountId, storeId, chosen)
-        const metafields = yield* repo.metafields(accountId, storeId, chosen)
+        const [overview, metafields] = yield* Effect.all(
+          [beside(repo.overview(accountId, storeId, chosen)), beside(repo.metafields(accountId, storeId, chosen))],
+          { concurrency: partsAtOnce }
+        )
         yield* write(headerOf(metafields), 0, overview.products)
         let done = 0
-        let staged = 0
-        const read = (part: Part) =>
-          Effect.tap(repo.products(accountId, storeId, part), (rows) => {
-            if (exportId === null) return Effect.void
-            const before = staged
-            staged += rows.length
-            return items.stage(accountId, exportId, before, rows.map(toItem))
-          })
         yield* inParts(
-          chosen,
-          productsAtOnce,
-          read,
-          (rows) => rows.at(-1)?.place,
-          (rows) => {
-            done += rows.length
-            return write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
-          }
+          partsOf(chosen, productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId)),
+          (part) => beside(repo.products(accountId, storeId, part, metafields)),
+          (rows) =>
+            Effect.gen(function* () {
+              if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
+              done += rows.length
+              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+            })
         )
         return { exportId, notes: notesOf(overview, chosen) }
       })

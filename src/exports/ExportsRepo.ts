@@ -1,9 +1,17 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
+import { isDistributed } from "../database/Distribution.ts"
+import { makeRunSpare } from "../database/SpareTransaction.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type CatalogLines, makeCatalogLines } from "./CatalogLines.sql.ts"
 import { makeStoreProducts, type StoreProducts } from "./StoreProducts.sql.ts"
+
+/**
+ * Runs a read of an export. While another one runs, it uses a second connection that sees the same moment, if one is free at once.
+ * Otherwise it waits for the export's own connection.
+ */
+export type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Reads of exports. All reads of one export are made inside `inSnapshot`. */
 export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
@@ -11,7 +19,7 @@ export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
   CatalogLines &
     StoreProducts & {
       /** Runs the reads in a transaction that sees the catalog of one moment. Cannot be part of another transaction. */
-      readonly inSnapshot: <A, E, R>(reads: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+      readonly inSnapshot: <A, E, R>(reads: (beside: ReadBeside) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     }
 >() {
   static readonly layer = Layer.effect(
@@ -19,11 +27,40 @@ export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transaction = yield* Transaction
+      const runSpare = yield* makeRunSpare
       const begin = orDie(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`)
+      const exportSnapshot = Effect.map(
+        orDie(sql<{ readonly id: string }>`SELECT pg_export_snapshot() AS id`),
+        ([row]) => row?.id ?? ""
+      )
+      const importSnapshot = (id: string) =>
+        orDie(sql.unsafe(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '${id}'`))
+
+      /** A snapshot of the coordinator of a cluster does not apply to its nodes, so there the reads run one after the other. */
+      const makeBeside = Effect.gen(function* () {
+        if (runSpare === undefined || (yield* isDistributed)) return ((read) => read) satisfies ReadBeside
+        const id = yield* exportSnapshot
+        let isReading = false
+        const beside: ReadBeside = (read) =>
+          Effect.suspend(() => {
+            if (isReading)
+              return Effect.flatMap(
+                runSpare(Effect.zipRight(importSnapshot(id), read)),
+                Option.match({ onNone: () => read, onSome: Effect.succeed })
+              )
+            isReading = true
+            const end = Effect.sync(() => {
+              isReading = false
+            })
+            return Effect.ensuring(read, end)
+          })
+        return beside
+      }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+
       return {
         ...makeCatalogLines(sql),
         ...makeStoreProducts(sql),
-        inSnapshot: (reads) => transaction.run(Effect.zipRight(begin, reads))
+        inSnapshot: (reads) => transaction.run(Effect.zipRight(begin, Effect.flatMap(makeBeside, reads)))
       }
     })
   )

@@ -1,15 +1,33 @@
-import { Either, Schema } from "effect"
 import { gramsOf } from "../imports/csv/ShopifyCsvCells.ts"
 import { type Column, columnNames } from "../imports/csv/ShopifyCsvColumns.ts"
 import { readOptions } from "../imports/StoreValue.ts"
-import { type Attributes, valueOf } from "../model/Attribute.ts"
+
+/** The keys of the values that the file has, by owner. */
+export const csvKeys = {
+  product: [
+    ...(["handle", "title", "description_html", "vendor", "product_type", "tags", "status", "options"] as const),
+    ...(["seo_title", "seo_description"] as const)
+  ],
+  variant: [
+    ...(["option1", "option2", "option3", "sku", "weight", "weight_unit", "price", "compare_at_price"] as const),
+    ...(["requires_shipping", "taxable", "barcode"] as const)
+  ],
+  image: ["url", "alt", "mime_type"]
+} as const
+
+/**
+ * The values of an entity: those of `csvKeys`, then the value and the type of each metafield of its kind that has a column. Lists, because
+ * parsing objects of values with their types took most of an export's time in this process.
+ */
+export interface Valued {
+  readonly values: ReadonlyArray<string | null>
+}
 
 /** A product as a store has it: values with the store's overrides, its variants and its gallery in order. */
-export interface ExportedProduct {
+export interface ExportedProduct extends Valued {
   readonly id: string
-  readonly values: Attributes
-  readonly variants: ReadonlyArray<{ readonly values: Attributes; readonly imageUrl: string | null }>
-  readonly images: ReadonlyArray<{ readonly values: Attributes }>
+  readonly variants: ReadonlyArray<Valued & { readonly imageUrl: string | null }>
+  readonly images: ReadonlyArray<Valued>
 }
 
 /** A metafield that has a column. `name`: for the header. */
@@ -19,135 +37,147 @@ export interface MetafieldColumn {
   readonly name: string
 }
 
-type Cells = Partial<Record<Column, string>>
-
-/** The columns in the order of Shopify's own exports. */
-const columns: ReadonlyArray<Column> = [
-  ...(["handle", "title", "description_html", "vendor", "product_type", "tags", "published"] as const),
-  ...(["option1_name", "option1", "option2_name", "option2", "option3_name", "option3"] as const),
-  ...(["sku", "grams", "price", "compare_at_price", "requires_shipping", "taxable", "barcode"] as const),
-  ...(["image", "image_position", "image_alt", "seo_title", "seo_description"] as const),
-  ...(["variant_image", "weight_unit", "status"] as const)
-]
-
 const quote = (cell: string) =>
-  /[",\r\n]/.test(cell) || cell !== cell.trim() ? `"${cell.replaceAll('"', '""')}"` : cell
+  cell !== "" && (/[",\r\n]/.test(cell) || cell !== cell.trim()) ? `"${cell.replaceAll('"', '""')}"` : cell
 
 const record = (cells: ReadonlyArray<string>) => `${cells.map(quote).join(",")}\r\n`
 
-/** The header of the file. */
-export const headerOf = (metafields: ReadonlyArray<MetafieldColumn>): string =>
-  record([
-    ...columns.map((column) => columnNames[column][0]),
-    ...metafields.map(({ key, name, owner }) => `${name || key} (${owner}.metafields.${key})`)
-  ])
-
-const decodeTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
-
-const textsOf = (value: string) => Either.getOrElse(decodeTexts(value), () => [])
+/** The texts of a list. Empty: the value is not a list of texts. Not by a schema, which took longer than the rest of the record. */
+const textsOf = (value: string): ReadonlyArray<string> => {
+  if (value === "") return []
+  try {
+    const items: unknown = JSON.parse(value)
+    return Array.isArray(items) && items.every((item) => typeof item === "string") ? items : []
+  } catch {
+    return []
+  }
+}
 
 /** A list is written with semicolons, as in Shopify's exports, or as JSON if an import could not split it into the same items. */
-const metafieldCell = (attributes: Attributes, key: string) => {
-  const value = valueOf(attributes, key)
-  if (!attributes[key]?.type.startsWith("list.") || attributes[key].type.endsWith("_reference")) return value
+const metafieldCell = (value: string, type: string) => {
+  if (!type.startsWith("list.") || type.endsWith("_reference")) return value
   const items = textsOf(value)
   const isPlain = items.every((item) => item !== "" && item === item.trim() && !/^\[|;/.test(item))
   return isPlain && JSON.stringify(items) === value ? items.join("; ") : value
 }
 
+/** Makes the functions that return the value of a key. */
+const reader =
+  <Key extends string>(keys: ReadonlyArray<Key>) =>
+  (key: Key) => {
+    const place = keys.indexOf(key)
+    return ({ values }: Valued) => values[place] ?? ""
+  }
+const ofProduct = reader(csvKeys.product)
+const ofVariant = reader(csvKeys.variant)
+const ofImage = reader(csvKeys.image)
+
 const publishedOf = (status: string) =>
   status === "" ? "" : status === "active" || status === "unlisted" ? "true" : "false"
 
-const optionNames = ["option1_name", "option2_name", "option3_name"] as const
-const optionValues = ["option1", "option2", "option3"] as const
-
 /** Shopify's words for the only variant of a product without options. */
-const noOption = { option1_name: "Title", option1: "Default Title" }
+const noOption = { name: "Title", value: "Default Title" }
 
-/**
- * The names of the options. A position with values but without a name gets one, because the file needs a name for each column with
- * values.
- */
-const optionCells = ({ values, variants }: ExportedProduct): Cells => {
-  const names = readOptions(valueOf(values, "options")).map(({ name }) => name)
-  const isUsed = (key: string) => variants.some((variant) => valueOf(variant.values, key) !== "")
-  return Object.fromEntries(
-    optionValues.flatMap((key, index) => {
-      const name = names[index] ?? (isUsed(key) ? (index === 0 ? noOption.option1_name : `Option${index + 1}`) : "")
-      return name === "" ? [] : [[optionNames[index] ?? key, name]]
-    })
-  )
+const options = ofProduct("options")
+const optionValues = [ofVariant("option1"), ofVariant("option2"), ofVariant("option3")] as const
+
+/** The names of the options. A position with values but without a name gets one, because the file needs a name for each column with values. */
+const optionNamesOf = (product: ExportedProduct): ReadonlyArray<string> => {
+  const { variants } = product
+  const names = readOptions(options(product))
+  const [first = "", second = "", third = ""] = optionValues.map((valueOf, index) => {
+    const isUsed = () => variants.some((variant) => valueOf(variant) !== "")
+    return names[index]?.name ?? (!isUsed() ? "" : index === 0 ? noOption.name : `Option${index + 1}`)
+  })
+  return [variants.length > 0 && first === "" && second === "" ? noOption.name : first, second, third]
 }
 
-const productCells = (product: ExportedProduct): Cells => {
-  const { values, variants } = product
-  const value = (key: string) => valueOf(values, key)
-  const options = optionCells(product)
-  return {
-    title: value("title"),
-    description_html: value("description_html"),
-    vendor: value("vendor"),
-    product_type: value("product_type"),
-    tags: textsOf(value("tags")).join(", "),
-    published: publishedOf(value("status")),
-    seo_title: value("seo_title"),
-    seo_description: value("seo_description"),
-    status: value("status"),
-    ...(variants.length > 0 && options.option1_name === undefined && options.option2_name === undefined
-      ? { ...options, option1_name: noOption.option1_name }
-      : options)
-  }
+type Product = ExportedProduct & { readonly optionNames: ReadonlyArray<string> }
+type Variant = ExportedProduct["variants"][number]
+
+/** A column and its cells: of the product in its first record, of a variant, and of an image. Other cells are empty. */
+interface Cells {
+  readonly column: Column
+  readonly product?: (product: Product) => string
+  readonly variant?: (variant: Variant) => string
+  readonly image?: (image: Valued, index: number) => string
 }
 
-const variantCells = ({ imageUrl, values }: ExportedProduct["variants"][number]): Cells => {
-  const value = (key: string) => valueOf(values, key)
-  const hasOptions = optionValues.some((key) => value(key) !== "")
-  return {
-    option1: hasOptions ? value("option1") : noOption.option1,
-    option2: value("option2"),
-    option3: value("option3"),
-    sku: value("sku"),
-    barcode: value("barcode"),
-    price: value("price"),
-    compare_at_price: value("compare_at_price"),
-    requires_shipping: value("requires_shipping"),
-    taxable: value("taxable"),
-    grams: value("weight") === "" ? "" : gramsOf(value("weight_unit"), value("weight")),
-    weight_unit: value("weight_unit"),
-    variant_image: imageUrl ?? ""
-  }
-}
+const [tags, status] = [ofProduct("tags"), ofProduct("status")]
+const [weight, weightUnit] = [ofVariant("weight"), ofVariant("weight_unit")]
+
+const product = (column: Column & (typeof csvKeys.product)[number]): Cells => ({ column, product: ofProduct(column) })
+const variant = (column: Column & (typeof csvKeys.variant)[number]): Cells => ({ column, variant: ofVariant(column) })
+const optionName = (column: Column, index: number): Cells => ({
+  column,
+  product: ({ optionNames }) => optionNames[index] ?? ""
+})
+
+/** The columns after the handle, in the order of Shopify's own exports. */
+const columns: ReadonlyArray<Cells> = [
+  ...(["title", "description_html", "vendor", "product_type"] as const).map(product),
+  { column: "tags", product: (each) => textsOf(tags(each)).join(", ") },
+  { column: "published", product: (each) => publishedOf(status(each)) },
+  optionName("option1_name", 0),
+  {
+    column: "option1",
+    variant: (each) => (optionValues.every((valueOf) => valueOf(each) === "") ? noOption.value : optionValues[0](each))
+  },
+  optionName("option2_name", 1),
+  variant("option2"),
+  optionName("option3_name", 2),
+  ...(["option3", "sku"] as const).map(variant),
+  { column: "grams", variant: (each) => (weight(each) === "" ? "" : gramsOf(weightUnit(each), weight(each))) },
+  ...(["price", "compare_at_price", "requires_shipping", "taxable", "barcode"] as const).map(variant),
+  { column: "image", image: ofImage("url") },
+  { column: "image_position", image: (_, index) => String(index + 1) },
+  { column: "image_alt", image: ofImage("alt") },
+  ...(["seo_title", "seo_description"] as const).map(product),
+  { column: "variant_image", variant: ({ imageUrl }) => imageUrl ?? "" },
+  variant("weight_unit"),
+  product("status")
+]
+
+/** The header of the file. */
+export const headerOf = (metafields: ReadonlyArray<MetafieldColumn>): string =>
+  record([
+    columnNames.handle[0],
+    ...columns.map(({ column }) => columnNames[column][0]),
+    ...metafields.map(({ key, name, owner }) => `${name || key} (${owner}.metafields.${key})`)
+  ])
+
+const [handle, url, mimeType] = [ofProduct("handle"), ofImage("url"), ofImage("mime_type")]
 
 /** Whether the CSV can list a media file: an image with a web address. */
-const isImage = ({ values }: ExportedProduct["images"][number]) =>
-  /^https?:\/\//i.test(valueOf(values, "url")) && !/^(?:video\/|model\/|text\/html$)/.test(valueOf(values, "mime_type"))
+const isImage = (media: Valued) =>
+  /^https?:\/\//i.test(url(media)) && !/^(?:video\/|model\/|text\/html$)/.test(mimeType(media))
 
 /** The records of a product. A record has one variant and one image, which are unrelated, as in Shopify's exports. */
-export const recordsOf = (product: ExportedProduct, metafields: ReadonlyArray<MetafieldColumn>): string => {
+export const recordsOf = (exported: ExportedProduct, metafields: ReadonlyArray<MetafieldColumn>): string => {
+  const { variants } = exported
   // Each record needs a handle. Without one the id is used, because no other product has it as its handle.
-  const handle = valueOf(product.values, "handle") || product.id
-  const images = product.images.filter(isImage)
+  const name = handle(exported) || exported.id
+  const images = exported.images.filter(isImage)
+  let product: Product | undefined = { ...exported, optionNames: optionNamesOf(exported) }
   let text = ""
-  for (let index = 0; index < Math.max(1, product.variants.length, images.length); index++) {
-    const variant = product.variants[index]
+  for (let index = 0; index < Math.max(1, variants.length, images.length); index++) {
+    const variant = variants[index]
     const image = images[index]
-    const cells: Cells = {
-      handle,
-      ...(index === 0 ? productCells(product) : {}),
-      ...(variant === undefined ? {} : variantCells(variant)),
-      ...(image === undefined
-        ? {}
-        : {
-            image: valueOf(image.values, "url"),
-            image_position: String(index + 1),
-            image_alt: valueOf(image.values, "alt")
-          })
+    const cells = [name]
+    for (const column of columns)
+      cells.push(
+        (product && column.product?.(product)) ??
+          (variant && column.variant?.(variant)) ??
+          (image && column.image?.(image, index)) ??
+          ""
+      )
+    const places = { product: csvKeys.product.length, variant: csvKeys.variant.length }
+    for (const { owner } of metafields) {
+      const values = (owner === "variant" ? variant : product)?.values ?? []
+      cells.push(metafieldCell(values[places[owner]++] ?? "", values[places[owner]++] ?? ""))
     }
-    const own = metafields.map(({ key, owner }) => {
-      const attributes = owner === "variant" ? variant?.values : index === 0 ? product.values : undefined
-      return attributes === undefined ? "" : metafieldCell(attributes, key)
-    })
-    text += record([...columns.map((column) => cells[column] ?? ""), ...own])
+    text += record(cells)
+    product = undefined
   }
   return text
 }

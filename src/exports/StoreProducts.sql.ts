@@ -1,11 +1,13 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, type Part } from "./CatalogLines.sql.ts"
-import type { ExportedProduct } from "./ShopifyCsvWriter.ts"
+import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
 const Overview = Schema.Struct({
@@ -23,6 +25,9 @@ const Metafield = Schema.Struct({
   name: Schema.String
 })
 
+/** Most entities have no other keys and no overrides. Finding those that have takes a third of the time of reading all keys. */
+const builtInKeys = Object.keys({ ...builtInFields.product, ...builtInFields.variant })
+
 /** Revisions of a product's entities when they were read. */
 const Revision = Schema.Struct({ id: EntityId, revision: Schema.Number })
 
@@ -30,8 +35,6 @@ const Revision = Schema.Struct({ id: EntityId, revision: Schema.Number })
 export interface StoreProductRow extends ExportedProduct {
   readonly revision: number
   readonly id: EntityId
-  /** In the order of the last change. */
-  readonly place: number
   readonly variants: ReadonlyArray<ExportedProduct["variants"][number] & typeof Revision.Type>
   readonly images: ReadonlyArray<
     ExportedProduct["images"][number] & { readonly id: EntityId; readonly revision: number | null }
@@ -55,11 +58,25 @@ export interface StoreProducts {
   readonly products: (
     accountId: AccountId,
     storeId: StoreId,
-    part: Part
+    part: Part,
+    metafields: ReadonlyArray<MetafieldColumn>
   ) => Effect.Effect<ReadonlyArray<StoreProductRow>>
 }
 
+/** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */
+const makeValued =
+  (sql: SqlClient) => (values: Fragment, owner: keyof typeof csvKeys, metafields: ReadonlyArray<MetafieldColumn>) => {
+    const texts = [
+      ...csvKeys[owner].map((key) => sql.literal(`o.merged #>> '{${key},value}'`)),
+      ...metafields
+        .filter((column) => column.owner === owner)
+        .flatMap(({ key }) => [sql`o.merged -> ${key}::text ->> 'value'`, sql`o.merged -> ${key}::text ->> 'type'`])
+    ]
+    return sql`(SELECT to_json(ARRAY[${sql.csv(texts.map((text) => sql`${text}`))}]) FROM (SELECT ${values} AS merged OFFSET 0) o)`
+  }
+
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
+  const valued = makeValued(sql)
   /** A statement about chosen products is planned for their number. */
   const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
 
@@ -88,7 +105,9 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   )
 
   const readMetafields = findAll(Metafield)(
-    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
+    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => {
+      const among = chosen === null ? sql`` : sql`AND e.id IN (${withVariants(accountId, chosen)})`
+      return sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
                SELECT coalesce(h.name, d.own ->> 'name')
@@ -98,14 +117,29 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
                WHERE d.account_id = ${accountId} AND d.owner_type = k.kind AND d.namespace || '.' || d.key = k.key
              ), '') AS name
       FROM (
-        SELECT DISTINCT e.kind, a.key
-        FROM store_version v
-        JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind IN ('product', 'variant')
-        CROSS JOIN LATERAL jsonb_object_keys(e.attributes || v.overrides) AS a (key)
-        WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND strpos(a.key, '.') > 0
-        ${chosen === null ? sql`` : sql`AND v.entity_id IN (${withVariants(accountId, chosen)})`}
+        SELECT DISTINCT o.kind, a.key
+        FROM (
+          SELECT e.kind, e.attributes - ${builtInKeys}::text[] AS more
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind IN ('product', 'variant')
+            AND e.attributes - ${builtInKeys}::text[] <> '{}'
+            AND EXISTS (
+              SELECT FROM store_version v
+              WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+            )
+            ${among}
+          UNION ALL
+          SELECT e.kind, v.overrides AS more
+          FROM store_version v
+          JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind IN ('product', 'variant')
+          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.overrides <> '{}'
+            ${among}
+        ) o
+        CROSS JOIN LATERAL jsonb_object_keys(o.more) AS a (key)
+        WHERE strpos(a.key, '.') > 0
       ) k
       ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
+    }
   )
 
   return {
@@ -116,12 +150,12 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
     metafields: readMetafields,
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
-    products: (accountId, storeId, part) =>
+    products: (accountId, storeId, part, metafields) =>
       orDie(sql<StoreProductRow>`
-        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, e.change_seq::float8 AS place, e.attributes || v.overrides AS values,
+        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, ${valued(sql`e.attributes || v.overrides`, "product", metafields)} AS values,
                (
                  SELECT coalesce(json_agg(json_build_object(
-                   'id', c.id, 'revision', c.draft_revision, 'values', c.attributes || cv.overrides,
+                   'id', c.id, 'revision', c.draft_revision, 'values', ${valued(sql`c.attributes || cv.overrides`, "variant", metafields)},
                    'imageUrl', (
                      SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
                      FROM entity_media g
@@ -141,7 +175,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
                (
                  SELECT coalesce(json_agg(json_build_object(
                    'id', m.id, 'revision', CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END,
-                   'values', m.attributes || coalesce(mv.overrides, '{}')
+                   'values', ${valued(sql`m.attributes || coalesce(mv.overrides, '{}')`, "image", [])}
                  ) ORDER BY g.position, g.media_id), '[]')
                  FROM entity_media g
                  JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id

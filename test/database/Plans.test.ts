@@ -825,11 +825,12 @@ const jobs = Effect.gen(function* () {
 const exporting = Effect.gen(function* () {
   const exports = yield* ExportsRepo
   const items = yield* ExportItemsRepo
-  yield* exports.inSnapshot(
+  yield* exports.inSnapshot(() =>
     Effect.gen(function* () {
       yield* exports.head(accountId, null)
       yield* exports.head(accountId, { kind: "product", count: 1, entities: 2 })
-      for (const kind of EntityKind.literals)
+      for (const kind of EntityKind.literals) {
+        for (const storeId of [null, firstStore]) yield* exports.places(accountId, kind, 0, 100, storeId)
         for (const after of [0, products - 100]) {
           const next = yield* exports.lines(accountId, kind, { after, limit: 100 })
           const ids = next.lines
@@ -839,15 +840,16 @@ const exporting = Effect.gen(function* () {
           assert.deepStrictEqual(yield* exports.lines(accountId, kind, { ids: ids.toReversed() }), next)
           assert.deepStrictEqual(yield* exports.known(accountId, kind, ids.toReversed()), ids)
         }
+      }
       for (const after of [0, products - 100]) {
-        const rows = yield* exports.products(accountId, firstStore, { after, limit: 100 })
+        const rows = yield* exports.products(accountId, firstStore, { after, limit: 100 }, [])
         const ids = rows.map(({ id }) => id)
         for (const chosen of [null, ids]) {
           yield* exports.overview(accountId, firstStore, chosen)
           yield* exports.metafields(accountId, firstStore, chosen)
         }
         assert.lengthOf(rows, 100)
-        assert.deepStrictEqual(yield* exports.products(accountId, firstStore, { ids }), rows)
+        assert.deepStrictEqual(yield* exports.products(accountId, firstStore, { ids }, []), rows)
         assert.lengthOf(yield* exports.variants(accountId, ids), 100)
       }
     })

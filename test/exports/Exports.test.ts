@@ -1,14 +1,17 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Runtime, Stream } from "effect"
+import { type Context, Deferred, Effect, Fiber, Layer, Runtime, Stream } from "effect"
 import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { type ExportSelection, maxSelected } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { untilQuiet } from "../faults/ServerServices.ts"
 import { featureEngines, layerServer, serverAnswers } from "../support/TestDatabase.ts"
 
 type Line = Readonly<Record<string, unknown>>
@@ -207,48 +210,130 @@ for (const { absent, layer: database, name } of featureEngines)
     })
   })
 
-/** Writes to the catalog between the statements of an export. Returns the titles in the file. */
-const titlesWhileWritten = (isPlanted: boolean, selection: ExportSelection | null) =>
-  Effect.gen(function* () {
-    const { actor } = yield* aWorld
-    const [productId, variantId] = yield* aProduct("before").pipe(actingAs(actor))
-    const runtime = yield* Effect.runtime<CatalogChanges>()
-    const writeBoth = Effect.flatMap(CatalogChanges, ({ apply }) =>
-      apply(
-        [productId, variantId].map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "after" } }))
+/** The export's second connection, with a snapshot of its own (planted fault). */
+const layerOwnSnapshot = Layer.fresh(ExportsRepo.layer).pipe(
+  Layer.provide(
+    Layer.effect(
+      SqlClient.SqlClient,
+      Effect.map(
+        SqlClient.SqlClient,
+        (sql) =>
+          new Proxy(sql, {
+            get: (target, key) =>
+              key === "unsafe"
+                ? (text: string) => target.unsafe(text.replace(/; SET TRANSACTION SNAPSHOT .*/, ""))
+                : Reflect.get(target, key)
+          })
       )
-    ).pipe(Effect.provideService(CurrentActor, actor), Effect.orDie)
-    let writes = 0
-    const repo = yield* ExportsRepo
-    const interrupted = Layer.succeed(ExportsRepo, {
+    )
+  )
+)
+
+/** A repository that reads parts of one entity. `beforePart` runs on the connection of each part, before the part is read. */
+const inSmallParts = (
+  repo: Context.Tag.Service<ExportsRepo>,
+  beforePart: (kind: EntityKind, backend: number) => Effect.Effect<void>
+) =>
+  Effect.map(
+    SqlClient.SqlClient,
+    (sql): Context.Tag.Service<ExportsRepo> => ({
       ...repo,
-      inSnapshot: (reads) => (isPlanted ? reads : repo.inSnapshot(reads)),
-      lines: (accountId, kind, ids) =>
-        Effect.zipRight(
-          kind === "product" && writes++ === 0
-            ? // In a runtime of its own, because a fiber inside the snapshot would write in the snapshot's transaction.
-              Effect.promise(() => Runtime.runPromise(runtime)(writeBoth))
-            : Effect.void,
-          repo.lines(accountId, kind, ids)
+      places: (accountId, kind, after, _, storeId) => repo.places(accountId, kind, after, 1, storeId),
+      lines: (accountId, kind, part) =>
+        sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`.pipe(
+          Effect.orDie,
+          Effect.flatMap(([row]) => beforePart(kind, row?.pid ?? 0)),
+          Effect.zipRight(repo.lines(accountId, kind, "ids" in part ? part : { ...part, limit: 1 }))
         )
     })
+  )
+
+/** Runs an export with another repository. */
+const withRepo = (repo: Context.Tag.Service<ExportsRepo>) =>
+  Effect.provide(Layer.fresh(Exports.layer).pipe(Layer.provide(Layer.succeed(ExportsRepo, repo))))
+
+type Fault = "none" | "no snapshot" | "own snapshot"
+
+const products = 12
+
+/** Writes to the catalog while an export reads parts. Returns the titles in the file, and the number of connections that it used. */
+const titlesWhileWritten = (fault: Fault, selection: ExportSelection | null) =>
+  Effect.gen(function* () {
+    const { actor } = yield* aWorld
+    const ids = yield* aProduct("before").pipe(actingAs(actor))
+    const more = yield* Effect.replicateEffect(mintId(EntityId), products - 1)
+    const { apply } = yield* CatalogChanges
+    yield* apply(
+      more.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "before" } }))
+    ).pipe(actingAs(actor))
+    const runtime = yield* Effect.runtime<never>()
+    const writeAll = apply(
+      [...ids.slice(0, 2), ...more].map((entityId) =>
+        CatalogChange.SetAttributes({ entityId, values: { title: "after" } })
+      )
+    ).pipe(Effect.provideService(CurrentActor, actor), Effect.orDie)
+    let parts = 0
+    const backends = new Set<number>()
+    const own = yield* Effect.provide(ExportsRepo, fault === "own snapshot" ? layerOwnSnapshot : Layer.empty)
+    const repo = yield* inSmallParts(own, (kind, backend) => {
+      backends.add(backend)
+      return kind === "product" && parts++ === 0
+        ? // In a runtime of its own, because a fiber inside the snapshot would write in the snapshot's transaction.
+          Effect.promise(() => Runtime.runPromise(runtime)(writeAll))
+        : Effect.void
+    })
     const { lines } = yield* linesOf(selection).pipe(
-      Effect.provide(Layer.fresh(Exports.layer).pipe(Layer.provide(interrupted))),
+      withRepo(fault === "no snapshot" ? { ...repo, inSnapshot: (reads) => reads((read) => read) } : repo),
       actingAs(actor)
     )
-    assert.isAbove(writes, 0)
-    return lines.flatMap(({ title, type }) => (type === "product" || type === "variant" ? [title] : []))
+    // The last part, after the last position, is empty.
+    assert.strictEqual(parts, selection === null ? products + 1 : 1)
+    const titles = lines.flatMap(({ title, type }) => (type === "product" || type === "variant" ? [title] : []))
+    return { backends: backends.size, titles }
   })
 
 describe.skipIf(!serverAnswers)("an export while the catalog is written", () => {
   layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
-    it.effect("shows one moment; without the snapshot it mixes two (planted fault)", () =>
+    it.effect("shows one moment on both of its connections; without the snapshot it mixes two (planted faults)", () =>
       Effect.gen(function* () {
-        // The filters find the product by the title that the writer replaces.
-        for (const selection of [null, { kind: "product", filters: { search: "before" } }] as const) {
-          assert.deepStrictEqual(yield* titlesWhileWritten(false, selection), ["before", "before"])
-          assert.deepStrictEqual([...new Set(yield* titlesWhileWritten(true, selection))], ["before", "after"])
+        const all = Array.from({ length: products + 1 }, () => "before")
+        assert.deepStrictEqual(yield* titlesWhileWritten("none", null), { backends: 2, titles: all })
+        for (const fault of ["no snapshot", "own snapshot"] as const) {
+          const { titles } = yield* titlesWhileWritten(fault, null)
+          assert.deepStrictEqual([...new Set(titles)].sort(), ["after", "before"], fault)
         }
+        // The filters find the products by the title that the writer replaces.
+        const selection = { kind: "product", filters: { search: "before" } } as const
+        assert.deepStrictEqual((yield* titlesWhileWritten("none", selection)).titles, all)
+        const { titles } = yield* titlesWhileWritten("no snapshot", selection)
+        assert.deepStrictEqual([...new Set(titles)], ["before", "after"])
+      })
+    )
+
+    it.effect("ends both transactions when it is interrupted, and the next one uses two connections again", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const own = yield* ExportsRepo
+        const { actor } = yield* aWorld
+        for (let count = 0; count < 3; count++) yield* aProduct(`Tent ${count}`).pipe(actingAs(actor))
+        for (let round = 0; round < 3; round++) {
+          const reading = new Set<number>()
+          const bothRead = yield* Deferred.make<void>()
+          const stuck = yield* inSmallParts(own, (kind, backend) => {
+            if (kind !== "variant") return Effect.void
+            if (reading.add(backend).size === 2) Deferred.unsafeDone(bothRead, Effect.void)
+            return Effect.orDie(sql`SELECT pg_sleep(600)`)
+          })
+          const exporting = yield* Effect.fork(exported.pipe(withRepo(stuck), actingAs(actor)))
+          yield* Deferred.await(bothRead)
+          yield* Fiber.interrupt(exporting)
+          yield* untilQuiet
+        }
+        const used = new Set<number>()
+        const whole = yield* inSmallParts(own, (_, backend) => Effect.sync(() => used.add(backend)))
+        const { lines } = yield* exported.pipe(withRepo(whole), actingAs(actor))
+        assert.deepStrictEqual(lines.at(-1), { type: "end", entities: 12 })
+        assert.strictEqual(used.size, 2)
       })
     )
   })
