@@ -38,6 +38,7 @@ import { Undo } from "./connections/Undo.ts"
 import { UndoRepo } from "./connections/UndoRepo.ts"
 import { pages } from "./console/Console.ts"
 import { DrawnPictures, Pictures } from "./console/pictures/Pictures.ts"
+import { readNodesWithin } from "./database/ClusterNodesRepo.ts"
 import * as Database from "./database/Database.ts"
 import { whyLost } from "./database/DataVolume.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
@@ -194,8 +195,17 @@ export const Services = Layer.mergeAll(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. */
-const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
+/**
+ * At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. A node of a
+ * cluster that does not answer must not prevent the start; the sweeper tries again.
+ */
+const EndedLeases = Layer.effectDiscard(
+  Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone).pipe(
+    Effect.disconnect,
+    Effect.timeout("5 seconds"),
+    Effect.catchAllCause((cause) => Effect.logWarning("Ending the leases of processes that are gone failed", cause))
+  )
+)
 
 /** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */
 export const ServicesOnDatabase = Layer.mergeAll(
@@ -268,6 +278,20 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   )
   return Layer.merge(database, holder)
 }
+
+/** Reads the nodes of the cluster by a new connection. */
+export const readNodesOf = ({ databaseUrl, deadlines, pooler }: AppConfig) =>
+  Option.match(databaseUrl, {
+    onNone: () => Effect.succeed([]),
+    onSome: (url) => {
+      const background = Math.min(deadlines.background, deadlines.node + 1_000)
+      return readNodesWithin(deadlines.node).pipe(
+        Effect.provide(
+          Database.layerServer({ url, pooler, maxConnections: 1, deadlines: { ...deadlines, background } })
+        )
+      )
+    }
+  })
 
 /** Request budgets, in Redis if REDIS_URL is set, else in this process. */
 const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
