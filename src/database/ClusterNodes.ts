@@ -13,6 +13,19 @@ export interface ClusterNode {
 /** Stands for all nodes: the place of a statement about all accounts. */
 export const everyNode = "every node"
 
+/** When clients may try again. A node is checked every second until it answers. */
+const nodeRetrySeconds = 2
+
+/** The statement needs a node of a cluster that does not answer. It has the code of a socket timeout, as other missed deadlines. */
+export class NodeDown extends Error {
+  readonly code = "ETIMEDOUT"
+  readonly retryAfterSeconds = nodeRetrySeconds
+
+  constructor(node: string) {
+    super(node === everyNode ? "a node of the cluster does not answer" : `node ${node} does not answer`)
+  }
+}
+
 /**
  * The nodes of a cluster as the watch of this process last saw them. While a node does not answer, statements of its accounts are
  * refused at once. Empty without a cluster, and in processes without the watch.
@@ -39,7 +52,7 @@ export class NodeCircuits {
   }
 
   isDown(node: string): boolean {
-    return node === everyNode ? this.hasDown : this.circuits.get(node)?.isOpen === true
+    return this.circuits.get(node)?.isOpen === true
   }
 
   /** The accounts on nodes that answer. */

@@ -143,6 +143,19 @@ export class RateLimitSemaphores {
   }
 }
 
+/** A place in a semaphore. */
+export interface Hold {
+  readonly semaphores: RateLimitSemaphores
+  readonly holder: Holder
+}
+
+export const noHolds: ReadonlyArray<Hold> = []
+
+/** Gives back the first of these places. */
+export const release = (holds: ReadonlyArray<Hold>, count = holds.length): void => {
+  for (const { holder, semaphores } of holds.slice(0, count)) semaphores.release(holder)
+}
+
 const nothing = () => {}
 
 /** Runs the effect when the holder's account has room. Fails without running it if the account's queue is full. */

@@ -2,7 +2,7 @@ import { Fiber, Option } from "effect"
 import pg from "pg"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
-import { everyNode, NodeCircuits, StatementAccount } from "./ClusterNodes.ts"
+import { everyNode, NodeCircuits, NodeDown, StatementAccount } from "./ClusterNodes.ts"
 import {
   clientDeadlines,
   type Deadlines,
@@ -19,7 +19,16 @@ import {
   watch
 } from "./Deadlines.ts"
 import { allAccounts } from "./PlannerHints.ts"
-import { type Holder, limitsOf, nodeLimitsOf, RateLimitSemaphores, type Shares } from "./RateLimitSemaphores.ts"
+import {
+  type Hold,
+  type Holder,
+  limitsOf,
+  nodeLimitsOf,
+  noHolds,
+  RateLimitSemaphores,
+  release,
+  type Shares
+} from "./RateLimitSemaphores.ts"
 
 /**
  * A statement was not answered before its deadline. It has the code of a socket timeout, which means the same to
@@ -31,18 +40,6 @@ export class DeadlineMissed extends Error {
 
 /** All connections that the caller may have were in use until its deadline. It says nothing about the server. */
 export class NoConnectionFree extends DeadlineMissed {}
-
-/** When clients may try again. A node is checked every second until it answers. */
-const nodeRetrySeconds = 2
-
-/** The statement needs a node of a cluster that does not answer. */
-class NodeDown extends DeadlineMissed {
-  readonly retryAfterSeconds = nodeRetrySeconds
-
-  constructor(node: string) {
-    super(node === everyNode ? "a node of the cluster does not answer" : `node ${node} does not answer`)
-  }
-}
 
 const cancelledCode = "57014"
 
@@ -117,6 +114,8 @@ export class WatchedClient extends pg.Client {
   node: string | undefined
   /** A statement was cancelled while it waited for a node. The coordinator may hang while it tells the node. */
   isStuck = false
+  /** Why a statement must not be sent. */
+  refusalOf: (text: string) => Error | undefined = () => undefined
   /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
@@ -143,14 +142,19 @@ export class WatchedClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; those that end in a callback are watched.
   override query(...args: ReadonlyArray<any>): any {
     const [text, values, callback] = args
+    const refusal = typeof text === "string" ? this.refusalOf(text) : undefined
+    const answer = args.at(-1)
+    if (refusal !== undefined && typeof answer === "function") {
+      process.nextTick(answer, refusal)
+      return
+    }
     if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
       return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
-    const last = args.at(-1)
     const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)
     return super.query.apply(
       this,
       // Cursors have no callback; they are not used here.
-      (typeof last === "function" ? [...others, this.watched(last)] : args) as never
+      (typeof answer === "function" ? [...others, this.watched(answer)] : args) as never
     )
   }
 
@@ -187,19 +191,6 @@ export class WatchedClient extends pg.Client {
     // If the statement waited for a node of a cluster, the other connections to the coordinator are usable.
     if (this.node === undefined) this.onUnusable()
   }
-}
-
-/** A place in a semaphore. */
-interface Hold {
-  readonly semaphores: RateLimitSemaphores
-  readonly holder: Holder
-}
-
-const noHolds: ReadonlyArray<Hold> = []
-
-/** Gives back the first of these places. */
-const release = (holds: ReadonlyArray<Hold>, count = holds.length): void => {
-  for (const { holder, semaphores } of holds.slice(0, count)) semaphores.release(holder)
 }
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
@@ -258,16 +249,14 @@ interface Demand {
 
 const cancellation: Demand = { workload: "lookUp", holder: undefined, node: undefined }
 
-const demandOf = (nodes: NodeCircuits, text = ""): Demand => {
+const demandOf = (nodes: NodeCircuits): Demand => {
   const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
   const services = fiber?.currentContext.unsafeMap
   const holder = holderOf(services?.get(CurrentActor.key))
-  const nodeOfStatement = () =>
-    text.includes(allAccounts) ? everyNode : nodes.nodeOf(services?.get(StatementAccount.key) ?? holder?.accountId)
   return {
     workload: services?.get(Workload.key) ?? "background",
     holder,
-    node: nodes.isEmpty ? undefined : nodeOfStatement()
+    node: nodes.isEmpty ? undefined : nodes.nodeOf(services?.get(StatementAccount.key) ?? holder?.accountId)
   }
 }
 
@@ -323,6 +312,7 @@ export class ServerPools {
         client.on("error", () => {})
         if (!(client instanceof WatchedClient)) return
         client.onUnusable = () => this.forgetIdle(lane)
+        client.refusalOf = (text) => this.refusalOf(client, text)
         client.seconds = metrics.statementSeconds.of(name)
       })
       pool.on("release", (_, client) => this.giveBack(client))
@@ -358,7 +348,7 @@ export class ServerPools {
    */
   query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
     const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
-    this.connectAs(rest.length === 1 ? cancellation : demandOf(this.nodes, text), (error, client, release) => {
+    this.connectAs(rest.length === 1 ? cancellation : demandOf(this.nodes), (error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
       client.query(text, values as Array<unknown>, (failure: Error | undefined, result: pg.QueryResult) => {
@@ -456,6 +446,15 @@ export class ServerPools {
       callback(new NoConnectionFree(`no connection was free within ${this.connectionMillis} ms`))
     })
     take(0)
+  }
+
+  /** Refuses a statement about all accounts while a node does not answer. */
+  private refusalOf(client: WatchedClient, text: string): Error | undefined {
+    if (this.nodes.isEmpty || !text.includes(allAccounts)) return undefined
+    if (this.nodes.hasDown) return new NodeDown(everyNode)
+    client.node ??= everyNode
+    this.onNodes.add(client)
+    return undefined
   }
 
   /** The places that a caller needs, in the order in which it waits for them. */

@@ -6,6 +6,7 @@ import { StoreId } from "../../src/model/Ids.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs } from "../../src/testing/index.ts"
+import { send } from "../mcp/Connector.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
 import { query } from "../support/TestDatabase.ts"
@@ -169,7 +170,7 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
 const clientsOfHang = 26
 /** Maximum number of requests that an account of the other node may lose before the process knows that the node hangs. */
 const maxRefusedBefore = 2
-const withoutBreaker = { NODE_TIMEOUT_MS: "99999999", CONNECTION_SHARE_PER_NODE: "100" }
+const withoutBreaker = { NODE_TIMEOUT_MS: "99999999", CONNECTION_SHARE_PER_NODE: "100", LOOKUP_TIMEOUT_MS: "99999999" }
 
 const sumOf = (clients: ReadonlyArray<Client>, count: (client: Client) => number) =>
   clients.reduce((sum, client) => sum + count(client), 0)
@@ -238,9 +239,18 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
     other.upAt = performance.now() - recoveryMillis
     other.isDown = false
     const before = { refused: waiting.map(refusedOf), served: sumOf(waiting, servedOf) }
-    yield* untilAnswers(others, more === withoutBreaker ? 8 : 30)
+    yield* untilAnswers(others, more === withoutBreaker ? 8 : 15)
     const refusedAtOnce = Math.min(...waiting.map((client, place) => refusedOf(client) - (before.refused[place] ?? 0)))
     const servedWhileHanging = sumOf(waiting, servedOf) - before.served
+
+    const answer = yield* send(port, {
+      method: "GET",
+      path: "/api/v1/products?limit=1",
+      token: waiting[0]?.token,
+      headers: { host: new URL(base).host }
+    })
+    const text = answer.text.replace(/req_[0-9a-f-]{36}/, "req_")
+    const refusal = { status: answer.status, retryAfter: answer.headers["retry-after"], text }
 
     // Publishes of the other node end while the node hangs.
     for (const client of others) client.isPaused = true
@@ -256,6 +266,7 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
     return {
       accounts: { waiting: waiting.length, others: others.length },
       volume: { writes: sumOf(clients, ({ writes }) => writes), reads: sumOf(clients, ({ reads }) => reads) },
+      refusal,
       refusedAtFirst,
       refusedBefore,
       refusedAtOnce,
@@ -274,10 +285,16 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
       Effect.gen(function* () {
         const cluster = yield* ownCluster()
         const result = yield* hangWorker(cluster).pipe(Effect.provide(servicesOn(cluster)))
-        const { lost, wrong, ...counts } = result
+        const { lost, refusal, wrong, ...counts } = result
         report("A worker hanging", counts)
         assert.deepStrictEqual(wrong.slice(0, 10), [])
         assert.deepStrictEqual(lost, [])
+        const message = "The service cannot reach its database at the moment; retry with exponential backoff."
+        assert.deepStrictEqual(refusal, {
+          status: 503,
+          retryAfter: "2",
+          text: JSON.stringify({ error: { code: "unavailable", message, request_id: "req_" } })
+        })
         assert.strictEqual(counts.refusedAtFirst, 0)
         assert.isAtMost(counts.refusedBefore, maxRefusedBefore)
         assert.strictEqual(counts.servedWhileHanging, 0)
@@ -289,7 +306,7 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
   )
 
   it.live(
-    "planted fault: without checks of the nodes and without a limit, it makes the other accounts wait",
+    "planted fault: without checks of the nodes, limit and deadline of look-ups, it makes the other accounts wait",
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster()
