@@ -100,6 +100,9 @@ const killWorker = (cluster: OwnCluster) =>
     }
     yield* untilMore(tallies, enough)
     yield* until(() => server.output.stderr.includes(`Node ${cluster.addressOf(1)} answers again`))
+    // A write that is acknowledged while the titles are read would look lost.
+    for (const tally of tallies) tally.isPaused = true
+    yield* until(() => tallies.every(({ isWriting }) => !isWriting))
     return {
       tallies,
       dead,
