@@ -10,6 +10,7 @@ import { ClientDocuments } from "./connections/ClientDocuments.ts"
 import { Registrations } from "./connections/Registrations.ts"
 import { pages } from "./console/Console.ts"
 import { DrawnPictures, Pictures } from "./console/pictures/Pictures.ts"
+import { readNodesWithin } from "./database/ClusterNodesRepo.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { drawDemoPicture } from "./demo/DemoPictures.ts"
@@ -28,6 +29,20 @@ import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
  * after the other, so that one open connection is enough: a server with a full disk may refuse new ones, but still answers reads.
  */
 const isServing = Effect.all([lookUpAnswers, Migrations.current], { discard: true })
+
+/** Reads the nodes of the cluster by a new connection. */
+export const readNodesOf = ({ databaseUrl, deadlines, pooler }: AppConfig) =>
+  Option.match(databaseUrl, {
+    onNone: () => Effect.succeed([]),
+    onSome: (url) => {
+      const background = Math.min(deadlines.background, deadlines.node + 1_000)
+      return readNodesWithin(deadlines.node).pipe(
+        Effect.provide(
+          Database.layerServer({ url, pooler, maxConnections: 1, deadlines: { ...deadlines, background } })
+        )
+      )
+    }
+  })
 
 /** Request budgets, in Redis if REDIS_URL is set, else in this process. */
 const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>

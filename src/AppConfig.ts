@@ -85,7 +85,7 @@ export interface AppConfig {
   readonly deadlines: Deadlines
   /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
-  /** CONNECTION_SHARE_PER_ACCOUNT and ..._PER_KEY: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
+  /** CONNECTION_SHARE_PER_ACCOUNT, ..._PER_KEY and ..._PER_NODE: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
   readonly shares: Shares
   /** REQUEST_TIMEOUT_MS, BATCH_TIMEOUT_MS, SCAN_REQUEST_TIMEOUT_MS: time limits of requests. Defaults: `defaultRequestBounds`. */
   readonly requestBounds: RequestBounds
@@ -372,6 +372,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     lock: millis("LOCK_TIMEOUT_MS", defaultDeadlines.lock),
     idleInTransaction: millis("IDLE_TRANSACTION_TIMEOUT_MS", defaultDeadlines.idleInTransaction),
     idleInBackground: millis("BACKGROUND_IDLE_TRANSACTION_TIMEOUT_MS", defaultDeadlines.idleInBackground),
+    node: millis("NODE_TIMEOUT_MS", defaultDeadlines.node),
     network: millis("NETWORK_TIMEOUT_MS", defaultDeadlines.network)
   }),
   poolSizes: Config.all({
@@ -383,6 +384,7 @@ const settings: Config.Config<AppConfig> = Config.all({
   shares: Config.all({
     perAccount: percent("CONNECTION_SHARE_PER_ACCOUNT", defaultShares.perAccount),
     perCredential: percent("CONNECTION_SHARE_PER_KEY", defaultShares.perCredential),
+    perNode: percent("CONNECTION_SHARE_PER_NODE", defaultShares.perNode),
     queue: wholeNumber(
       "CONNECTION_QUEUE_PER_ACCOUNT",
       defaultShares.queue,

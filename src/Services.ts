@@ -174,8 +174,17 @@ export const Services = Layer.mergeAll(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. */
-const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
+/**
+ * At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. A node of a
+ * cluster that does not answer must not prevent the start; the sweeper tries again.
+ */
+const EndedLeases = Layer.effectDiscard(
+  Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone).pipe(
+    Effect.disconnect,
+    Effect.timeout("5 seconds"),
+    Effect.catchAllCause((cause) => Effect.logWarning("Ending the leases of processes that are gone failed", cause))
+  )
+)
 
 /** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */
 export const ServicesOnDatabase = Layer.mergeAll(

@@ -66,6 +66,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
             }))
             return true
           }),
+        findVersions: undefined,
         findCredentials: (hashes) =>
           Effect.gen(function* () {
             const time = yield* now

@@ -1,12 +1,13 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { ClusterNodes } from "../database/ClusterNodes.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
 import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { makeAccountVersions } from "./AccountVersions.sql.ts"
+import { type FindVersions, makeAccountVersions } from "./AccountVersions.sql.ts"
 import { ApiKey, type Credential } from "./ApiKey.ts"
 import { AnyScope, type Scope } from "./ApiKeyToken.ts"
 
@@ -44,6 +45,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
     /** Finds keys by the SHA-256 of their tokens in hexadecimal. Revoked and expired keys are left out. */
     readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
+    /** Undefined: `findCredentials` returns the versions of the accounts. */
+    readonly findVersions: FindVersions | undefined
     /** Records that the key was used in this minute. */
     readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>
   }
@@ -53,7 +56,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const direct = yield* DirectQuery
-      const versions = makeAccountVersions(sql, direct, yield* isDistributed)
+      const versions = makeAccountVersions(sql, direct, yield* isDistributed, yield* ClusterNodes)
 
       const accounts = findAll(Account)(
         () => sql`
@@ -93,7 +96,6 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
           WHERE api_key.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND api_key.revoked_at IS NULL
             AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`).pipe(
-          Effect.flatMap(versions.add),
           Effect.flatMap(decodeCredentials),
           Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
         )
@@ -119,6 +121,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             WHERE account_id = ${accountId} AND id = ${id}
             RETURNING id`.pipe(hasRows),
         findCredentials: (hashes) => orDie(findCredentials(hashes)),
+        findVersions: versions.findVersions,
         recordUse: (accountId, id) =>
           sql`
             UPDATE api_key SET last_used_at = app_now()

@@ -1,18 +1,29 @@
 import type { SqlClient } from "@effect/sql"
-import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect } from "effect"
+import { type Context, Effect, Schema } from "effect"
+import type { NodeCircuits } from "../database/ClusterNodes.ts"
+import { ofAccount } from "../database/ClusterNodes.ts"
 import type { DirectQuery } from "../database/DirectQuery.ts"
 import { oneServer } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import type { AccountId } from "../model/Ids.ts"
+
+/** Reads the versions of accounts on a cluster. Accounts with the same `laneOf` are on the same node. */
+export interface FindVersions {
+  readonly laneOf: (accountId: AccountId) => string
+  readonly find: (accountIds: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, number>>
+}
 
 /** SQL that adds the accounts' versions to a look-up of credentials. */
 interface AccountVersions {
-  /** A column for the SELECT list, and a join for the FROM clause. Empty on a cluster. */
+  /** A column for the SELECT list, and a join for the FROM clause. */
   readonly column: Fragment
   readonly join: (accountId: Fragment) => Fragment
-  /** Adds the versions to the rows of the look-up. */
-  readonly add: (rows: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<unknown>, SqlError>
+  /** Undefined: the look-up returns the versions. Otherwise it returns 0. */
+  readonly findVersions: FindVersions | undefined
 }
+
+const decodeVersions = Schema.decodeUnknown(Schema.Array(Schema.Struct({ version: Schema.Number })))
 
 /**
  * On one database server, the look-up joins `account_state`. On a cluster, credentials are on the coordinator and
@@ -22,26 +33,34 @@ interface AccountVersions {
 export const makeAccountVersions = (
   sql: SqlClient.SqlClient,
   direct: Context.Tag.Service<DirectQuery>,
-  isDistributed: boolean
+  isDistributed: boolean,
+  nodes: NodeCircuits
 ): AccountVersions => {
   if (!isDistributed)
     return {
       column: sql`, a.version AS "accountVersion"`,
       join: (accountId) => sql`JOIN account_state a ON a.account_id = ${accountId} ${sql.literal(oneServer)}`,
-      add: Effect.succeed
+      findVersions: undefined
     }
-  const versionOf = (accountId: string) =>
-    direct(sql`SELECT version AS "accountVersion" FROM account_state WHERE account_id = ${accountId}`)
-  return {
-    column: sql``,
-    join: () => sql``,
-    add: (rows) => {
-      const credentials = rows as ReadonlyArray<{ readonly accountId: string }>
-      const accountIds = [...new Set(credentials.map(({ accountId }) => accountId))]
-      return Effect.map(Effect.forEach(accountIds, versionOf, { concurrency: "unbounded" }), (versions) => {
-        const byAccount = new Map(accountIds.map((id, index) => [id, versions[index]?.[0]]))
-        return credentials.map((credential) => ({ ...credential, ...(byAccount.get(credential.accountId) as object) }))
+  const versionOf = (accountId: AccountId) =>
+    direct(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`).pipe(
+      ofAccount(accountId),
+      Effect.flatMap(decodeVersions),
+      Effect.map((rows) => {
+        nodes.noteAnswer(nodes.nodeOf(accountId))
+        return rows.map(({ version }) => [accountId, version] as const)
       })
+    )
+  return {
+    column: sql`, 0 AS "accountVersion"`,
+    join: () => sql``,
+    findVersions: {
+      laneOf: (accountId) => nodes.nodeOf(accountId) ?? accountId,
+      find: (accountIds) =>
+        Effect.map(
+          orDie(Effect.forEach(accountIds, versionOf, { concurrency: "unbounded" })),
+          (versions) => new Map(versions.flat())
+        )
     }
   }
 }

@@ -8,7 +8,7 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { AccessRepo } from "./AccessRepo.ts"
 import type { Credential } from "./ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "./ApiKeyToken.ts"
-import { makeCoalesced } from "./Coalesced.ts"
+import { makeCredentialLookUp } from "./CredentialLookUp.ts"
 import { hashOf } from "./Secrets.ts"
 
 export interface NewKey {
@@ -36,7 +36,7 @@ const maxRemembered = 1_000
 
 const make = Effect.gen(function* () {
   const access = yield* AccessRepo
-  const findCredential = yield* makeCoalesced(access.findCredentials)
+  const findCredential = yield* makeCredentialLookUp(access)
   const inBackground = yield* FiberSet.makeRuntime<never>()
   // Keys whose use is being recorded: concurrent requests record it once.
   const recording = new Set<ApiKeyId>()

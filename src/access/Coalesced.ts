@@ -17,33 +17,41 @@ interface Caller<Value> {
   repeats: number
 }
 
+interface Lane<Key, Value> {
+  readonly name: string
+  waiting: Map<Key, Array<Caller<Value>>>
+  /** The run in progress, for which new callers wait. Undefined: no run. */
+  current: object | undefined
+}
+
 /**
  * Combines look-ups of single keys into look-ups of many keys (runs). Callers that arrive during a run share the next run. Every
  * answer comes from a run that began after the call, so it is as fresh as a separate look-up. A run that never returns delays
  * only its own callers, by 100 to 200 ms. A key whose look-up fails, because its account is on a node that is down, fails only its
- * own callers: if a run fails, each of its keys is looked up alone.
+ * own callers: if a run fails, each of its keys is looked up alone. Keys with different `laneOf` never share a run. Default: all share.
  */
 export const makeCoalesced = <Key, Value>(
   lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>,
-  { patienceMillis = defaultPatienceMillis } = {}
+  {
+    laneOf = () => "",
+    patienceMillis = defaultPatienceMillis
+  }: { readonly laneOf?: (key: Key) => string; readonly patienceMillis?: number } = {}
 ): Effect.Effect<(key: Key) => Effect.Effect<Option.Option<Value>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const run = yield* FiberSet.makeRuntime<never>()
-    let waiting = new Map<Key, Array<Caller<Value>>>()
-    /** The run in progress, for which new callers wait. Undefined: no run. */
-    let current: object | undefined
+    const lanes = new Map<string, Lane<Key, Value>>()
 
-    const wait = (key: Key, caller: Caller<Value>) => {
-      const callers = waiting.get(key)
-      if (callers === undefined) waiting.set(key, [caller])
+    const wait = (lane: Lane<Key, Value>, key: Key, caller: Caller<Value>) => {
+      const callers = lane.waiting.get(key)
+      if (callers === undefined) lane.waiting.set(key, [caller])
       else callers.push(caller)
     }
 
-    const begin = () => {
-      const served = waiting
-      waiting = new Map()
+    const begin = (lane: Lane<Key, Value>) => {
+      const served = lane.waiting
+      lane.waiting = new Map()
       const self = {}
-      current = self
+      lane.current = self
       // Callers that were moved to another run. If this run fails, they wait for the other one.
       let moved: ReadonlySet<Caller<Value>> | undefined
       const stalled = watch(patienceMillis, () => {
@@ -53,10 +61,10 @@ export const makeCoalesced = <Key, Value>(
             if (caller.repeats < maxRepeats) {
               caller.repeats++
               repeating.add(caller)
-              wait(key, caller)
+              wait(lane, key, caller)
             }
         moved = repeating
-        if (waiting.size > 0) begin()
+        if (lane.waiting.size > 0) begin(lane)
       })
       const resume = (key: Key, callers: ReadonlyArray<Caller<Value>>, exit: Exit.Exit<ReadonlyMap<Key, Value>>) => {
         const answer = Exit.map(exit, (found) => Option.fromNullable(found.get(key)))
@@ -70,16 +78,20 @@ export const makeCoalesced = <Key, Value>(
           for (const [key, callers] of served)
             if (isFinal) resume(key, callers, exit)
             else run(Effect.map(Effect.exit(lookUp([key])), (alone) => resume(key, callers, alone)))
-          if (current !== self) return
-          current = undefined
-          if (waiting.size > 0) begin()
+          if (lane.current !== self) return
+          lane.current = undefined
+          if (lane.waiting.size > 0) begin(lane)
+          else lanes.delete(lane.name)
         })
       )
     }
 
     return (key: Key) =>
       Effect.async<Option.Option<Value>>((resume) => {
-        wait(key, { resume, repeats: 0 })
-        if (current === undefined) begin()
+        const name = laneOf(key)
+        const lane = lanes.get(name) ?? { name, waiting: new Map(), current: undefined }
+        lanes.set(name, lane)
+        wait(lane, key, { resume, repeats: 0 })
+        if (lane.current === undefined) begin(lane)
       })
   }).pipe(Effect.provideService(Workload, "lookUp"))

@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { HttpServer } from "@effect/platform"
 import { Console, Duration, Effect, FiberRef, HashSet, Layer, Logger, Option, Predicate, Redacted } from "effect"
-import { adminServerOf, serverOf, watchOf } from "../App.ts"
+import { adminServerOf, readNodesOf, serverOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { Accounts } from "../access/Accounts.ts"
 import { Users } from "../access/Users.ts"
@@ -154,7 +154,16 @@ const serve = (config: AppConfig) =>
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
       // Stopped after the server, so that readiness fails first.
-      Layer.provide(Layer.mergeAll(layerWatch, Sweeper.layer, layerWorkers, dropsWorker, jobWorkers, webhooksWorker))
+      Layer.provide(
+        Layer.mergeAll(
+          layerWatch(readNodesOf(config)),
+          Sweeper.layer,
+          layerWorkers,
+          dropsWorker,
+          jobWorkers,
+          webhooksWorker
+        )
+      )
     )
   ).pipe(
     Effect.zipRight(watching(config)),

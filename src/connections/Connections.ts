@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, FiberSet, Layer, Option } from "effect"
-import { makeCoalesced } from "../access/Coalesced.ts"
+import { makeCredentialLookUp } from "../access/CredentialLookUp.ts"
 import { isOfKind } from "../access/OpaqueToken.ts"
 import { hashOf } from "../access/Secrets.ts"
 import { Transaction } from "../database/Transaction.ts"
@@ -11,7 +11,7 @@ import { ConnectionsRepo } from "./ConnectionsRepo.ts"
 const make = Effect.gen(function* () {
   const connections = yield* ConnectionsRepo
   const transaction = yield* Transaction
-  const findCredential = yield* makeCoalesced(connections.findCredentials)
+  const findCredential = yield* makeCredentialLookUp(connections)
   const inBackground = yield* FiberSet.makeRuntime<never>()
   // Connections whose use is being recorded: concurrent calls record it once.
   const recording = new Set<ConnectionId>()

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { makeAccountVersions } from "../access/AccountVersions.sql.ts"
+import { ClusterNodes } from "../database/ClusterNodes.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributed } from "../database/Distribution.ts"
 import { discardRows, findAll, hasRows } from "../database/Rows.ts"
@@ -62,7 +63,7 @@ const makeList = (sql: SqlClient.SqlClient) => {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const direct = yield* DirectQuery
-  const versions = makeAccountVersions(sql, direct, yield* isDistributed)
+  const versions = makeAccountVersions(sql, direct, yield* isDistributed, yield* ClusterNodes)
 
   const decodeCredentials = Schema.decodeUnknown(
     Schema.Array(Schema.Struct({ hash: Schema.String, resource: Schema.String, ...ConnectionCredential.fields }))
@@ -81,7 +82,6 @@ const make = Effect.gen(function* () {
       ${versions.join(sql`t.account_id`)}
       WHERE t.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
         AND t.kind = 'access' AND t.expires_at > app_now() AND g.ended_at IS NULL AND u.disabled_at IS NULL`).pipe(
-      Effect.flatMap(versions.add),
       Effect.flatMap(decodeCredentials),
       Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, boundedByRole(credential)])))
     )
@@ -92,6 +92,8 @@ const make = Effect.gen(function* () {
      * disabled users.
      */
     findCredentials: (hashes: ReadonlyArray<string>) => orDie(findCredentials(hashes)),
+    /** Undefined: `findCredentials` returns the versions of the accounts. */
+    findVersions: versions.findVersions,
     /** Records that the connection was used in this minute. */
     recordUse: (accountId: AccountId, id: ConnectionId) =>
       sql`

@@ -1,26 +1,28 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
+import { type ClusterNode, ClusterNodes } from "./ClusterNodes.ts"
+import { defaultDeadlines } from "./Deadlines.ts"
 import { isDistributed } from "./Distribution.ts"
-import { orDie } from "./SqlErrors.ts"
+import { codeOf, orDie } from "./SqlErrors.ts"
 
-/** A node of a cluster that holds rows of accounts. */
-export interface ClusterNode {
-  /** Host and port. */
-  readonly address: string
-  readonly answers: boolean
-  /** The accounts whose rows are on the node. */
-  readonly accounts: ReadonlyArray<{ readonly id: string; readonly name: string }>
-}
+/** The codes of a check that was not answered in time, by the server and by the client. */
+const unanswered: ReadonlySet<string | undefined> = new Set(["57014", "ETIMEDOUT"])
 
-/** The nodes that hold rows, and whether they answer the coordinator. Empty if the tables are not distributed. */
-export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClient.SqlClient> = Effect.gen(
-  function* () {
+/** Citus accepts no longer limit. */
+const maxNodeMillis = 3_600_000
+
+/**
+ * The nodes that hold rows, and whether they answer the coordinator within this time. Empty if the tables are not distributed. The
+ * session must be new: otherwise the coordinator may use an open connection to a node, for which it has no time limit.
+ */
+export const readNodesWithin = (
+  nodeMillis: number
+): Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
     if (!(yield* isDistributed)) return []
     const sql = yield* SqlClient.SqlClient
-    const nodes = yield* sql<Pick<ClusterNode, "address" | "answers">>`
-      SELECT n.nodename || ':' || n.nodeport AS address,
-             n.groupid = 0 OR coalesce(citus_check_connection_to_node(n.nodename, n.nodeport), false) AS answers
-      FROM pg_dist_node n
+    const nodes = yield* sql<{ readonly host: string; readonly port: number; readonly isCoordinator: boolean }>`
+      SELECT n.nodename AS host, n.nodeport AS port, n.groupid = 0 AS "isCoordinator" FROM pg_dist_node n
       WHERE n.shouldhaveshards AND n.noderole = 'primary'
       ORDER BY n.groupid`
     // The coordinator has a copy of this table, and knows the node of each shard. So this works while a node is down.
@@ -30,9 +32,28 @@ export const readNodes: Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClie
       FROM unnest(${accounts.map(({ id }) => id)}::uuid[]) AS k (id)
       JOIN pg_dist_shard_placement p ON p.shardid = get_shard_id_for_distribution_column('account_state', k.id)`
     const addressOf = new Map(places.map(({ address, id }) => [id, address]))
-    return nodes.map((node) => ({ ...node, accounts: accounts.filter(({ id }) => addressOf.get(id) === node.address) }))
-  }
-).pipe(orDie)
+    const check = (host: string, port: number) =>
+      sql<{ readonly answers: boolean | null }>`
+        SELECT set_config('citus.node_connection_timeout', ${String(Math.min(nodeMillis, maxNodeMillis))}, true),
+               citus_check_connection_to_node(${host}, ${port}::integer) AS answers`.pipe(
+        Effect.map(([row]) => row?.answers === true),
+        Effect.catchIf(
+          (error) => unanswered.has(codeOf(error)),
+          () => Effect.succeed(false)
+        )
+      )
+    return yield* Effect.forEach(nodes, ({ host, isCoordinator, port }) => {
+      const address = `${host}:${port}`
+      return Effect.map(isCoordinator ? Effect.succeed(true) : check(host, port), (answers) => ({
+        address,
+        answers,
+        accounts: accounts.filter(({ id }) => addressOf.get(id) === address)
+      }))
+    })
+  }).pipe(orDie)
+
+/** `readNodesWithin` the default time. */
+export const readNodes = readNodesWithin(defaultDeadlines.node)
 
 /** Maximum number of accounts in one log line. `catalog status` lists all. */
 const maxNamed = 20
@@ -47,25 +68,37 @@ export const waitingLine = ({ accounts, address }: ClusterNode): string => {
   )
 }
 
-/** Logs each change: a node that does not answer, with the accounts that wait for it, and a node that answers again. */
-export const watchNodes = Effect.gen(function* () {
-  if (!(yield* isDistributed)) return
-  let down: ReadonlySet<string> = new Set()
-  const checkNodes = Effect.gen(function* () {
-    const nodes = yield* readNodes
-    for (const node of nodes) {
-      if (!node.answers && !down.has(node.address)) yield* Effect.logWarning(waitingLine(node))
-      if (node.answers && down.has(node.address)) yield* Effect.logInfo(`Node ${node.address} answers again`)
-    }
-    down = new Set(nodes.filter(({ answers }) => !answers).map(({ address }) => address))
+/** Pause between checks of the nodes: usually, and while one does not answer. */
+const pause = "5 seconds"
+const pauseWhileDown = "1 second"
+
+/**
+ * Checks the nodes for the pools of this process, and logs each change: a node that does not answer, with the accounts that wait for
+ * it, and a node that answers again. `readFresh` reads the nodes by a new connection, which no waiting statement can occupy.
+ */
+const watchNodes = <E>(readFresh: Effect.Effect<ReadonlyArray<ClusterNode>, E>) =>
+  Effect.gen(function* () {
+    if (!(yield* isDistributed)) return
+    const circuits = yield* ClusterNodes
+    const checkNodes = Effect.gen(function* () {
+      circuits.beginCheck()
+      const nodes = yield* readFresh
+      for (const node of circuits.endCheck(nodes, performance.now()))
+        yield* node.answers
+          ? Effect.logInfo(`Node ${node.address} answers again`)
+          : Effect.logWarning(waitingLine(node))
+      return nodes.every(({ answers }) => answers)
+    })
+    return yield* checkNodes.pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.as(Effect.logWarning("Cannot check the nodes of the cluster", cause), false)
+      ),
+      Effect.flatMap((allAnswer) => Effect.sleep(allAnswer ? pause : pauseWhileDown)),
+      Effect.forever
+    )
   })
-  yield* checkNodes.pipe(
-    Effect.catchAllCause((cause) => Effect.logWarning("Cannot check the nodes of the cluster", cause)),
-    Effect.repeat(Schedule.spaced("5 seconds"))
-  )
-})
 
 /** The watch of every server. It ends at once if the tables are not distributed. */
-export const layerWatch: Layer.Layer<never, never, SqlClient.SqlClient> = Layer.scopedDiscard(
-  Effect.forkScoped(watchNodes)
-)
+export const layerWatch = <E>(
+  readFresh: Effect.Effect<ReadonlyArray<ClusterNode>, E>
+): Layer.Layer<never, never, SqlClient.SqlClient> => Layer.scopedDiscard(Effect.forkScoped(watchNodes(readFresh)))

@@ -27,6 +27,8 @@ export interface Deadlines {
   readonly idleInTransaction: number
   /** The same for background work, which computes more between statements. */
   readonly idleInBackground: number
+  /** The answer of a node of a cluster to a check of the coordinator. */
+  readonly node: number
   /**
    * How long sent bytes may stay unacknowledged, and how long a connection may be silent before keepalive probes are
    * sent.
@@ -55,6 +57,7 @@ export const defaultDeadlines: Deadlines = {
   lock: 6_000,
   idleInTransaction: 10_000,
   idleInBackground: 30_000,
+  node: 3_000,
   network: 10_000
 }
 

@@ -2,13 +2,13 @@ import { SqlClient } from "@effect/sql"
 import { Array as Arr, Context, Effect, Layer } from "effect"
 import { AccountId } from "../model/Ids.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
-import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
-import { makeRepairHints, makeWorkHints } from "./WorkHintsRepo.ts"
+import { makeAnswering, makeRepairHints, makeWorkHints } from "./WorkHintsRepo.ts"
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { isGone } = yield* LeaseHolder
+  const answering = yield* makeAnswering
   const repairHints = yield* makeRepairHints
   const hints = yield* Effect.all({
     publications: makeWorkHints("publication"),
@@ -25,17 +25,16 @@ const make = Effect.gen(function* () {
       if (hints.jobs !== undefined && !(yield* hints.jobs.haveAny)) return 0
       const holders = yield* sql<{ readonly accountId: string; readonly name: string }>`
         SELECT account_id AS "accountId", claimed_by AS name FROM publication
-        WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
+        WHERE ${answering("account_id")} AND claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
         UNION
         SELECT account_id, leased_by FROM import_run
-        WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL
+        WHERE ${answering("account_id")} AND phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL
         UNION
         SELECT account_id, claimed_by FROM job
-        WHERE state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL
+        WHERE ${answering("account_id")} AND state = 'running' AND due_at > app_now() AND claimed_by IS NOT NULL
         UNION
         SELECT account_id, claimed_by FROM webhook
-        WHERE claim IS NOT NULL AND due_at > app_now() AND claimed_by IS NOT NULL
-        ${sql.literal(allAccounts)}`
+        WHERE ${answering("account_id")} AND claim IS NOT NULL AND due_at > app_now() AND claimed_by IS NOT NULL`
       const gone = holders.filter(({ name }) => isGone(name))
       let ended = 0
       for (const [accountId, leases] of Object.entries(Arr.groupBy(gone, (lease) => lease.accountId))) {

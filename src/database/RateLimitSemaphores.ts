@@ -8,21 +8,31 @@ export interface SemaphoreLimits {
   readonly queue: number
 }
 
-/** Maximum share of each pool, in percent, for one account and for one credential. */
+/** Maximum share of each pool, in percent, for one account, for one credential, and for all accounts of one node of a cluster. */
 export interface Shares {
   readonly perAccount: number
   readonly perCredential: number
+  readonly perNode: number
   readonly queue: number
 }
 
-export const defaultShares: Shares = { perAccount: 50, perCredential: 50, queue: 256 }
+export const defaultShares: Shares = { perAccount: 50, perCredential: 50, perNode: 65, queue: 256 }
 
 /** Turns shares into numbers of connections, at least one each. */
-export const limitsOf = ({ perAccount, perCredential, queue }: Shares, connections: number): SemaphoreLimits => ({
+export const limitsOf = (
+  { perAccount, perCredential, queue }: Omit<Shares, "perNode">,
+  connections: number
+): SemaphoreLimits => ({
   perAccount: Math.max(1, Math.floor((connections * perAccount) / 100)),
   perCredential: Math.max(1, Math.floor((connections * perCredential) / 100)),
   queue
 })
+
+/** The limits of nodes, which take the place of accounts. The callers of all accounts of a node may wait. */
+export const nodeLimitsOf = ({ perNode }: Shares, connections: number): SemaphoreLimits => {
+  const most = Math.max(1, Math.round((connections * perNode) / 100))
+  return { perAccount: most, perCredential: most, queue: Number.POSITIVE_INFINITY }
+}
 
 /** The user of a connection. `credentialId`: an API key, a connection of an agent, or a user. Undefined: a command. */
 export interface Holder {
@@ -137,6 +147,19 @@ export class RateLimitSemaphores {
       next.begin()
     }
   }
+}
+
+/** A place in a semaphore. */
+export interface Hold {
+  readonly semaphores: RateLimitSemaphores
+  readonly holder: Holder
+}
+
+export const noHolds: ReadonlyArray<Hold> = []
+
+/** Gives back the first of these places. */
+export const release = (holds: ReadonlyArray<Hold>, count = holds.length): void => {
+  for (const { holder, semaphores } of holds.slice(0, count)) semaphores.release(holder)
 }
 
 const nothing = () => {}

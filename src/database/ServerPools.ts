@@ -2,6 +2,7 @@ import { Fiber, Option } from "effect"
 import pg from "pg"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
+import { everyNode, NodeCircuits, NodeDown, StatementAccount } from "./ClusterNodes.ts"
 import {
   clientDeadlines,
   type Deadlines,
@@ -17,7 +18,17 @@ import {
   type WorkloadName,
   watch
 } from "./Deadlines.ts"
-import { type Holder, limitsOf, RateLimitSemaphores, type Shares } from "./RateLimitSemaphores.ts"
+import { allAccounts } from "./PlannerHints.ts"
+import {
+  type Hold,
+  type Holder,
+  limitsOf,
+  nodeLimitsOf,
+  noHolds,
+  RateLimitSemaphores,
+  release,
+  type Shares
+} from "./RateLimitSemaphores.ts"
 
 /**
  * A statement was not answered before its deadline. It has the code of a socket timeout, which means the same to
@@ -29,6 +40,8 @@ export class DeadlineMissed extends Error {
 
 /** All connections that the caller may have were in use until its deadline. It says nothing about the server. */
 export class NoConnectionFree extends DeadlineMissed {}
+
+const cancelledCode = "57014"
 
 const readOnlyCode = "25006"
 
@@ -95,8 +108,14 @@ export class WatchedClient extends pg.Client {
    * The server refused a write as read-only. Only a new connection helps if its settings or the primary have changed.
    */
   isReadOnly = false
-  /** The account and credential that use this connection, while it is out of the pool. Its semaphore counts it. */
-  holder: Holder | undefined
+  /** The places in semaphores that the user of this connection holds, while it is out of the pool. */
+  holds: ReadonlyArray<Hold> = noHolds
+  /** The node of a cluster that the statements need. Undefined: unknown, or only the coordinator. */
+  node: string | undefined
+  /** A statement was cancelled while it waited for a node. The coordinator may hang while it tells the node. */
+  isStuck = false
+  /** Why a statement must not be sent. */
+  refusalOf: (text: string) => Error | undefined = () => undefined
   /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
@@ -123,14 +142,19 @@ export class WatchedClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; those that end in a callback are watched.
   override query(...args: ReadonlyArray<any>): any {
     const [text, values, callback] = args
+    const refusal = typeof text === "string" ? this.refusalOf(text) : undefined
+    const answer = args.at(-1)
+    if (refusal !== undefined && typeof answer === "function") {
+      process.nextTick(answer, refusal)
+      return
+    }
     if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
       return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
-    const last = args.at(-1)
     const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)
     return super.query.apply(
       this,
       // Cursors have no callback; they are not used here.
-      (typeof last === "function" ? [...others, this.watched(last)] : args) as never
+      (typeof answer === "function" ? [...others, this.watched(answer)] : args) as never
     )
   }
 
@@ -147,12 +171,16 @@ export class WatchedClient extends pg.Client {
       this.underWay--
       seconds?.add((performance.now() - began) / 1_000)
       if (watching !== undefined) unwatch(watching)
-      if (error !== undefined) this.noteReadOnly(error)
+      if (error !== undefined) this.noteError(error)
       callback(error, result)
     }
   }
 
-  private noteReadOnly(error: Error & { readonly code?: string }): void {
+  private noteError(error: Error & { readonly code?: string }): void {
+    if (this.node !== undefined && error.code === cancelledCode) {
+      this.isStuck = true
+      this.abandon(error)
+    }
     if (error.code !== readOnlyCode || this.isReadOnly) return
     this.isReadOnly = true
     this.onUnusable()
@@ -160,7 +188,8 @@ export class WatchedClient extends pg.Client {
 
   private miss(deadlineMillis: number): void {
     this.abandon(new DeadlineMissed(`a statement was not answered within ${deadlineMillis} ms`))
-    this.onUnusable()
+    // If the statement waited for a node of a cluster, the other connections to the coordinator are usable.
+    if (this.node === undefined) this.onUnusable()
   }
 }
 
@@ -177,6 +206,8 @@ interface Lane {
   readonly name: PoolName
   readonly pool: pg.Pool
   readonly semaphores: RateLimitSemaphores
+  /** Limits the connections for each node of a cluster. */
+  readonly nodes: RateLimitSemaphores
   readonly waitSeconds: Series
 }
 
@@ -190,6 +221,8 @@ export interface ServerPoolOptions {
   /** The name of the one pool, if `sizes` is a number. Default: background. */
   readonly name?: PoolName
   readonly shares: Shares
+  /** The nodes of the cluster. Default: none. */
+  readonly nodes?: NodeCircuits
   readonly onLost: (error: Error) => void
 }
 
@@ -211,16 +244,19 @@ const holderOf = (actor: Actor | undefined): Holder | undefined => {
 interface Demand {
   readonly workload: WorkloadName
   readonly holder: Holder | undefined
+  readonly node: string | undefined
 }
 
-const cancellation: Demand = { workload: "lookUp", holder: undefined }
+const cancellation: Demand = { workload: "lookUp", holder: undefined, node: undefined }
 
-const demandOf = (): Demand => {
+const demandOf = (nodes: NodeCircuits): Demand => {
   const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
   const services = fiber?.currentContext.unsafeMap
+  const holder = holderOf(services?.get(CurrentActor.key))
   return {
     workload: services?.get(Workload.key) ?? "background",
-    holder: holderOf(services?.get(CurrentActor.key))
+    holder,
+    node: nodes.isEmpty ? undefined : nodes.nodeOf(services?.get(StatementAccount.key) ?? holder?.accountId)
   }
 }
 
@@ -231,13 +267,27 @@ const demandOf = (): Demand => {
  */
 export class ServerPools {
   readonly options: pg.PoolConfig
+  readonly nodes: NodeCircuits
+  /** Connections in use by statements that need a node. */
+  private readonly onNodes = new Set<WatchedClient>()
   private readonly lanes: Readonly<Record<MainPool, Lane>>
   private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
   private readonly connectionMillis: number
   private readonly stopReading: () => void
 
-  constructor({ deadlines, name = "background", onLost, pooler, session, shares, sizes }: ServerPoolOptions) {
+  constructor({
+    deadlines,
+    name = "background",
+    nodes = new NodeCircuits(),
+    onLost,
+    pooler,
+    session,
+    shares,
+    sizes
+  }: ServerPoolOptions) {
     this.deadlineOf = clientDeadlines(deadlines)
+    this.nodes = nodes
+    nodes.onDown = (node) => this.abandonNode(node)
     this.connectionMillis = deadlines.connection
     const open = (name: PoolName, max: number): Lane => {
       const config: WatchedConfig = {
@@ -253,6 +303,7 @@ export class ServerPools {
         name,
         pool,
         semaphores: new RateLimitSemaphores(limitsOf(shares, max)),
+        nodes: new RateLimitSemaphores(nodeLimitsOf(shares, max)),
         waitSeconds: metrics.connectionWaitSeconds.of(name)
       }
       pool.on("connect", (client) => {
@@ -261,9 +312,10 @@ export class ServerPools {
         client.on("error", () => {})
         if (!(client instanceof WatchedClient)) return
         client.onUnusable = () => this.forgetIdle(lane)
+        client.refusalOf = (text) => this.refusalOf(client, text)
         client.seconds = metrics.statementSeconds.of(name)
       })
-      pool.on("release", (_, client) => this.giveBack(lane, client))
+      pool.on("release", (_, client) => this.giveBack(client))
       return lane
     }
     if (typeof sizes === "number") {
@@ -286,8 +338,7 @@ export class ServerPools {
 
   /** Called synchronously by the fiber that needs the connection. */
   connect(callback: Connected): void {
-    const { holder, workload } = demandOf()
-    this.connectAs(workload, holder, callback)
+    this.connectAs(demandOf(this.nodes), callback)
   }
 
   /** Whether the calling fiber would get a connection at once: an idle one, or a new one. */
@@ -308,8 +359,7 @@ export class ServerPools {
    */
   query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
     const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
-    const { holder, workload } = rest.length === 1 ? cancellation : demandOf()
-    this.connectAs(workload, holder, (error, client, release) => {
+    this.connectAs(rest.length === 1 ? cancellation : demandOf(this.nodes), (error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
       client.query(text, values as Array<unknown>, (failure: Error | undefined, result: pg.QueryResult) => {
@@ -340,50 +390,111 @@ export class ServerPools {
     }
   }
 
-  private connectAs(workload: WorkloadName, holder: Holder | undefined, callback: Connected): void {
+  private connectAs({ holder, node, workload }: Demand, callback: Connected): void {
     const lane = this.lanes[poolOf[workload]]
-    let withdraw: (() => void) | undefined = () => {}
+    const holds = this.holdsOf(lane, holder, node)
+    let withdraw = () => {}
     let waiting: Watch | undefined
     let gaveUp = false
+    const refuse = (error: Error) => {
+      if (waiting !== undefined) unwatch(waiting)
+      callback(error)
+    }
     const began = measuring.isOn ? performance.now() : undefined
-    const begin = () =>
-      lane.pool.connect((error, client, release) => {
+    const begin = () => {
+      withdraw = () => {}
+      if (node !== undefined && this.nodes.isDown(node)) {
+        release(holds)
+        refuse(new NodeDown(node))
+        return
+      }
+      lane.pool.connect((error, client, giveBack) => {
         if (began !== undefined) lane.waitSeconds.add((performance.now() - began) / 1_000)
         if (waiting !== undefined) unwatch(waiting)
         if (client === undefined) {
-          if (holder !== undefined) lane.semaphores.release(holder)
+          release(holds)
           if (!gaveUp) callback(error ?? new Error("No client returned"))
           return
         }
         const watched = watchedOf(client)
-        watched.holder = holder
+        watched.holds = holds
         watched.deadlineMillis = this.deadlineOf[workload]
-        if (gaveUp) release()
-        else callback(undefined, client, release)
+        if (node !== undefined) {
+          watched.node = node
+          this.onNodes.add(watched)
+        }
+        if (gaveUp) giveBack()
+        else callback(undefined, client, giveBack)
       })
+    }
+    const take = (place: number): void => {
+      const hold = holds[place]
+      if (hold === undefined) {
+        begin()
+        return
+      }
+      let isTaken = false
+      const cancel = hold.semaphores.take(hold.holder, () => {
+        isTaken = true
+        take(place + 1)
+      })
+      if (cancel === undefined) {
+        release(holds, place)
+        refuse(new NoConnectionFree("too many statements of this account wait for a connection"))
+      } else if (!isTaken)
+        withdraw = () => {
+          cancel()
+          release(holds, place)
+        }
+    }
+    if (node !== undefined && this.nodes.isDown(node)) {
+      refuse(new NodeDown(node))
+      return
+    }
     waiting = watch(this.connectionMillis, () => {
       gaveUp = true
-      withdraw?.()
+      withdraw()
       callback(new NoConnectionFree(`no connection was free within ${this.connectionMillis} ms`))
     })
-    if (holder === undefined) begin()
-    else withdraw = lane.semaphores.take(holder, begin)
-    if (withdraw === undefined) {
-      unwatch(waiting)
-      callback(new NoConnectionFree("too many statements of this account wait for a connection"))
-    }
+    take(0)
   }
 
-  private giveBack({ semaphores }: Lane, given: pg.PoolClient): void {
+  /** Refuses a statement about all accounts while a node does not answer. */
+  private refusalOf(client: WatchedClient, text: string): Error | undefined {
+    if (this.nodes.isEmpty || !text.includes(allAccounts)) return undefined
+    if (this.nodes.hasDown) return new NodeDown(everyNode)
+    client.node ??= everyNode
+    this.onNodes.add(client)
+    return undefined
+  }
+
+  /** The places that a caller needs, in the order in which it waits for them. */
+  private holdsOf(lane: Lane, holder: Holder | undefined, node: string | undefined): ReadonlyArray<Hold> {
+    if (holder === undefined && node === undefined) return noHolds
+    return [
+      ...(holder === undefined ? [] : [{ semaphores: lane.semaphores, holder }]),
+      ...(node === undefined ? [] : [{ semaphores: lane.nodes, holder: { accountId: node, credentialId: undefined } }])
+    ]
+  }
+
+  private giveBack(given: pg.PoolClient): void {
     const client = watchedOf(given)
-    if (client.holder !== undefined) {
-      semaphores.release(client.holder)
-      client.holder = undefined
+    release(client.holds)
+    client.holds = noHolds
+    if (client.node !== undefined) {
+      this.onNodes.delete(client)
+      client.node = undefined
     }
     const status = given.getTransactionStatus()
     // If a rollback was cancelled, the transaction is still open and a statement may still be running. Such a
     // connection must not be used again.
-    if (client.isBusy || client.isReadOnly || status === "T" || status === "E") void client.end()
+    if (client.isBusy || client.isReadOnly || client.isStuck || status === "T" || status === "E") void client.end()
+  }
+
+  /** Ends the statements that wait for a node. */
+  private abandonNode(node: string): void {
+    for (const client of this.onNodes)
+      if (client.node === node || client.node === everyNode) client.abandon(new NodeDown(node))
   }
 
   /** Closes all idle connections of a pool: after one was unusable, the others are probably too. */

@@ -190,11 +190,17 @@ const failureOf = (error: SqlError): string => {
   return failureByCode[code] ?? "other"
 }
 
+/** Of a statement that was refused because its node does not answer. */
+const retryAfterOf = ({ cause }: SqlError): { readonly retryAfterSeconds?: number } =>
+  Predicate.hasProperty(cause, "retryAfterSeconds") && typeof cause.retryAfterSeconds === "number"
+    ? { retryAfterSeconds: cause.retryAfterSeconds }
+    : {}
+
 /** Dies with `Unavailable` and logs the cause, which the response does not contain. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
   Effect.logWarning(`The database is unavailable: ${describe(error)}`).pipe(
     Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failureOf(error)).add(1))),
-    Effect.zipRight(Effect.die(new Unavailable()))
+    Effect.zipRight(Effect.die(new Unavailable(retryAfterOf(error))))
   )
 
 /**

@@ -1,10 +1,12 @@
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Cause, Effect, Option } from "effect"
+import { Unavailable } from "../model/Errors.ts"
 import { AccountId } from "../model/Ids.ts"
+import { ClusterNodes, ofAccount } from "./ClusterNodes.ts"
 import { afterCommit } from "./CommitHooks.ts"
 import { isDistributed } from "./Distribution.ts"
 import { allAccounts } from "./PlannerHints.ts"
-import { orDie } from "./SqlErrors.ts"
+import { classify, isSqlError, orDie } from "./SqlErrors.ts"
 
 /**
  * For each kind of work: its table (with the alias `w`), the condition of an open row, and the earliest time at which the row can
@@ -44,12 +46,28 @@ const maxRows = 200
 /** Pause before an account is asked again after its node did not answer. */
 const pauseAfterFailure = "5 seconds"
 
+/** Whether a node did not answer, which the log reports once for all its accounts. */
+const isUnavailable = (cause: Cause.Cause<unknown>): boolean =>
+  Option.isSome(
+    Cause.find(cause, (part) => {
+      const error = part._tag === "Fail" ? part.error : part._tag === "Die" ? part.defect : undefined
+      const isUnanswered = error instanceof Unavailable || (isSqlError(error) && classify(error) === "unavailable")
+      return isUnanswered ? Option.some(error) : Option.none()
+    })
+  )
+
 /** Which accounts of a cluster have work of one kind. */
 export interface WorkHints {
   /** Tells the workers of all processes, after the open transaction commits, that an account has work that is due after a delay. */
   readonly add: (accountId: AccountId, delaySeconds?: number) => Effect.Effect<void>
   /** Whether any account has open work, of any kind. */
   readonly haveAny: Effect.Effect<boolean>
+  /** Runs work of one account. If its node does not answer, the account is asked again after a pause, and the result is `skipped`. */
+  readonly orSkip: <A, E, R>(
+    accountId: AccountId,
+    work: Effect.Effect<A, E, R>,
+    skipped: A
+  ) => Effect.Effect<A, never, R>
   /** Collects the due work of each account that may have some. An account whose node does not answer is left out. */
   readonly collectDue: <A, E, R>(
     find: (accountId: AccountId) => Effect.Effect<ReadonlyArray<A>, E, R>
@@ -93,6 +111,17 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
       UPDATE work_hint SET due_at = app_now() + ${pauseAfterFailure}::interval
       WHERE account_id = ${accountId} AND kind = ${kind}`
 
+    const orSkip: WorkHints["orSkip"] = (accountId, work, skipped) =>
+      work.pipe(
+        ofAccount(accountId),
+        Effect.catchAllCause((cause) =>
+          (isUnavailable(cause) ? Effect.logDebug : Effect.logWarning)(
+            `Cannot read or claim the open work (${kind}) of account ${accountId}`,
+            cause
+          ).pipe(Effect.zipRight(orDie(postpone(accountId))), Effect.as(skipped))
+        )
+      )
+
     const collectDue: WorkHints["collectDue"] = (find) =>
       Effect.gen(function* () {
         const found = yield* Effect.forEach(
@@ -104,14 +133,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
               const next = items.length > 0 ? hint.dueAt : (yield* nextDue(accountId))[0]?.next
               yield* move(accountId, hint.dueAt, next ?? null)
               return items
-            }).pipe(
-              Effect.catchAllCause((cause) =>
-                Effect.logDebug(`Cannot read the open work (${kind}) of account ${accountId}`, cause).pipe(
-                  Effect.zipRight(orDie(postpone(accountId))),
-                  Effect.as([])
-                )
-              )
-            )
+            }).pipe((work) => orSkip(accountId, work, []))
           },
           { concurrency: atOnce }
         )
@@ -125,18 +147,35 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
             Effect.logWarning(`Cannot save the hint of open work (${kind}); the next scan adds it`, cause)
           )
         ),
+      orSkip,
       haveAny: orDie(Effect.map(sql`SELECT EXISTS (SELECT FROM work_hint h) AS any`, ([row]) => row?.any === true)),
       collectDue
     }
   })
 
-/** Adds the hints that are missing, by asking every node for open work. */
-const repairHints = (sql: SqlClient.SqlClient): Effect.Effect<void> => {
+/**
+ * A condition for statements about all accounts: true, or while a node does not answer, an account on the other nodes. So the statement
+ * asks only the other nodes.
+ */
+export const makeAnswering = Effect.map(
+  Effect.all([SqlClient.SqlClient, ClusterNodes]),
+  ([sql, nodes]) =>
+    (accountId: string) =>
+      nodes.hasDown
+        ? sql`${sql.literal(accountId)} = ANY(${nodes.accountsThatAnswer()}::uuid[])`
+        : sql.literal(`true ${allAccounts}`)
+)
+
+/** Adds the hints that are missing, by asking every node that answers for open work. */
+const repairHints = (
+  sql: SqlClient.SqlClient,
+  answering: Effect.Effect.Success<typeof makeAnswering>
+): Effect.Effect<void> => {
   const repair = ([kind, { due, isOpen, table }]: [string, (typeof openWork)[WorkKind]]) =>
     Effect.gen(function* () {
       const open = yield* sql<{ readonly accountId: string; readonly due: string }>`
         SELECT w.account_id AS "accountId", min(${sql.literal(due)})::text AS due FROM ${sql.literal(table)}
-        WHERE ${sql.literal(isOpen)} GROUP BY w.account_id ${sql.literal(allAccounts)}`
+        WHERE ${answering("w.account_id")} AND ${sql.literal(isOpen)} GROUP BY w.account_id`
       if (open.length === 0) return
       yield* sql`
         INSERT INTO work_hint AS h (account_id, kind, due_at)
@@ -153,8 +192,7 @@ const repairHints = (sql: SqlClient.SqlClient): Effect.Effect<void> => {
 }
 
 /** Repairs the hints. Does nothing if the tables are not distributed. */
-export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.zipWith(
-  isDistributed,
-  SqlClient.SqlClient,
-  (distributed, sql) => (distributed ? repairHints(sql) : Effect.void)
+export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.map(
+  Effect.all([isDistributed, SqlClient.SqlClient, makeAnswering]),
+  ([distributed, sql, answering]) => (distributed ? Effect.suspend(() => repairHints(sql, answering)) : Effect.void)
 )

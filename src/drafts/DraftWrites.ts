@@ -35,7 +35,23 @@ export const makeDraftWrites = (
     FROM (SELECT app_now() AS now) t
     WHERE a.account_id = ${accountId}`
 
-  const raiseFirst = SqlSchema.single({
+  /**
+   * Raises the account and then inserts the note. On a cluster, one statement for both would run in five pieces, because Citus does
+   * not put the names of shards into a WITH query of an INSERT; its last piece read all entities of the account.
+   */
+  const raiseInSteps = <Raised extends RaisedCounters, I>(
+    accountId: AccountId,
+    raise: Statement<object>,
+    note: NoteRows,
+    row: Schema.Schema<Raised, I>
+  ) =>
+    Effect.gen(function* () {
+      const [raised] = yield* Effect.orDie(Effect.flatMap(raise, Schema.decodeUnknown(Schema.NonEmptyArray(row))))
+      yield* insertAll(insertNote(accountId, note, raised), note.rows.length)
+      return raised
+    })
+
+  const raiseAndNote = SqlSchema.single({
     Request: Schema.Struct({
       accountId: Schema.typeSchema(AccountId),
       count: Schema.Int,
@@ -51,17 +67,18 @@ export const makeDraftWrites = (
       SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
   })
 
-  const decodeRaised = Schema.decodeUnknown(Schema.NonEmptyArray(RaisedCounters))
-
-  /**
-   * Raises the account and then inserts the note. On a cluster, one statement for both would run in five pieces, because Citus does
-   * not put the names of shards into a WITH query of an INSERT; its last piece read all entities of the account.
-   */
-  const raiseInSteps = (accountId: AccountId, raise: Statement<object>, note: NoteRows) =>
-    Effect.gen(function* () {
-      const [raised] = yield* Effect.orDie(Effect.flatMap(raise, decodeRaised))
-      yield* insertAll(insertNote(accountId, note, raised), note.rows.length)
-    })
+  const raiseFirst = (accountId: AccountId, count: number, note: NoteRows) =>
+    isDistributed
+      ? raiseInSteps(
+          accountId,
+          sql`
+            ${raiseAccount(accountId, count, note)}
+            RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore", a.change_seq - ${count} AS "seqBefore",
+                      stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`,
+          note,
+          Schema.Struct({ ...RaisedCounters.fields, ...Counters.fields })
+        )
+      : raiseAndNote({ accountId, count, note })
 
   return {
     save: (accountId, plan) =>
@@ -86,7 +103,7 @@ export const makeDraftWrites = (
               ${updateEntities(accountId, updates, counters)}
               RETURNING raised.version, raised.feed_before AS "feedBefore"`
             : sql`${raised} RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore"`
-        return orDie(raiseInSteps(accountId, raise, note))
+        return orDie(Effect.asVoid(raiseInSteps(accountId, raise, note, RaisedCounters)))
       }
       const statement =
         updates.length > 0
@@ -98,9 +115,7 @@ export const makeDraftWrites = (
     },
     saveStamped: (accountId, planned) =>
       Effect.gen(function* () {
-        const counters = yield* Effect.orDie(
-          raiseFirst({ accountId, count: planned.stamped.length, note: noteRows(noteOf(planned)) })
-        )
+        const counters = yield* Effect.orDie(raiseFirst(accountId, planned.stamped.length, noteRows(noteOf(planned))))
         const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
         const created = new Set(plan.created.map(({ id }) => id))
         const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]

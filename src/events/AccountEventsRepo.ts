@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { ofAccount } from "../database/ClusterNodes.ts"
 import { isDistributed } from "../database/Distribution.ts"
 import { Notifications } from "../database/Notifications.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
@@ -84,7 +85,7 @@ const make = Effect.gen(function* () {
      */
     listen: (yield* isDistributed) ? undefined : listen,
     /** Reads the state of an account's work. Undefined: there is no such account. */
-    read: (accountId: AccountId) => Effect.map(states(accountId), ([state]) => state)
+    read: (accountId: AccountId) => Effect.map(states(accountId), ([state]) => state).pipe(ofAccount(accountId))
   }
 })
 

@@ -55,7 +55,8 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
   /** Tries the accounts in order, because another process can take over an import meanwhile. */
   const takeOverAny = Effect.fnUntraced(function* (id: ImportId | null) {
     for (const { accountId } of yield* candidates(id)) {
-      const run = yield* takeOver({ accountId, id })
+      const attempt = takeOver({ accountId, id })
+      const run = yield* hints === undefined ? attempt : hints.orSkip(accountId, attempt, Option.none())
       if (Option.isSome(run)) return run
     }
     return Option.none<TakenRun>()

@@ -72,7 +72,10 @@ export const makeJobLeases = (
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
         for (const place of only === null ? yield* candidates : [only]) {
-          const taken = yield* take(place, randomUUID(), leaseSeconds)
+          const claim = take(place, randomUUID(), leaseSeconds)
+          const taken = yield* hints === undefined || only !== null
+            ? claim
+            : hints.orSkip(place.accountId, claim, Option.none())
           if (Option.isSome(taken)) return taken
         }
         return Option.none()

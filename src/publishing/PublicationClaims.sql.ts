@@ -228,10 +228,12 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
   const claimOfAccount = makeClaimOfAccount(sql, holder)
   const run = makeRunTransaction(sql)
 
-  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest) =>
-    Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([accountId, ofAccount]) =>
-      claimOfAccount(AccountId.make(accountId), ofAccount, request)
-    )
+  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest, hints?: WorkHints) =>
+    Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([id, ofAccount]) => {
+      const accountId = AccountId.make(id)
+      const claim = claimOfAccount(accountId, ofAccount, request)
+      return hints === undefined ? claim : hints.orSkip(accountId, claim, [])
+    })
   const inOrder = (claimed: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof claimOfAccount>>>) =>
     Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
 
@@ -255,7 +257,9 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
         request.only === null
           ? yield* hints.collectDue((accountId) => findDue({ ...request, accountId }))
           : yield* findDue({ ...request, accountId: null })
-      return inOrder(yield* claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), request))
+      // A node that ceases to answer must not lose the claims of other accounts.
+      const claimed = yield* claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), request, hints)
+      return inOrder(claimed)
     }).pipe(orDie)
 }
 

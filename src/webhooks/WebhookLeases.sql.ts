@@ -63,7 +63,8 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
       const claimed: Array<ClaimedWebhook> = []
       for (const place of hints === undefined ? yield* due(null) : yield* hints.collectDue(due)) {
         if (claimed.length >= limit) break
-        const taken = yield* take({ ...place, claim: randomUUID(), leaseSeconds })
+        const claim = take({ ...place, claim: randomUUID(), leaseSeconds })
+        const taken = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
         if (Option.isSome(taken)) claimed.push(taken.value)
       }
       return claimed

@@ -47,10 +47,11 @@ describe("settings", () => {
           lock: 6_000,
           idleInTransaction: 10_000,
           idleInBackground: 30_000,
+          node: 3_000,
           network: 10_000
         },
         poolSizes: { requests: 10, writes: 5, background: 4, replica: 10 },
-        shares: { perAccount: 50, perCredential: 50, queue: 256 },
+        shares: { perAccount: 50, perCredential: 50, perNode: 65, queue: 256 },
         requestBounds: { usual: 10_000, batch: 60_000, scan: 660_000 },
         startPatience: Duration.seconds(60),
         lookUpPatience: Duration.seconds(60),

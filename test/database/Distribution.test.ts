@@ -3,11 +3,25 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
+import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { allAccounts } from "../../src/database/PlannerHints.ts"
 import { statementsOf } from "../../src/database/SqlScript.ts"
+import { EntityId, StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  Publishing
+} from "../../src/testing/index.ts"
+import { aLoadedAccount } from "../faults/AccountLoad.ts"
+import { statementsInPieces } from "../support/MultiTask.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const tablesOfSchema = Effect.flatMap(
@@ -202,6 +216,76 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
         assert.sameDeepMembers([...(yield* foreignKeys(added))], [...references])
         assert.deepStrictEqual(yield* Distribution.distribute, [])
         yield* Effect.replicateEffect(fill, 4).pipe(Effect.provide(withServices))
+      })
+    )
+  })
+})
+
+/** Statements that may run in pieces, by a part of their text. */
+const mayRunInPieces: ReadonlyArray<string> = [
+  // Searches in all accounts. No request makes them; `settle` does here, as a command does.
+  allAccounts
+]
+
+/** Reads, writes and publishes a product, and creates others. */
+const requests = Effect.gen(function* () {
+  const { actor, entityId, storeId } = yield* aLoadedAccount("Requests")
+  return yield* Effect.gen(function* () {
+    const { apply } = yield* CatalogChanges
+    const ids = yield* Effect.replicateEffect(mintId(EntityId), 3)
+    yield* apply(
+      ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "B" } }))
+    )
+    yield* apply([CatalogChange.SetAttributes({ entityId, values: { title: "A" } })])
+    const { find, request, settle } = yield* Publishing
+    const answer = yield* request(entityId, StoreId.make(storeId), undefined, true)
+    assert("publicationId" in answer)
+    yield* settle([answer.publicationId], () => Effect.void)
+    assert.deepStrictEqual(
+      (yield* find([answer.publicationId])).map(({ state }) => state),
+      ["published"]
+    )
+    const { list } = yield* Catalog
+    const pages = yield* Effect.forEach(
+      [
+        { limit: 2 },
+        { limit: 2, search: "A" },
+        { limit: 2, store_id: StoreId.make(storeId) },
+        { limit: 2, include: ["attributes", "stores", "relationships"] as const }
+      ],
+      (page) => list("product", page)
+    )
+    for (const { text } of pages) assert.include(text, '"data":[{')
+  }).pipe(actingAs(actor))
+})
+
+describe.skipIf(!TestDatabase.isClusterThere)("statements of requests on a cluster", () => {
+  const cluster = TestDatabase.engines.find(({ name }) => name === "citus")?.layer ?? TestDatabase.layerEmbedded
+  layer(cluster as typeof TestDatabase.layerServer, { excludeTestServices: true })((it) => {
+    it.effect("run in one piece, except those that are named", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const name = new URL(Redacted.value(url)).pathname.slice(1)
+        const alter = `ALTER DATABASE ${name} SET client_min_messages = debug1`
+        yield* Effect.promise(() => TestDatabase.query(Redacted.value(url), alter))
+        const reporting = Services.pipe(
+          Layer.provideMerge(RepositoriesOnDatabase),
+          Layer.provideMerge(Database.layerServer({ url })),
+          Layer.orDie
+        )
+        yield* Effect.gen(function* () {
+          yield* requests
+          assert.deepStrictEqual(
+            statementsInPieces(name).filter((text) => !mayRunInPieces.some((part) => text.includes(part))),
+            []
+          )
+          const sql = yield* SqlClient.SqlClient
+          // Planted fault: an INSERT in a WITH.
+          const planted = sql`
+            WITH n AS (INSERT INTO import_lock (account_id) VALUES (${randomUUID()}) RETURNING account_id) SELECT FROM n`
+          yield* Effect.exit(planted)
+          assert.include(statementsInPieces(name).join(), "INSERT INTO import_lock")
+        }).pipe(Effect.provide(Layer.fresh(reporting)))
       })
     )
   })

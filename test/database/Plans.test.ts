@@ -433,6 +433,7 @@ const access = (round: number) =>
     yield* oauth.forget
 
     assert.strictEqual((yield* connections.findCredentials([hashes.access, hashes.refresh])).size, 1)
+    assert.isUndefined(connections.findVersions)
     yield* oauth.dropToken(accountId, hashes.access)
     yield* connections.recordUse(accountId, connectionId)
     assert.isAtLeast((yield* connections.list(accountId)).length, 60)

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process"
+import { execFile, execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,6 +26,8 @@ export interface OwnCluster {
   readonly addressOf: (node: number) => string
   /** Kills a node's postmaster with SIGKILL. */
   readonly kill: (node: number) => void
+  /** Stops all processes of a node, which then neither answer nor refuse. `SIGCONT` continues them. */
+  readonly signal: (node: number, signal: "SIGSTOP" | "SIGCONT") => void
   /** Starts a node again. Processes of the killed server may keep its memory for a moment. */
   readonly start: (node: number) => Effect.Effect<void>
   /** Starts a worker that the coordinator does not know yet. */
@@ -44,6 +46,8 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
       Effect.promise(() => run("sh", [script, ...words], { env: { ...process.env, CITUS_PORT: String(port) } }))
     const asPostgres = (text: string) => Effect.promise(() => run("su", ["postgres", "-c", text]))
     const urlOf = (node: number) => `postgres://postgres@127.0.0.1:${port + node}/catalog`
+    const postmasterOf = (node: number) =>
+      Number(readFileSync(`${directory}/node${node}/postmaster.pid`, "utf8").split("\n")[0])
     const bin = "/usr/lib/postgresql/15/bin"
     yield* Effect.acquireRelease(command("up", directory), () =>
       Effect.gen(function* () {
@@ -63,9 +67,18 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
       url: urlOf(0),
       urlOf,
       addressOf: (node) => `127.0.0.1:${port + node}`,
-      kill: (node) => {
-        const [pid] = readFileSync(`${directory}/node${node}/postmaster.pid`, "utf8").split("\n")
-        process.kill(Number(pid), "SIGKILL")
+      kill: (node) => process.kill(postmasterOf(node), "SIGKILL"),
+      signal: (node, signal) => {
+        const postmaster = postmasterOf(node)
+        // The postmaster first: then it starts no further process.
+        process.kill(postmaster, signal)
+        const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(postmaster)], { encoding: "utf8" })
+        for (const pid of children.match(/\d+/g) ?? [])
+          try {
+            process.kill(Number(pid), signal)
+          } catch {
+            // It ended meanwhile.
+          }
       },
       start: (node) =>
         Effect.tryPromise(() =>

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
-import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { AccountId, type EntityId, StoreId } from "../../src/model/Ids.ts"
 import { layerOf } from "../../src/platform/PlatformRegistry.ts"

@@ -8,6 +8,11 @@ import { unnamedTables } from "../database/NamedAccounts.ts"
  */
 const found = new Map<string, Set<string>>()
 
+/** Statements, by database, that Citus runs in pieces. Recorded if the sessions of the database report messages of level `debug1`. */
+const inPieces = new Map<string, Set<string>>()
+
+export const statementsInPieces = (database: string): ReadonlyArray<string> => [...(inPieces.get(database) ?? [])]
+
 let isRecording = false
 
 /** Records the statements that Citus reports as multi-task, in all sessions that this process opens. */
@@ -18,12 +23,17 @@ export const recordMultiTask = (): void => {
   // biome-ignore lint/suspicious/noExplicitAny: connect has two overloads, and both pass.
   pg.Client.prototype.connect = function (this: pg.Client, ...args: ReadonlyArray<any>): any {
     this.on("notice", ({ message }) => {
-      if (message !== "multi-task query about to be executed") return
+      const isInPieces = message?.startsWith("generating subplan") === true
+      if (!isInPieces && message !== "multi-task query about to be executed") return
       const query = (this as unknown as { readonly _activeQuery: { readonly text?: string } | null })._activeQuery
       const text = query?.text ?? ""
+      const note = (texts: Map<string, Set<string>>) => {
+        const database = this.database ?? ""
+        texts.set(database, (texts.get(database) ?? new Set()).add(text))
+      }
+      if (isInPieces) return note(inPieces)
       if (!text.includes("account_id = $") || text.includes(allAccounts) || unnamedTables(text).length > 0) return
-      const database = this.database ?? ""
-      found.set(database, (found.get(database) ?? new Set()).add(text))
+      note(found)
     })
     return connect.apply(this, args as never)
   }

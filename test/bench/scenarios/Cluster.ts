@@ -201,9 +201,11 @@ const write = ({ accountId, entityId }: { readonly accountId: AccountId; readonl
   ).pipe(actingAs({ _tag: "Cli", accountId }))
 
 const lookUp = ({ token }: SmallAccount) =>
-  Effect.flatMap(AccessRepo, ({ findCredentials }) => findCredentials([hashOf(token)])).pipe(
-    Effect.filterOrDieMessage((found) => found.size === 1, "The key was not found.")
-  )
+  Effect.flatMap(AccessRepo, ({ findCredentials, findVersions }) =>
+    Effect.tap(findCredentials([hashOf(token)]), (found) =>
+      findVersions?.find([...found.values()].map(({ accountId }) => accountId))
+    )
+  ).pipe(Effect.filterOrDieMessage((found) => found.size === 1, "The key was not found."))
 
 const measuresOf = (load: Load, walked: Walked, small: ReadonlyArray<SmallAccount>): ReadonlyArray<Measure> => {
   const smallTargets = [limit, limit - 10].flatMap((rows) => small.map(() => `/api/v1/products?limit=${rows}`))

@@ -1,0 +1,110 @@
+import { Context, Effect } from "effect"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+
+/** A node of a cluster that holds rows of accounts. */
+export interface ClusterNode {
+  /** Host and port. */
+  readonly address: string
+  readonly answers: boolean
+  /** The accounts whose rows are on the node. */
+  readonly accounts: ReadonlyArray<{ readonly id: string; readonly name: string }>
+}
+
+/** Stands for all nodes: the place of a statement about all accounts. */
+export const everyNode = "every node"
+
+/** When clients may try again. A node is checked every second until it answers. */
+const nodeRetrySeconds = 2
+
+/** The statement needs a node of a cluster that does not answer. It has the code of a socket timeout, as other missed deadlines. */
+export class NodeDown extends Error {
+  readonly code = "ETIMEDOUT"
+  readonly retryAfterSeconds = nodeRetrySeconds
+
+  constructor(node: string) {
+    super(node === everyNode ? "a node of the cluster does not answer" : `node ${node} does not answer`)
+  }
+}
+
+/**
+ * The nodes of a cluster as the watch of this process last saw them. While a node does not answer, statements of its accounts are
+ * refused at once. Empty without a cluster, and in processes without the watch.
+ */
+export class NodeCircuits {
+  private nodeByAccount: ReadonlyMap<string, string> = new Map()
+  private readonly circuits = new Map<string, CircuitBreaker>()
+  private readonly answered = new Set<string>()
+  /** Called when a node ceases to answer. */
+  onDown: (node: string) => void = () => {}
+
+  get isEmpty(): boolean {
+    return this.nodeByAccount.size === 0
+  }
+
+  /** Undefined: unknown. A new account is known after the next check. */
+  nodeOf(accountId: string | undefined): string | undefined {
+    return accountId === undefined ? undefined : this.nodeByAccount.get(accountId)
+  }
+
+  get hasDown(): boolean {
+    for (const { isOpen } of this.circuits.values()) if (isOpen) return true
+    return false
+  }
+
+  isDown(node: string): boolean {
+    return this.circuits.get(node)?.isOpen === true
+  }
+
+  /** The accounts on nodes that answer. */
+  accountsThatAnswer(): ReadonlyArray<string> {
+    return [...this.nodeByAccount].flatMap(([accountId, node]) => (this.isDown(node) ? [] : [accountId]))
+  }
+
+  /** A node answered a statement, so a check that began earlier cannot say that it does not. */
+  noteAnswer(node: string | undefined): void {
+    if (node !== undefined) this.answered.add(node)
+  }
+
+  beginCheck(): void {
+    this.answered.clear()
+  }
+
+  /** Saves the result of a check. Returns the nodes that ceased to answer, and those that answer again. */
+  endCheck(nodes: ReadonlyArray<ClusterNode>, now: number): ReadonlyArray<ClusterNode> {
+    const changed = nodes.filter(({ address, answers }) => {
+      const circuit = this.circuits.get(address) ?? new CircuitBreaker(0)
+      this.circuits.set(address, circuit)
+      if (answers) return circuit.recordSuccess()
+      return !this.answered.has(address) && circuit.recordFailure(now)
+    })
+    for (const address of this.circuits.keys())
+      if (!nodes.some((node) => node.address === address)) this.circuits.delete(address)
+    // With a single node there are no other accounts to protect.
+    this.nodeByAccount = new Map(
+      nodes.length < 2 ? [] : nodes.flatMap(({ accounts, address }) => accounts.map(({ id }) => [id, address] as const))
+    )
+    for (const { address, answers } of changed) if (!answers) this.onDown(address)
+    return changed
+  }
+}
+
+/**
+ * The nodes that the pools of the database look at.
+ *
+ * @effect-leakable-service
+ */
+export class ClusterNodes extends Context.Reference<ClusterNodes>()("catalog/ClusterNodes", {
+  defaultValue: () => new NodeCircuits()
+}) {}
+
+/**
+ * The account whose rows the statements of a fiber need. Undefined: the actor's account.
+ *
+ * @effect-leakable-service
+ */
+export class StatementAccount extends Context.Reference<StatementAccount>()("catalog/StatementAccount", {
+  defaultValue: (): string | undefined => undefined
+}) {}
+
+/** Marks statements of background work with their account, so that they are refused while its node does not answer. */
+export const ofAccount = (accountId: string) => Effect.provideService(StatementAccount, accountId)
