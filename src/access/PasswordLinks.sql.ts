@@ -29,20 +29,20 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
 
   const setPassword = SqlSchema.findOne({
     Request: Schema.Struct({ hash: Schema.String, password: Schema.String }),
-    Result: Identity,
+    Result: Schema.Struct({ ...Identity.fields, isFirst: Schema.Boolean }),
     execute: ({ hash, password }) => sql`
       WITH used AS (
         DELETE FROM password_link l
         USING app_user u
         WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now()
           AND u.account_id = l.account_id AND u.id = l.user_id AND NOT ${isTaken}
-        RETURNING l.account_id, l.user_id
+        RETURNING l.account_id, l.user_id, u.password IS NULL AS "isFirst"
       )
       UPDATE app_user u SET password = ${password}
       FROM used
       WHERE u.account_id = used.account_id AND u.id = used.user_id AND u.disabled_at IS NULL
       RETURNING u.account_id AS "accountId", u.id, u.email, u.password, false AS disabled,
-                ${hasSecondFactor(sql)}`
+                ${hasSecondFactor(sql)}, used."isFirst"`
   })
 
   return {
@@ -57,8 +57,8 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
     /** The e-mail of a link's user. `isTaken`: a user of another account signs in with it. None: the link is not valid. */
     findLink,
     /**
-     * Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid, or a user of another account
-     * signs in with the e-mail; then the link stays valid.
+     * Invalidates the link, sets the password and ends the user's sessions. `isFirst`: the user had no password. None: the link is not
+     * valid, or a user of another account signs in with the e-mail; then the link stays valid.
      */
     setPassword: (hash: string, password: string) =>
       uniqueAsConflict(setPassword({ hash, password })).pipe(

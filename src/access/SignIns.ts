@@ -1,4 +1,5 @@
 import { Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -140,9 +141,16 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       Effect.gen(function* () {
         const users = yield* UsersRepo
         const cost = yield* PasswordCost
+        const transaction = yield* Transaction
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
         const count = makeCountAttempt(users)
+
+        const recordPassword = (
+          { accountId, email, id }: Pick<Identity, "accountId" | "email" | "id">,
+          isFirst: boolean
+        ) =>
+          users.record({ _tag: "User", accountId, userId: id }, { action: isFirst ? "joined" : "password_set", email })
 
         /** The hash of the device token, if the user with this e-mail has signed in on the device. */
         const findDevice = (token: string | undefined, email: string) =>
@@ -181,8 +189,13 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
             const before = yield* ownDigest(user, current)
             const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
-            const { accountId, sessionHash, userId } = user
-            const isChanged = yield* users.changePassword(accountId, userId, { before, after, sessionHash })
+            const { accountId, email, sessionHash, userId } = user
+            const isChanged = yield* users.changePassword(accountId, userId, { before, after, sessionHash }).pipe(
+              Effect.tap((changed) =>
+                changed ? recordPassword({ accountId, id: userId, email }, false) : Effect.void
+              ),
+              transaction.run
+            )
             if (!isChanged) return yield* new PasswordRefused()
           }),
           requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
@@ -243,7 +256,14 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             yield* findLink(token)
             const link = hashOf(token)
             const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password, cost))
-            const set = yield* users.setPassword(link, digest)
+            const set = yield* users
+              .setPassword(link, digest)
+              .pipe(
+                Effect.tap(
+                  Option.match({ onNone: () => Effect.void, onSome: (user) => recordPassword(user, user.isFirst) })
+                ),
+                transaction.run
+              )
             if (Option.isSome(set)) return set.value
             // The link was used meanwhile, or the same e-mail was accepted in another account.
             yield* findLink(token)

@@ -7,11 +7,15 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
 export const linkDays = { password: 1, invitation: 7 } as const
+
+/** Maximum changes of the team in one list. */
+const maxLogged = 250
 
 const daySeconds = 86_400
 
@@ -53,10 +57,33 @@ const make = Effect.gen(function* () {
   const { add, makeLink } = makeInvitations(users)
   const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
 
-  const giveRole = (accountId: AccountId, email: string, role: Role) =>
-    role === "admin"
-      ? users.setRole(accountId, email, role)
-      : keepingAnAdministrator(accountId, email, users.setRole(accountId, email, role))
+  const record = (accountId: AccountId, event: NewTeamEvent) =>
+    Effect.flatMap(authorIn(accountId), (author) => users.record(author, event))
+
+  /** Records what a statement has changed. NotFound: the account has no such user. */
+  const recorded = <E>(
+    accountId: AccountId,
+    event: NewTeamEvent,
+    statement: Effect.Effect<Option.Option<{ readonly isChanged: boolean }>, E>
+  ) =>
+    Effect.gen(function* () {
+      const user = yield* statement
+      if (Option.isNone(user)) return yield* new NotFound()
+      if (user.value.isChanged) yield* record(accountId, event)
+    }).pipe(transaction.run)
+
+  const giveRole = (accountId: AccountId, email: string, role: Role) => {
+    const given = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
+    return role === "admin" ? given : keepingAnAdministrator(accountId, email, given)
+  }
+
+  /** Records the link of a new or an older user, who has a role. */
+  const recordLink = (accountId: AccountId, email: string, isAdded: boolean) =>
+    Effect.gen(function* () {
+      if (!isAdded) return yield* record(accountId, { action: "link_made", email })
+      const added = (yield* users.list(accountId)).find((each) => each.email === email)
+      yield* record(accountId, { action: "invited", email, role: added?.role })
+    })
 
   return {
     /** The base URL with which the service was last started. Links begin with it. */
@@ -86,7 +113,9 @@ const make = Effect.gen(function* () {
         const isAdded = yield* add(accountId, email, role)
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
         if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
-        if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
+        if (!isAdded && role !== undefined)
+          yield* Effect.catchTag(giveRole(accountId, email, role), "NotFound", Effect.die)
+        yield* recordLink(accountId, email, isAdded)
         return yield* makeLink(accountId, user.id, days)
       }).pipe(transaction.run)
       return { email, token }
@@ -100,6 +129,7 @@ const make = Effect.gen(function* () {
       const token = yield* Effect.gen(function* () {
         if (!(yield* add(accountId, email, role))) return yield* ValidationFailed.at("email", "is in the team already")
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
+        yield* recordLink(accountId, email, true)
         return yield* makeLink(accountId, user.id, linkDays.invitation)
       }).pipe(transaction.run)
       return { email, token }
@@ -110,22 +140,19 @@ const make = Effect.gen(function* () {
      * Changes what a user may do, from the next request on. It also bounds the connections that the user granted. NotFound: the
      * account has no such user. ValidationFailed: the user is the last administrator.
      */
-    setRole: Effect.fn("Users.setRole")(function* (accountId: AccountId, email: string, role: Role) {
-      if (!(yield* giveRole(accountId, email, role))) return yield* new NotFound()
-    }),
+    setRole: giveRole,
     /**
      * Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. ValidationFailed: the
      * user is the last administrator.
      */
     disable: Effect.fn("Users.disable")(function* (accountId: AccountId, given: string) {
       const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
-      const disable = users.disable(accountId, email)
-      if (!(yield* keepingAnAdministrator(accountId, email, disable))) return yield* new NotFound()
+      const disable = recorded(accountId, { action: "disabled", email }, users.disable(accountId, email))
+      yield* keepingAnAdministrator(accountId, email, disable)
     }),
     /** Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. */
-    enable: Effect.fn("Users.enable")(function* (accountId: AccountId, email: string) {
-      if (!(yield* users.enable(accountId, email))) return yield* new NotFound()
-    }),
+    enable: (accountId: AccountId, email: string) =>
+      recorded(accountId, { action: "enabled", email }, users.enable(accountId, email)),
     /**
      * Sets the language and the time zone of a user; an empty text is none. ValidationFailed: not one of `languages`, or not a time
      * zone.
@@ -148,9 +175,15 @@ const make = Effect.gen(function* () {
      * is the last administrator.
      */
     cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId: AccountId, email: string) {
-      const remove = users.remove(accountId, email)
-      if (!(yield* keepingAnAdministrator(accountId, email, remove))) return yield* new NotFound()
-    })
+      const removed = Effect.map(users.remove(accountId, email), (found) =>
+        found ? Option.some({ isChanged: true }) : Option.none()
+      )
+      const cancel = recorded(accountId, { action: "invitation_cancelled", email }, removed)
+      yield* keepingAnAdministrator(accountId, email, cancel)
+    }),
+    /** Up to `limit` (1 to 250) changes of the team before the one with this id, newest first; undefined: the newest. */
+    log: (accountId: AccountId, limit: number, before?: number): Effect.Effect<ReadonlyArray<TeamEvent>> =>
+      users.readLog(accountId, before, Math.min(Math.max(limit, 1), maxLogged))
   }
 })
 
@@ -166,7 +199,7 @@ export class Users extends Context.Tag("catalog/Users")<Users, Effect.Effect.Suc
  */
 const makeKeepingAnAdministrator =
   (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
-  <A>(accountId: AccountId, email: string, change: Effect.Effect<A>): Effect.Effect<A, ValidationFailed> =>
+  <A, E>(accountId: AccountId, email: string, change: Effect.Effect<A, E>): Effect.Effect<A, E | ValidationFailed> =>
     Effect.gen(function* () {
       const administrators = yield* users.lockAdministrators(accountId)
       const leaving = administrators.find((each) => each.email === email)

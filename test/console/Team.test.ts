@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import {
   type Answer,
@@ -122,6 +123,8 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
             text: text
               .replaceAll(email, "EMAIL")
               .replaceAll(/pim_pl_[\w-]{43}|value="[\w-]{43}"|[0-9a-f-]{36}|<time .*?<\/time>/g, "…")
+              // The record of earlier changes.
+              .replaceAll(/<tr><th scope="row">(?:(?!EMAIL|<\/tr>).)*<\/tr>/g, "")
           }))
         // Otherwise the second answer would list the first user too.
         const known = yield* inviting(user)
@@ -210,6 +213,61 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       // The e-mail can be invited again. A user who has signed in before is not deleted.
       assert.isDefined(linkIn(yield* invite(other, "view")))
       assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
+    })
+  )
+
+  it.effect("records who changed what, in pages of 50, and nothing of what was refused", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email: own, find, invite, send, userId } = yield* anAdministrator
+      const email = newEmail()
+      const link = linkIn(yield* invite(email, "edit"))
+      const theirs = cookieOf(yield* ask("/set-password", { form: { token: tokenIn(link), password } }))
+      const id = String((yield* find(email))?.id)
+      yield* send(`${path}/role`, { id, role: "publish" })
+      // The same role again changes nothing.
+      yield* send(`${path}/role`, { id, role: "publish" })
+      yield* send(`${path}/role`, { id: userId, role: "view" })
+      const elsewhere = cookieOf(yield* ask("/sign-in", { form: { email, password } }))
+      const csrf = csrfOf(yield* ask("/settings/profile", { cookie: elsewhere }))
+      yield* ask("/settings/profile/end-other-sessions", { cookie: elsewhere, form: { csrf } })
+      assert.strictEqual((yield* ask("/", { cookie: theirs })).status, 303)
+      yield* send(`${path}/disable`, { id })
+      yield* send(`${path}/disable`, { id })
+      yield* send(`${path}/enable`, { id })
+      yield* send(`${path}/link`, { id })
+      const other = newEmail()
+      yield* invite(other, "view")
+      yield* send(`${path}/cancel`, { id: String((yield* find(other))?.id) })
+      const changesOf = ({ text }: Answer) =>
+        [...text.matchAll(/<tr><th scope="row"><time .*?<\/time><\/th>(.*?)<\/tr>/g)].map(([, cells = ""]) =>
+          textOf({ text: `<main>${cells}</main>` } as Answer)
+        )
+      const all = changesOf(yield* ask(path, { cookie }))
+      assert.deepStrictEqual(all, [
+        `Cancelled the invitation of ${other} ${own}`,
+        `Invited ${other} with the role View ${own}`,
+        `Made a link for ${email} to set a password ${own}`,
+        `Enabled ${email} ${own}`,
+        `Disabled ${email} and signed them out ${own}`,
+        `${email} ended other sessions of their own ${email}`,
+        `Gave ${email} the role Publish ${own}`,
+        `${email} joined the team ${email}`,
+        `Invited ${email} with the role Edit ${own}`,
+        `Invited ${own} with the role Administrator Command line`
+      ])
+      const users = yield* Users
+      const author = { _tag: "User", accountId, userId } as const
+      for (let count = 0; count < 45; count++)
+        yield* users
+          .setRole(accountId, email, count % 2 === 0 ? "view" : "edit")
+          .pipe(Effect.provideService(CurrentActor, author))
+      const first = yield* ask(path, { cookie })
+      assert.lengthOf(changesOf(first), 50)
+      const older = /href="(\/settings\/team\?before=\d+)#changes"/.exec(first.text)?.[1] ?? assert.fail(first.text)
+      const second = yield* ask(older, { cookie })
+      assert.deepStrictEqual(changesOf(second), all.slice(-5))
+      assert.notInclude(second.text, "?before=")
+      assert.include(second.text, `<a href="${path}#changes">Newest changes</a>`)
     })
   )
 

@@ -14,7 +14,7 @@ import { html, seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
 import { emptyInvite, type NewLink, type TeamContent, TeamPage } from "./TeamPage.tsx"
 
 const routes = {
@@ -38,6 +38,9 @@ const notes: Readonly<Record<string, string>> = {
   enabled: "The user can sign in again, with the same password and role.",
   reset: "The second factor is off. The user signs in with the password alone, and can set up a new one."
 }
+
+/** The number of changes of the team on a page. */
+const changesPerPage = 50
 
 const isRole = Schema.is(Role)
 
@@ -95,13 +98,15 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
     const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makeVisits
 
-    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200) =>
+    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200, before?: number) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
-        return html(visitor, <TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, {
-          status
-        })
+        // Reads one more than a page, to know whether more follow.
+        const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
+        const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
+        const given = { visitor, users: list, now, log, form: emptyInvite, ...content }
+        return html(visitor, <TeamPage {...given} />, { status })
       })
 
     /** The user that a form or a query names. NotFound: the account has no such user. */
@@ -158,7 +163,11 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       )
 
     return {
-      show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
+      show: asVisitor((visitor, request) => {
+        const query = queryOf(request)
+        const before = numberOf(query.get("before"))
+        return show(visitor, { note: noteOf(notes, query.get("note")) }, 200, before === 0 ? undefined : before)
+      }),
       invite: withForm((visitor, given) =>
         Effect.gen(function* () {
           const form = { email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
@@ -202,7 +211,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       })),
       // An open session alone must not switch off the second factor of its administrator: the profile asks for the password.
       reset: changing("reset", ({ accountId, userId }, { id }) =>
-        id === userId ? ownSecondFactor : secondFactors.remove({ accountId, id })
+        id === userId ? ownSecondFactor : secondFactors.reset({ accountId, id })
       )
     }
   })

@@ -7,6 +7,7 @@ import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
+import { type ShownLog, TeamChanges } from "./TeamChanges.tsx"
 
 export interface InviteForm {
   readonly email: string
@@ -211,6 +212,7 @@ export interface TeamContent {
 export const TeamPage = ({
   form,
   link,
+  log,
   misfit,
   note,
   now,
@@ -220,6 +222,7 @@ export const TeamPage = ({
 }: TeamContent & {
   readonly visitor: Visitor
   readonly users: ReadonlyArray<User>
+  readonly log: ShownLog
   readonly now: number
 }) => {
   const t = useWords()
@@ -241,6 +244,7 @@ export const TeamPage = ({
         </ul>
       </section>
       <Invite visitor={visitor} form={form} misfit={misfit} />
+      <TeamChanges {...log} />
     </Frame>
   )
 }
