@@ -13,3 +13,8 @@ CREATE TABLE team_event (
   role       text,
   PRIMARY KEY (account_id, id)
 );
+
+-- Why the mail with the link was not delivered, and until when it is sent again. Null: it was delivered, or not sent by mail.
+ALTER TABLE password_link
+  ADD COLUMN mail_problem     text,
+  ADD COLUMN mail_retry_until timestamptz;

@@ -9,7 +9,7 @@ import { isOfKind } from "./OpaqueToken.ts"
 import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import type { Identity, SignedIn } from "./User.ts"
-import { linkDays, type PasswordLink } from "./Users.ts"
+import { linkDays, makeLinks, type PasswordLink } from "./Users.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Maximum failed attempts per window, of one e-mail or in one remembered browser. */
@@ -142,6 +142,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
         const users = yield* UsersRepo
         const cost = yield* PasswordCost
         const transaction = yield* Transaction
+        const newLink = makeLinks(users)
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
         const count = makeCountAttempt(users)
@@ -206,9 +207,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
               // A user without a password was invited. Only an administrator can replace the link of an invitation.
               if (Option.isNone(found) || found.value.disabled || found.value.password === null) return Option.none()
-              const token = yield* mintSecret("passwordLink")
-              yield* users.setLink(found.value.accountId, found.value.id, hashOf(token), linkDays.password * 86_400)
-              return Option.some({ email, token: Redacted.make(token) })
+              return Option.some(yield* newLink(found.value.accountId, found.value, linkDays.password))
             })
             return { makeLink }
           }),

@@ -1,14 +1,16 @@
-import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Duration, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
+import type { Delivery } from "./Mailer.ts"
+import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
-import type { SignedIn } from "./User.ts"
+import type { Identity, SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
@@ -22,18 +24,23 @@ const daySeconds = 86_400
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
 /** A one-time link by which a user sets a password. `email` is in lower case. */
-export interface PasswordLink {
+export interface PasswordLink extends LinkReader {
+  readonly accountId: AccountId
   readonly email: string
   readonly token: Redacted.Redacted
 }
 
+/** Makes a link of a user that is valid for `days`. */
+export const makeLinks = (users: UsersRepo["Type"]) =>
+  Effect.fnUntraced(function* (accountId: AccountId, { email, id }: Pick<Identity, "email" | "id">, days: number) {
+    const token = yield* mintSecret("passwordLink")
+    const reader = yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
+    return { ...reader, accountId, email, token: Redacted.make(token) } satisfies PasswordLink
+  })
+
 /** Adds users, and makes the links with which they set their passwords. */
 const makeInvitations = (users: UsersRepo["Type"]) => {
-  const makeLink = Effect.fnUntraced(function* (accountId: AccountId, id: UserId, days: number) {
-    const token = yield* mintSecret("passwordLink")
-    yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
-    return Redacted.make(token)
-  })
+  const makeLink = makeLinks(users)
 
   /** Adds a user. False: a user of the account has this e-mail. */
   const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
@@ -103,7 +110,7 @@ const make = Effect.gen(function* () {
       { days = linkDays.password, role }: { readonly role?: Role | undefined; readonly days?: number | undefined } = {}
     ) {
       const email = yield* emailOf(given)
-      const token = yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         const owner = yield* users.findByEmail(email)
         if (Option.isSome(owner) && owner.value.accountId !== accountId)
           return yield* ValidationFailed.at(
@@ -116,9 +123,8 @@ const make = Effect.gen(function* () {
         if (!isAdded && role !== undefined)
           yield* Effect.catchTag(giveRole(accountId, email, role), "NotFound", Effect.die)
         yield* recordLink(accountId, email, isAdded)
-        return yield* makeLink(accountId, user.id, days)
+        return yield* makeLink(accountId, user, days)
       }).pipe(transaction.run)
-      return { email, token }
     }),
     /**
      * As `invite`, for a new user only. ValidationFailed: not an e-mail address, or one of a user of this account. The e-mail of a user
@@ -126,13 +132,12 @@ const make = Effect.gen(function* () {
      */
     inviteNew: Effect.fn("Users.inviteNew")(function* (accountId: AccountId, given: string, role: Role) {
       const email = yield* emailOf(given)
-      const token = yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         if (!(yield* add(accountId, email, role))) return yield* ValidationFailed.at("email", "is in the team already")
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
         yield* recordLink(accountId, email, true)
-        return yield* makeLink(accountId, user.id, linkDays.invitation)
+        return yield* makeLink(accountId, user, linkDays.invitation)
       }).pipe(transaction.run)
-      return { email, token }
     }),
     /** All users of the account, including disabled ones, oldest first. */
     list: users.list,
@@ -181,6 +186,14 @@ const make = Effect.gen(function* () {
       const cancel = recorded(accountId, { action: "invitation_cancelled", email }, removed)
       yield* keepingAnAdministrator(accountId, email, cancel)
     }),
+    /** Stores whether the mail with a link was delivered. False: the link was used or replaced, or has expired. */
+    keepMailState: ({ accountId, token }: PasswordLink, delivery: Delivery) =>
+      users.keepMailState(
+        accountId,
+        hashOf(Redacted.value(token)),
+        "reason" in delivery ? delivery.reason : null,
+        delivery.state === "waiting" ? Duration.toSeconds(delivery.within) : null
+      ),
     /** Up to `limit` (1 to 250) changes of the team before the one with this id, newest first; undefined: the newest. */
     log: (accountId: AccountId, limit: number, before?: number): Effect.Effect<ReadonlyArray<TeamEvent>> =>
       users.readLog(accountId, before, Math.min(Math.max(limit, 1), maxLogged))

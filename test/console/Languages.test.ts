@@ -44,14 +44,6 @@ const textsOf = (node: ts.Expression): ReadonlyArray<string> =>
         ? textsOf(node.expression)
         : []
 
-/** Mails are in English. */
-const ofMails: ReadonlyArray<string> = [
-  "Somebody, probably you, asked for a new password for the catalog.",
-  "Set it here (valid once, for one day):",
-  "If it was not you, ignore this mail: your password stays as it is.",
-  "If you did not expect this mail, ignore it."
-]
-
 /**
  * The sentences that a source passes to the translator, those of its errors (`title`, `message`,
  * `sentence`), and all other texts that look like a sentence.
@@ -62,8 +54,7 @@ const sentencesIn = (source: ts.SourceFile): ReadonlyArray<string> => {
   walk(source, (node) => {
     if (ts.isCallExpression(node) && /^t(\.rich|\.say)?$/.test(node.expression.getText(source)))
       node.arguments.slice(0, 1).flatMap(textsOf).forEach(add)
-    if (ts.isStringLiteralLike(node) && /^[A-Z][a-z]+ .*[.?:]$/s.test(node.text) && !ofMails.includes(node.text))
-      add(node.text)
+    if (ts.isStringLiteralLike(node) && /^[A-Z][a-z]+ .*[.?:]$/s.test(node.text)) add(node.text)
     if (ts.isPropertyAssignment(node) && /^(title|message|sentence)$/.test(node.name.getText(source)))
       textsOf(node.initializer).forEach(add)
   })
@@ -137,6 +128,11 @@ const ofServices = [
   "Some changes were not delivered within 30 days, so the feed has deleted them. Read all lists again, then replay the webhook from `latest`.",
   /** The authors of jobs. */
   ...["the service", "the command line"],
+  /** Why a mail was not delivered. */
+  "the mail server refuses the sign-in of this service",
+  "the mail server cannot be reached",
+  "the mail server did not answer in time",
+  "the mail cannot be sent",
   "E-mail or password is wrong.",
   "The current password is wrong.",
   "This code is wrong or was used already. Enter the newest code of your app.",
@@ -160,7 +156,7 @@ it("no language has a sentence that no page uses, and all have the same placehol
 
 it("the words of services are the ones that the services say", () => {
   const services = [
-    ...["src/access/SignIns.ts", "src/access/SecondFactors.ts"],
+    ...["src/access/Mailer.ts", "src/access/SignIns.ts", "src/access/SecondFactors.ts"],
     ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
     ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
   ]

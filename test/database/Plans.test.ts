@@ -345,7 +345,9 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findInAccount(accountId, email)))
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
-    yield* users.setLink(accountId, userId, secret("link", round), 60)
+    const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
+    assert.hasAllKeys(reader, ["expiresAt", "language", "timeZone"])
+    assert.isTrue(yield* users.keepMailState(accountId, secret("link", round), "refused", 60))
     const views = yield* SavedViewsRepo
     const viewsOf = { accountId, userId, list: "product" } as const
     assert.isTrue(yield* views.save(viewsOf, { name: "Failed", query: "state=failed" }, 20))
@@ -367,7 +369,7 @@ const access = (round: number) =>
     const change = { before: "kept", after: "changed", sessionHash: ownSession }
     assert.isTrue(yield* users.changePassword(accountId, userId, change))
     yield* users.setProfile(accountId, userId, { language: "de", timeZone: null })
-    assert.isTrue(yield* users.endOtherSessions(accountId, userId, ownSession))
+    assert.isFalse(yield* users.endOtherSessions(accountId, userId, ownSession))
     assert.strictEqual(yield* users.emailOf(accountId, userId), email)
     yield* users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
     const changes = yield* users.readLog(accountId, undefined, 2)

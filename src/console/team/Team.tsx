@@ -1,5 +1,5 @@
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
-import { Mailer } from "../../access/Mailer.ts"
+import type { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { type User, userState } from "../../access/User.ts"
 import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
@@ -12,10 +12,11 @@ import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
+import { linkMail, makeMailLink } from "../Mails.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
-import { emptyInvite, type NewLink, type TeamContent, TeamPage } from "./TeamPage.tsx"
+import { emptyInvite, type TeamContent, TeamPage } from "./TeamPage.tsx"
 
 const routes = {
   show: ["GET", paths.team, refuseOnPage, "admin"],
@@ -63,22 +64,6 @@ const ownSecondFactor = ValidationFailed.at(
 const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
   `${subject} ${issue?.message ?? "is wrong"}.`
 
-/** The mail by which a user gets a link. */
-const mailOf = (visitor: Visitor, { email, url, days }: Omit<NewLink, "mail">, isInvitation: boolean) => ({
-  to: email,
-  subject: isInvitation ? `Invitation to the catalog of ${visitor.accountName}` : "Your new password for the catalog",
-  text: [
-    isInvitation
-      ? `${visitor.email} invites you to the catalog of ${visitor.accountName}.`
-      : `${visitor.email} made a link by which you can set a new password for the catalog of ${visitor.accountName}.`,
-    "",
-    `Set your password here (valid once, for ${days === 1 ? "one day" : `${days} days`}):`,
-    url,
-    "",
-    "If you did not expect this mail, ignore it."
-  ].join("\n")
-})
-
 /** Asks before a user is disabled. */
 const disableWords = (t: Words, { email, role }: User) => ({
   title: t("Disable {user}?", { user: email }),
@@ -94,7 +79,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const users = yield* Users
-    const mailer = yield* Mailer
+    const mailLink = yield* makeMailLink
     const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makeVisits
 
@@ -117,11 +102,11 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         return user ?? (yield* new NotFound())
       })
 
-    const showLink = (visitor: Visitor, { email, token }: PasswordLink, days: number, isInvitation: boolean) =>
+    const showLink = (visitor: Visitor, made: PasswordLink, days: number, isInvitation: boolean) =>
       Effect.gen(function* () {
-        const link = { email, days, url: setPasswordLink(baseUrl, Redacted.value(token)) }
-        const isSent = yield* mailer.send(mailOf(visitor, link, isInvitation))
-        return yield* show(visitor, { link: { ...link, mail: !mailer.isSet ? "off" : isSent ? "sent" : "failed" } })
+        const url = setPasswordLink(baseUrl, Redacted.value(made.token))
+        const mail = yield* mailLink(made, visitor, baseUrl, linkMail(visitor, isInvitation))
+        return yield* show(visitor, { link: { email: made.email, days, url, mail } })
       })
 
     /** Handles a form that changes one user. A refusal is shown on the page. */
