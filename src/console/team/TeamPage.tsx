@@ -254,7 +254,7 @@ export const TeamPage = ({
       {note !== undefined && <Note>{t.say(note)}</Note>}
       {refusal !== undefined && (
         <Alert>
-          <p>{refusal}</p>
+          <p>{t.say(refusal)}</p>
         </Alert>
       )}
       {link !== undefined && <LinkNote link={link} />}
