@@ -58,12 +58,18 @@ const makeInvitations = (users: UsersRepo["Type"]) => {
   return { add, makeLink }
 }
 
-const make = Effect.gen(function* () {
-  const users = yield* UsersRepo
-  const transaction = yield* Transaction
-  const { add, makeLink } = makeInvitations(users)
-  const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+const makeKeepMailState =
+  (users: UsersRepo["Type"]) =>
+  ({ accountId, token }: PasswordLink, delivery: Delivery) =>
+    users.keepMailState(
+      accountId,
+      hashOf(Redacted.value(token)),
+      "reason" in delivery ? delivery.reason : null,
+      delivery.state === "waiting" ? Duration.toSeconds(delivery.within) : null
+    )
 
+/** Records changes of the team. */
+const makeRecording = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => {
   const record = (accountId: AccountId, event: NewTeamEvent) =>
     Effect.flatMap(authorIn(accountId), (author) => users.record(author, event))
 
@@ -79,18 +85,33 @@ const make = Effect.gen(function* () {
       if (user.value.isChanged) yield* record(accountId, event)
     }).pipe(transaction.run)
 
-  const giveRole = (accountId: AccountId, email: string, role: Role) => {
-    const given = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
-    return role === "admin" ? given : keepingAnAdministrator(accountId, email, given)
-  }
+  return { record, recorded }
+}
 
-  /** Records the link of a new or an older user, who has a role. */
-  const recordLink = (accountId: AccountId, email: string, isAdded: boolean) =>
+/** Records the link of a new or an older user, who has a role. */
+const makeRecordLink =
+  (users: UsersRepo["Type"], record: ReturnType<typeof makeRecording>["record"]) =>
+  (accountId: AccountId, email: string, isAdded: boolean) =>
     Effect.gen(function* () {
       if (!isAdded) return yield* record(accountId, { action: "link_made", email })
       const added = (yield* users.list(accountId)).find((each) => each.email === email)
       yield* record(accountId, { action: "invited", email, role: added?.role })
     })
+
+const make = Effect.gen(function* () {
+  const users = yield* UsersRepo
+  const transaction = yield* Transaction
+  const { add, makeLink } = makeInvitations(users)
+  const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+
+  const { record, recorded } = makeRecording(users, transaction)
+
+  const giveRole = (accountId: AccountId, email: string, role: Role) => {
+    const given = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
+    return role === "admin" ? given : keepingAnAdministrator(accountId, email, given)
+  }
+
+  const recordLink = makeRecordLink(users, record)
 
   return {
     /** The base URL with which the service was last started. Links begin with it. */
@@ -187,13 +208,7 @@ const make = Effect.gen(function* () {
       yield* keepingAnAdministrator(accountId, email, cancel)
     }),
     /** Stores whether the mail with a link was delivered. False: the link was used or replaced, or has expired. */
-    keepMailState: ({ accountId, token }: PasswordLink, delivery: Delivery) =>
-      users.keepMailState(
-        accountId,
-        hashOf(Redacted.value(token)),
-        "reason" in delivery ? delivery.reason : null,
-        delivery.state === "waiting" ? Duration.toSeconds(delivery.within) : null
-      ),
+    keepMailState: makeKeepMailState(users),
     /** Up to `limit` (1 to 250) changes of the team before the one with this id, newest first; undefined: the newest. */
     log: (accountId: AccountId, limit: number, before?: number): Effect.Effect<ReadonlyArray<TeamEvent>> =>
       users.readLog(accountId, before, Math.min(Math.max(limit, 1), maxLogged))

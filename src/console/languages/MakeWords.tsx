@@ -1,7 +1,7 @@
 import { IntlMessageFormat } from "intl-messageformat"
 import { type ComponentChildren, Fragment } from "preact"
 import { directionIn, type Language, localeOf } from "./Language.ts"
-import { nested, type ServiceMessage } from "./ServiceMessages.ts"
+import type { ServiceMessage } from "./ServiceMessages.ts"
 import type { Parts, Saying, Sentence, Values, Words } from "./Words.tsx"
 
 const tags: Parts = {
@@ -9,6 +9,9 @@ const tags: Parts = {
   strong: (words) => <strong>{words}</strong>,
   em: (words) => <em>{words}</em>
 }
+
+/** Placeholders whose values may be messages of services. */
+const nested: ReadonlyArray<string> = ["problem", "cause", "reason", "things", "counted", "duration", "state", "kind"]
 
 /** The number of decimals of a decimal number. Undefined: the text is no number that can be written exactly. */
 const decimalsOf = (text: string): number | undefined => {

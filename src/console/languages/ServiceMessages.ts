@@ -155,18 +155,6 @@ export const pageWords: Readonly<Record<string, Sentence>> = {
     "The demo shop was told to refuse: ask the operator of this service to repair it."
 }
 
-/** Placeholders whose values are messages, too. */
-export const nested: ReadonlyArray<string> = [
-  "problem",
-  "cause",
-  "reason",
-  "things",
-  "counted",
-  "duration",
-  "state",
-  "kind"
-]
-
 /** Placeholders whose values have no blanks. */
 const oneWord = ["code", "count", "depth", "domain", "id", "key", "max", "min"]
 

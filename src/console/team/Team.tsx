@@ -74,6 +74,14 @@ const disableWords = (t: Words, { email, role }: User) => ({
   button: "Disable the user"
 })
 
+/** Finds the user that a form or a query names. NotFound: the account has no such user. */
+const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
+  Effect.gen(function* () {
+    const id = yield* idOf(UserId, given)
+    const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
+    return user ?? (yield* new NotFound())
+  })
+
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
   routes,
@@ -94,13 +102,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         return html(visitor, <TeamPage {...given} />, { status })
       })
 
-    /** The user that a form or a query names. NotFound: the account has no such user. */
-    const userIn = (visitor: Visitor, given: Parameters) =>
-      Effect.gen(function* () {
-        const id = yield* idOf(UserId, given)
-        const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
-        return user ?? (yield* new NotFound())
-      })
+    const userIn = makeUserIn(users)
 
     const showLink = (visitor: Visitor, made: PasswordLink, days: number, isInvitation: boolean) =>
       Effect.gen(function* () {
