@@ -23,6 +23,7 @@ const accessTables = [
   "oauth_request",
   "oauth_grant",
   "api_key",
+  "team_event",
   "app_user"
 ]
 

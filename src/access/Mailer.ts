@@ -1,51 +1,169 @@
-import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted } from "effect"
 
 /** How mail is sent: the URL of an SMTP server, and the sender's address. */
 export interface MailSettings {
   readonly url: Redacted.Redacted
   readonly from: string
+  /** The pauses before a mail that the server refused for now is sent again. */
+  readonly pauses?: ReadonlyArray<Duration.Duration>
 }
 
 export interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** The language of the mail, as a BCP 47 tag. */
+  readonly language: string
 }
+
+/**
+ * The result of an attempt. `waiting`: the server refused the mail for now, and it is sent again within this time. `refused`: it is not
+ * sent again. `off`: no server is set. `reason`: a phrase, or the answer of the server.
+ */
+export type Delivery =
+  | { readonly state: "sent" | "off" }
+  | { readonly state: "waiting"; readonly reason: string; readonly within: Duration.Duration }
+  | { readonly state: "refused"; readonly reason: string }
 
 const stepMillis = 5_000
 const patience = Duration.seconds(15)
+
+const defaultPauses = [1, 5, 15, 60].map((minutes) => Duration.minutes(minutes))
+
+/** Maximum number of mails that wait to be sent again, because they are held in memory. */
+const maxWaiting = 1_000
+/** Maximum number of mails that are sent again at the same time. */
+const maxRepeated = 4
+
+/** Maximum characters of a server's answer that are kept. */
+const maxReason = 200
+
+/** Codes of nodemailer for errors without an answer of the server, after which another attempt may succeed. */
+const connectionErrors: ReadonlyArray<unknown> = ["ECONNECTION", "EDNS", "ESOCKET", "ETIMEDOUT"]
+
+class MailRefused extends Data.TaggedError("MailRefused")<{
+  readonly reason: string
+  readonly isTemporary: boolean
+  readonly cause?: unknown
+}> {}
+
+/** Addresses of the operator's network stay in the log: administrators of accounts read only the answer of the mail server. */
+const refusalOf = (error: unknown): MailRefused => {
+  const { code, response, responseCode } = error as { code?: unknown; response?: unknown; responseCode?: unknown }
+  const answered = typeof responseCode === "number" ? responseCode : undefined
+  // 503: the session was in the wrong state, so the same mail may be accepted on a new connection.
+  const isTemporary =
+    answered === undefined ? connectionErrors.includes(code) : (answered >= 400 && answered < 500) || answered === 503
+  if (code === "EAUTH")
+    return new MailRefused({ reason: "the mail server refuses the sign-in of this service", isTemporary })
+  const reason =
+    answered !== undefined && typeof response === "string"
+      ? response.replaceAll(/\s+/g, " ").slice(0, maxReason)
+      : isTemporary
+        ? "the mail server cannot be reached"
+        : "the mail cannot be sent"
+  return new MailRefused({ reason, isTemporary, cause: error })
+}
+
+const makeAttempt =
+  ({ from, url }: MailSettings) =>
+  ({ language, ...mail }: Mail, messageId: string) =>
+    Effect.tryPromise({
+      try: async () => {
+        const { createTransport } = await import("nodemailer")
+        const transport = createTransport({
+          url: Redacted.value(url),
+          connectionTimeout: stepMillis,
+          greetingTimeout: stepMillis,
+          socketTimeout: stepMillis
+        })
+        await transport.sendMail({ from, messageId, headers: { "Content-Language": language }, ...mail })
+      },
+      catch: refusalOf
+    }).pipe(
+      Effect.timeoutFail({
+        duration: patience,
+        onTimeout: () => new MailRefused({ reason: "the mail server did not answer in time", isTemporary: true })
+      }),
+      Effect.tapError(({ cause, reason }) =>
+        Effect.logWarning(`A mail could not be sent by the server of SMTP_URL: ${reason}`, cause)
+      )
+    )
 
 /** Sends mail by SMTP, if the settings name a server. */
 export class Mailer extends Context.Tag("catalog/Mailer")<
   Mailer,
   {
     readonly isSet: boolean
-    /** Sends a mail. False: it was not accepted within 15 s, or no server is set. The log has the reason. */
-    readonly send: (mail: Mail) => Effect.Effect<boolean>
+    /**
+     * Sends a mail, and returns the result of the first attempt after at most 15 s. If the server refuses it for now, or cannot be
+     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result. False:
+     * the mail is not wanted any more, and is not sent again.
+     */
+    readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
   }
 >() {
   static readonly layer = (settings: Option.Option<MailSettings>) =>
-    Layer.succeed(Mailer, {
-      isSet: Option.isSome(settings),
-      send: Effect.fn("Mailer.send")(function* (mail) {
-        if (Option.isNone(settings)) return false
-        const { from, url } = settings.value
-        return yield* Effect.tryPromise(async () => {
-          const { createTransport } = await import("nodemailer")
-          const transport = createTransport({
-            url: Redacted.value(url),
-            connectionTimeout: stepMillis,
-            greetingTimeout: stepMillis,
-            socketTimeout: stepMillis
+    Layer.scoped(
+      Mailer,
+      Option.match(settings, {
+        onNone: () => Effect.succeed({ isSet: false, send: () => Effect.succeed<Delivery>({ state: "off" }) }),
+        onSome: (given) => Effect.map(makeSend(given), (send) => ({ isSet: true, send }))
+      })
+    )
+}
+
+const makeSend = (settings: MailSettings) =>
+  Effect.gen(function* () {
+    const attempt = makeAttempt(settings)
+    const waiting = yield* FiberSet.make<void>()
+    const repeated = yield* Effect.makeSemaphore(maxRepeated)
+
+    /** One attempt. `pauses`: those before the attempts that are left. */
+    const deliver = (mail: Mail, messageId: string, pauses: ReadonlyArray<Duration.Duration>) =>
+      Effect.match(attempt(mail, messageId), {
+        onSuccess: (): Delivery => ({ state: "sent" }),
+        onFailure: ({ isTemporary, reason }): Delivery =>
+          isTemporary && pauses.length > 0
+            ? { state: "waiting", reason, within: withinOf(pauses) }
+            : { state: "refused", reason }
+      })
+
+    const repeat = (
+      mail: Mail,
+      messageId: string,
+      keep: (delivery: Delivery) => Effect.Effect<boolean>,
+      [pause, ...later]: ReadonlyArray<Duration.Duration>
+    ): Effect.Effect<void> =>
+      pause === undefined
+        ? Effect.void
+        : Effect.gen(function* () {
+            yield* Effect.sleep(pause)
+            const delivery = yield* deliver(mail, messageId, later).pipe(repeated.withPermits(1))
+            const isWanted = yield* keep(delivery)
+            if (delivery.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, later)
           })
-          await transport.sendMail({ from, ...mail })
-        }).pipe(
-          Effect.timeout(patience),
-          Effect.as(true),
-          Effect.catchAll((error) =>
-            Effect.as(Effect.logWarning("A mail could not be sent by the server of SMTP_URL", error), false)
+
+    return Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {
+      // The same for all attempts, so that a mail program shows a mail that arrived twice only once.
+      const messageId = `<${crypto.randomUUID()}@${/@([^\s>]+)/.exec(settings.from)?.[1] ?? "catalog"}>`
+      const pauses = (yield* FiberSet.size(waiting)) < maxWaiting ? (settings.pauses ?? defaultPauses) : []
+      const delivery = yield* deliver(mail, messageId, pauses)
+      const isWanted = yield* keep(delivery)
+      if (delivery.state === "waiting" && isWanted)
+        yield* FiberSet.run(
+          waiting,
+          Effect.catchAllCause(repeat(mail, messageId, keep, pauses), (cause) =>
+            Effect.logWarning("A mail could not be sent again", cause)
           )
         )
-      })
+      return delivery
     })
-}
+  })
+
+/** The time until the end of the last attempt. */
+const withinOf = (pauses: ReadonlyArray<Duration.Duration>) =>
+  Duration.sum(
+    pauses.reduce((sum, pause) => Duration.sum(sum, pause), Duration.zero),
+    Duration.times(patience, pauses.length)
+  )

@@ -1,13 +1,23 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
-import { discardRows, findOne } from "../database/Rows.ts"
+import { findOne, findSingle, hasRows } from "../database/Rows.ts"
 import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { endAccess } from "./Sessions.sql.ts"
 import { Identity } from "./User.ts"
 import { hasSecondFactor } from "./Users.sql.ts"
+
+/** The expiry of a link, and how its user reads texts and times. */
+export const LinkReader = Schema.Struct({
+  expiresAt: Timestamp,
+  /** Null: the user has not chosen. */
+  language: Schema.NullOr(Schema.String),
+  timeZone: Schema.NullOr(Schema.String)
+})
+export type LinkReader = typeof LinkReader.Type
 
 /** SQL statements for the one-time links with which users set passwords. */
 export const makePasswordLinkStatements = (sql: SqlClient) => {
@@ -27,38 +37,56 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
       WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now() AND u.disabled_at IS NULL`
   )
 
+  const setLink = findSingle(LinkReader)(
+    (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) => sql`
+      WITH kept AS (
+        INSERT INTO password_link (account_id, user_id, hash, expires_at)
+        VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
+        ON CONFLICT (account_id, user_id) DO UPDATE
+        SET hash = excluded.hash, expires_at = excluded.expires_at, mail_problem = NULL, mail_retry_until = NULL
+        RETURNING expires_at
+      )
+      SELECT rfc3339(k.expires_at) AS "expiresAt", u.language, u.time_zone AS "timeZone"
+      FROM kept k CROSS JOIN app_user u
+      WHERE u.account_id = ${accountId} AND u.id = ${id}`
+  )
+
   const setPassword = SqlSchema.findOne({
     Request: Schema.Struct({ hash: Schema.String, password: Schema.String }),
-    Result: Identity,
+    Result: Schema.Struct({ ...Identity.fields, isFirst: Schema.Boolean }),
     execute: ({ hash, password }) => sql`
       WITH used AS (
         DELETE FROM password_link l
         USING app_user u
         WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now()
           AND u.account_id = l.account_id AND u.id = l.user_id AND NOT ${isTaken}
-        RETURNING l.account_id, l.user_id
+        RETURNING l.account_id, l.user_id, u.password IS NULL AS "isFirst"
       )
       UPDATE app_user u SET password = ${password}
       FROM used
       WHERE u.account_id = used.account_id AND u.id = used.user_id AND u.disabled_at IS NULL
       RETURNING u.account_id AS "accountId", u.id, u.email, u.password, false AS disabled,
-                ${hasSecondFactor(sql)}`
+                ${hasSecondFactor(sql)}, used."isFirst"`
   })
 
   return {
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
-    setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) =>
+    setLink,
+    /**
+     * Stores why the mail with a link was not delivered, and that it is sent again for `retrySeconds`. Null: it was delivered, or it is
+     * not sent again. False: the link was used or replaced, or has expired.
+     */
+    keepMailState: (accountId: AccountId, hash: string, problem: string | null, retrySeconds: number | null) =>
       sql`
-        INSERT INTO password_link (account_id, user_id, hash, expires_at)
-        VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
-        ON CONFLICT (account_id, user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`.pipe(
-        discardRows
-      ),
+        UPDATE password_link
+        SET mail_problem = ${problem}::text, mail_retry_until = app_now() + make_interval(secs => ${retrySeconds}::float8)
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex') AND expires_at > app_now()
+        RETURNING user_id`.pipe(hasRows),
     /** The e-mail of a link's user. `isTaken`: a user of another account signs in with it. None: the link is not valid. */
     findLink,
     /**
-     * Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid, or a user of another account
-     * signs in with the e-mail; then the link stays valid.
+     * Invalidates the link, sets the password and ends the user's sessions. `isFirst`: the user had no password. None: the link is not
+     * valid, or a user of another account signs in with the e-mail; then the link stays valid.
      */
     setPassword: (hash: string, password: string) =>
       uniqueAsConflict(setPassword({ hash, password })).pipe(

@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
+import { Transaction } from "../database/Transaction.ts"
+import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import { authorIn, type TeamAction } from "./TeamLog.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** The parameters that every authenticator app supports (RFC 6238). */
@@ -71,7 +74,19 @@ const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
   const users = yield* UsersRepo
+  const transaction = yield* Transaction
   const count = makeCountAttempt(users)
+
+  /** Runs a change of the user's second factor, and records it if there was one. `by`: its author, by default the user. */
+  const recorded = (change: Effect.Effect<boolean>, action: TeamAction, user: UserKey, by?: Actor) =>
+    Effect.gen(function* () {
+      const isChanged = yield* change
+      if (isChanged) {
+        const email = yield* users.emailOf(user.accountId, user.id)
+        yield* users.record(by ?? { _tag: "User", accountId: user.accountId, userId: user.id }, { action, email })
+      }
+      return isChanged
+    }).pipe(transaction.run)
 
   const ownerOf = ({ accountId, id }: UserKey) => ({ accountId, userId: id })
 
@@ -145,12 +160,16 @@ const make = Effect.gen(function* () {
         if (found === undefined) return yield* new CodeRefused()
         const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
         const hashes = codes.map((each) => recoveryHash(user, each))
-        return (yield* repo.confirm(user, stored.value.secret, found.step, hashes)) ? codes : yield* nothingPending
+        const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
+        return (yield* recorded(confirmed, "second_factor_on", user)) ? codes : yield* nothingPending
       })
       return yield* countAttempt(user, check)
     }),
-    /** Switches the second factor off. */
-    remove: repo.remove,
+    /** Switches the user's own second factor off. */
+    remove: (user: UserKey) => recorded(repo.remove(user), "second_factor_off", user),
+    /** Switches the second factor of another user off. */
+    reset: (user: UserKey) =>
+      Effect.flatMap(authorIn(user.accountId), (by) => recorded(repo.remove(user), "second_factor_reset", user, by)),
     /** Begins a sign-in that waits ten minutes for a code. Returns its token. */
     await: Effect.fn("SecondFactors.await")(function* (user: UserKey) {
       const token = yield* mintSecret("signInStep")

@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { AccountId, UserId } from "../model/Ids.ts"
 
@@ -49,6 +49,17 @@ const make = Effect.gen(function* () {
       WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`
   )
 
+  const remove = findOne(Schema.Struct({ isConfirmed: Schema.Boolean }))(
+    ({ accountId, id }: UserKey) => sql`
+      WITH codes AS (
+        DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}
+      ), steps AS (
+        DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}
+      )
+      DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}
+      RETURNING confirmed_at IS NOT NULL AS "isConfirmed"`
+  )
+
   return {
     find,
     /** Secrets of all users of an account. */
@@ -95,15 +106,12 @@ const make = Effect.gen(function* () {
         DELETE FROM recovery_code
         WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
         RETURNING user_id`.pipe(hasRows),
-    /** Removes the secret, the recovery codes, and sign-ins that wait for a code. */
-    remove: ({ accountId, id }: UserKey) =>
-      sql`
-        WITH codes AS (
-          DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}
-        ), steps AS (
-          DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}
-        )
-        DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(discardRows),
+    /** Removes the secret, the recovery codes, and sign-ins that wait for a code. False: the user had no confirmed secret. */
+    remove: (user: UserKey) =>
+      Effect.map(
+        remove(user),
+        Option.exists(({ isConfirmed }) => isConfirmed)
+      ),
     /** Replaces a secret that was encrypted again. False: it has changed meanwhile. */
     replaceSecret: ({ accountId, id }: UserKey, before: Uint8Array, after: Uint8Array) =>
       sql`

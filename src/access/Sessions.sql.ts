@@ -59,11 +59,12 @@ export const makeSessionStatements = (sql: SqlClient) => {
   return {
     /** The sessions of a user that have not expired, newest use first. */
     sessionsOf,
-    /** Ends all sessions of the user except the one with this hash. */
+    /** Ends all sessions of the user except the one with this hash. False: there is no other. */
     endOtherSessions: (accountId: AccountId, id: UserId, hash: string) =>
       sql`
         DELETE FROM session
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')`.pipe(discardRows),
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')
+        RETURNING user_id`.pipe(hasRows),
     /** False: the user was disabled or has another password by now. */
     startSession: ({ accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">, hash: string) =>
       sql`

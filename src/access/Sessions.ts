@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { deviceSeconds, SignInRefused } from "./SignIns.ts"
@@ -11,7 +12,9 @@ export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds:
 /** Age at which counted attempts are deleted: one hour, the longest window (of registrations). */
 const attemptSeconds = 3_600
 
-const make = Effect.map(UsersRepo, (users) => ({
+type Own = Pick<SignedIn, "accountId" | "userId" | "email">
+
+const make = Effect.map(Effect.all([UsersRepo, Transaction]), ([users, transaction]) => ({
   /**
    * Starts a session and returns its token, which must only be used for the session cookie. SignInRefused: since the sign-in was
    * checked, the user was disabled or got another password.
@@ -37,18 +40,23 @@ const make = Effect.map(UsersRepo, (users) => ({
   list: ({ accountId, userId }: Pick<SignedIn, "accountId" | "userId">) =>
     users.sessionsOf(accountId, userId, sessionLife),
   /** Ends one session of the user. A session that has ended, or of another user, is left alone. */
-  endOwn: Effect.fn("Sessions.endOwn")(function* (
-    { accountId, userId }: Pick<SignedIn, "accountId" | "userId">,
-    sessionHash: string
-  ) {
-    const own = yield* users.sessionsOf(accountId, userId, sessionLife)
-    if (own.some(({ hash }) => hash === sessionHash)) yield* users.endSession(accountId, sessionHash)
-  }),
+  endOwn: Effect.fn("Sessions.endOwn")(function* (user: Own, sessionHash: string) {
+    const own = yield* users.sessionsOf(user.accountId, user.userId, sessionLife)
+    if (!own.some(({ hash }) => hash === sessionHash)) return
+    yield* users.endSession(user.accountId, sessionHash)
+    yield* recordEnd(users, user)
+  }, transaction.run),
   /** Ends all sessions of the user except this one. */
-  endOthers: ({ accountId, sessionHash, userId }: SignedIn) => users.endOtherSessions(accountId, userId, sessionHash),
+  endOthers: (user: Own & Pick<SignedIn, "sessionHash">) =>
+    Effect.gen(function* () {
+      if (yield* users.endOtherSessions(user.accountId, user.userId, user.sessionHash)) yield* recordEnd(users, user)
+    }).pipe(transaction.run),
   /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
   forget: users.forget(sessionLife, attemptSeconds, deviceSeconds)
 }))
+
+const recordEnd = (users: UsersRepo["Type"], { accountId, email, userId }: Own) =>
+  users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
 
 /** Sessions of signed-in browsers. */
 export class Sessions extends Context.Tag("catalog/Sessions")<Sessions, Effect.Effect.Success<typeof make>>() {

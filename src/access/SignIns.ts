@@ -1,4 +1,5 @@
 import { Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
 import { metrics } from "../telemetry/Metrics.ts"
@@ -8,7 +9,7 @@ import { isOfKind } from "./OpaqueToken.ts"
 import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import type { Identity, SignedIn } from "./User.ts"
-import { linkDays, type PasswordLink } from "./Users.ts"
+import { linkDays, makeLinks, type PasswordLink } from "./Users.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Maximum failed attempts per window, of one e-mail or in one remembered browser. */
@@ -83,6 +84,43 @@ export interface Origin {
   readonly device: string | undefined
 }
 
+/** Changes of passwords, which are recorded as changes of the team. */
+const makeRecordedPasswords = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => {
+  const record = ({ accountId, email, userId }: Pick<SignedIn, "accountId" | "email" | "userId">, isFirst: boolean) =>
+    users.record({ _tag: "User", accountId, userId }, { action: isFirst ? "joined" : "password_set", email })
+  return {
+    /** Changes the user's own password. False: the password `before` has changed, or the user is disabled. */
+    change: (user: SignedIn, before: string, after: string) =>
+      users.changePassword(user.accountId, user.userId, { before, after, sessionHash: user.sessionHash }).pipe(
+        Effect.tap((isChanged) => (isChanged ? record(user, false) : Effect.void)),
+        transaction.run
+      ),
+    /** Sets a password by a link. None: the link is not valid, or the e-mail is taken. */
+    set: (link: string, digest: string) =>
+      users.setPassword(link, digest).pipe(
+        Effect.tap(
+          Option.match({
+            onNone: () => Effect.void,
+            onSome: (user) => record({ ...user, userId: user.id }, user.isFirst)
+          })
+        ),
+        transaction.run
+      )
+  }
+}
+
+/** Makes the link of a user who has forgotten the password. None: no user with a password has this e-mail. */
+const makeNewLink = (users: UsersRepo["Type"]) => {
+  const makeLink = makeLinks(users)
+  return (email: string) =>
+    Effect.gen(function* () {
+      const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
+      // A user without a password was invited. Only an administrator can replace the link of an invitation.
+      if (Option.isNone(found) || found.value.disabled || found.value.password === null) return Option.none()
+      return Option.some(yield* makeLink(found.value.accountId, found.value, linkDays.password))
+    })
+}
+
 /** Sign-in, and setting a password by a one-time link. */
 export class SignIns extends Context.Tag("catalog/SignIns")<
   SignIns,
@@ -140,6 +178,8 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       Effect.gen(function* () {
         const users = yield* UsersRepo
         const cost = yield* PasswordCost
+        const passwords = makeRecordedPasswords(users, yield* Transaction)
+        const newLink = makeNewLink(users)
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
         const count = makeCountAttempt(users)
@@ -181,23 +221,14 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
             const before = yield* ownDigest(user, current)
             const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
-            const { accountId, sessionHash, userId } = user
-            const isChanged = yield* users.changePassword(accountId, userId, { before, after, sessionHash })
+            const isChanged = yield* passwords.change(user, before, after)
             if (!isChanged) return yield* new PasswordRefused()
           }),
           requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
             const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
             yield* count("new-password-address", hashOf(address), maxRequests.address)
             yield* count("new-password", hashOf(email), maxRequests.email)
-            const makeLink = Effect.gen(function* () {
-              const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
-              // A user without a password was invited. Only an administrator can replace the link of an invitation.
-              if (Option.isNone(found) || found.value.disabled || found.value.password === null) return Option.none()
-              const token = yield* mintSecret("passwordLink")
-              yield* users.setLink(found.value.accountId, found.value.id, hashOf(token), linkDays.password * 86_400)
-              return Option.some({ email, token: Redacted.make(token) })
-            })
-            return { makeLink }
+            return { makeLink: newLink(email) }
           }),
           signIn: Effect.fn("SignIns.signIn")(function* (given, password, origin) {
             const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
@@ -243,7 +274,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             yield* findLink(token)
             const link = hashOf(token)
             const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password, cost))
-            const set = yield* users.setPassword(link, digest)
+            const set = yield* passwords.set(link, digest)
             if (Option.isSome(set)) return set.value
             // The link was used meanwhile, or the same e-mail was accepted in another account.
             yield* findLink(token)

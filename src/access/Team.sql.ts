@@ -1,11 +1,14 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
-import { findAll, hasRows } from "../database/Rows.ts"
+import { Effect, Option, Schema } from "effect"
+import { findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
-import type { AccountId, UserId } from "../model/Ids.ts"
+import { type AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { endAccess } from "./Sessions.sql.ts"
+
+/** A user that a statement has found. `isChanged`: false if the user was in the wanted state before. */
+const ChangedUser = Schema.Struct({ id: UserId, isChanged: Schema.Boolean })
 
 /** SQL statements by which administrators manage the users of their account. */
 export const makeTeamStatements = (sql: SqlClient) => {
@@ -20,28 +23,49 @@ export const makeTeamStatements = (sql: SqlClient) => {
 
   const run = makeRunTransaction(sql)
 
+  const setRole = findOne(ChangedUser)(
+    (accountId: AccountId, email: string, role: Role) => sql`
+      WITH before AS (
+        SELECT id, role FROM app_user WHERE account_id = ${accountId} AND email = ${email} FOR UPDATE
+      )
+      UPDATE app_user u SET role = ${role} FROM before b
+      WHERE u.account_id = ${accountId} AND u.id = b.id
+      RETURNING u.id, b.role <> ${role} AS "isChanged"`
+  )
+
+  const enable = findOne(ChangedUser)(
+    (accountId: AccountId, email: string) => sql`
+      WITH enabled AS (
+        UPDATE app_user SET disabled_at = NULL
+        WHERE account_id = ${accountId} AND email = ${email} AND disabled_at IS NOT NULL
+        RETURNING account_id, id
+      ), withdrawn AS (
+        DELETE FROM password_link l USING enabled e WHERE l.account_id = e.account_id AND l.user_id = e.id
+      )
+      SELECT u.id, EXISTS (SELECT FROM enabled) AS "isChanged"
+      FROM app_user u WHERE u.account_id = ${accountId} AND u.email = ${email}`
+  )
+
+  const setDisabled = findOne(ChangedUser)(
+    (accountId: AccountId, email: string) => sql`
+      WITH before AS (
+        SELECT id, disabled_at FROM app_user WHERE account_id = ${accountId} AND email = ${email} FOR UPDATE
+      )
+      UPDATE app_user u SET disabled_at = coalesce(b.disabled_at, app_now()) FROM before b
+      WHERE u.account_id = ${accountId} AND u.id = b.id
+      RETURNING u.id, b.disabled_at IS NULL AS "isChanged"`
+  )
+
   return {
     /** The administrators who are not disabled. Locks their rows until the transaction ends. */
     lockAdministrators,
-    /** False: the account has no such user. */
-    setRole: (accountId: AccountId, email: string, role: Role) =>
-      sql`UPDATE app_user SET role = ${role} WHERE account_id = ${accountId} AND email = ${email} RETURNING id`.pipe(
-        hasRows
-      ),
+    /** None: the account has no such user. */
+    setRole,
     /**
-     * Lets a disabled user sign in again. Withdraws a link that was made while the user was being disabled. False: the account has no
+     * Lets a disabled user sign in again. Withdraws a link that was made while the user was being disabled. None: the account has no
      * such user.
      */
-    enable: (accountId: AccountId, email: string) =>
-      sql`
-        WITH enabled AS (
-          UPDATE app_user SET disabled_at = NULL
-          WHERE account_id = ${accountId} AND email = ${email} AND disabled_at IS NOT NULL
-          RETURNING account_id, id
-        ), withdrawn AS (
-          DELETE FROM password_link l USING enabled e WHERE l.account_id = e.account_id AND l.user_id = e.id
-        )
-        SELECT u.id FROM app_user u WHERE u.account_id = ${accountId} AND u.email = ${email}`.pipe(hasRows),
+    enable,
     /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
     remove: (accountId: AccountId, email: string) =>
       sql`
@@ -54,19 +78,16 @@ export const makeTeamStatements = (sql: SqlClient) => {
         )
         DELETE FROM app_user u USING invited i WHERE u.account_id = i.account_id AND u.id = i.id
         RETURNING u.id`.pipe(hasRows),
-    /** Disables a user, and ends their sessions, links and connections. False: the account has no such user. */
+    /** Disables a user, and ends their sessions, links and connections. None: the account has no such user. */
     disable: (accountId: AccountId, email: string) =>
       Effect.gen(function* () {
-        const [user] = yield* sql<{ readonly id: UserId }>`
-          UPDATE app_user SET disabled_at = coalesce(disabled_at, app_now())
-          WHERE account_id = ${accountId} AND email = ${email}
-          RETURNING id`
-        if (user === undefined) return false
-        yield* endAccess(sql, accountId, user.id)
+        const user = yield* setDisabled(accountId, email)
+        if (Option.isNone(user)) return user
+        yield* endAccess(sql, accountId, user.value.id)
         yield* sql`
           UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
-          WHERE account_id = ${accountId} AND user_id = ${user.id} AND ended_at IS NULL`
-        return true
+          WHERE account_id = ${accountId} AND user_id = ${user.value.id} AND ended_at IS NULL`
+        return user
       }).pipe(run, orDie)
   }
 }

@@ -15,6 +15,10 @@ export const User = Schema.Struct({
   hasPassword: Schema.Boolean,
   /** Expiry of the valid link by which the user can set a password. Null: there is none. */
   linkExpiresAt: Schema.NullOr(Timestamp),
+  /** Why the mail with this link was not delivered. Null: it was, or the link was not sent by mail. */
+  mailProblem: Schema.NullOr(Schema.String),
+  /** Until when this mail is sent again. Null: it is not. */
+  mailRetryUntil: Schema.NullOr(Timestamp),
   /** Whether sign-in asks for a code of the user's authenticator app. */
   hasSecondFactor: Schema.Boolean,
   disabledAt: Schema.NullOr(Timestamp)

@@ -32,10 +32,12 @@ export const makeUserStatements = (sql: SqlClient) => {
     (accountId: AccountId) => sql`
       SELECT u.id, u.email, u.role, rfc3339(u.created_at) AS "createdAt", rfc3339(u.last_seen_at) AS "lastSeenAt",
              u.password IS NOT NULL AS "hasPassword", rfc3339(u.disabled_at) AS "disabledAt",
-             (SELECT rfc3339(l.expires_at) FROM password_link l
-              WHERE l.account_id = u.account_id AND l.user_id = u.id AND l.expires_at > app_now()) AS "linkExpiresAt",
+             rfc3339(l.expires_at) AS "linkExpiresAt", l.mail_problem AS "mailProblem",
+             CASE WHEN l.mail_retry_until > app_now() THEN rfc3339(l.mail_retry_until) END AS "mailRetryUntil",
              ${hasSecondFactor(sql)}
       FROM app_user u
+      LEFT JOIN password_link l
+        ON l.account_id = ${accountId} AND l.user_id = u.id AND l.expires_at > app_now()
       WHERE u.account_id = ${accountId}
       ORDER BY u.created_at, u.id`
   )

@@ -1,35 +1,46 @@
-import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Duration, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
+import type { Delivery } from "./Mailer.ts"
+import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import type { SignedIn } from "./User.ts"
+import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
+import type { Identity, SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
 export const linkDays = { password: 1, invitation: 7 } as const
+
+/** Maximum changes of the team in one list. */
+const maxLogged = 250
 
 const daySeconds = 86_400
 
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
 /** A one-time link by which a user sets a password. `email` is in lower case. */
-export interface PasswordLink {
+export interface PasswordLink extends LinkReader {
+  readonly accountId: AccountId
   readonly email: string
   readonly token: Redacted.Redacted
 }
 
+/** Makes a link of a user that is valid for `days`. */
+export const makeLinks = (users: UsersRepo["Type"]) =>
+  Effect.fnUntraced(function* (accountId: AccountId, { email, id }: Pick<Identity, "email" | "id">, days: number) {
+    const token = yield* mintSecret("passwordLink")
+    const reader = yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
+    return { ...reader, accountId, email, token: Redacted.make(token) } satisfies PasswordLink
+  })
+
 /** Adds users, and makes the links with which they set their passwords. */
 const makeInvitations = (users: UsersRepo["Type"]) => {
-  const makeLink = Effect.fnUntraced(function* (accountId: AccountId, id: UserId, days: number) {
-    const token = yield* mintSecret("passwordLink")
-    yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
-    return Redacted.make(token)
-  })
+  const makeLink = makeLinks(users)
 
   /** Adds a user. False: a user of the account has this e-mail. */
   const add = Effect.fnUntraced(function* (accountId: AccountId, email: string, role: Role | undefined) {
@@ -47,16 +58,60 @@ const makeInvitations = (users: UsersRepo["Type"]) => {
   return { add, makeLink }
 }
 
+const makeKeepMailState =
+  (users: UsersRepo["Type"]) =>
+  ({ accountId, token }: PasswordLink, delivery: Delivery) =>
+    users.keepMailState(
+      accountId,
+      hashOf(Redacted.value(token)),
+      "reason" in delivery ? delivery.reason : null,
+      delivery.state === "waiting" ? Duration.toSeconds(delivery.within) : null
+    )
+
+/** Records changes of the team. */
+const makeRecording = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => {
+  const record = (accountId: AccountId, event: NewTeamEvent) =>
+    Effect.flatMap(authorIn(accountId), (author) => users.record(author, event))
+
+  /** Records what a statement has changed. NotFound: the account has no such user. */
+  const recorded = <E>(
+    accountId: AccountId,
+    event: NewTeamEvent,
+    statement: Effect.Effect<Option.Option<{ readonly isChanged: boolean }>, E>
+  ) =>
+    Effect.gen(function* () {
+      const user = yield* statement
+      if (Option.isNone(user)) return yield* new NotFound()
+      if (user.value.isChanged) yield* record(accountId, event)
+    }).pipe(transaction.run)
+
+  return { record, recorded }
+}
+
+/** Records the link of a new or an older user, who has a role. */
+const makeRecordLink =
+  (users: UsersRepo["Type"], record: ReturnType<typeof makeRecording>["record"]) =>
+  (accountId: AccountId, email: string, isAdded: boolean) =>
+    Effect.gen(function* () {
+      if (!isAdded) return yield* record(accountId, { action: "link_made", email })
+      const added = (yield* users.list(accountId)).find((each) => each.email === email)
+      yield* record(accountId, { action: "invited", email, role: added?.role })
+    })
+
 const make = Effect.gen(function* () {
   const users = yield* UsersRepo
   const transaction = yield* Transaction
   const { add, makeLink } = makeInvitations(users)
   const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
 
-  const giveRole = (accountId: AccountId, email: string, role: Role) =>
-    role === "admin"
-      ? users.setRole(accountId, email, role)
-      : keepingAnAdministrator(accountId, email, users.setRole(accountId, email, role))
+  const { record, recorded } = makeRecording(users, transaction)
+
+  const giveRole = (accountId: AccountId, email: string, role: Role) => {
+    const given = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
+    return role === "admin" ? given : keepingAnAdministrator(accountId, email, given)
+  }
+
+  const recordLink = makeRecordLink(users, record)
 
   return {
     /** The base URL with which the service was last started. Links begin with it. */
@@ -76,7 +131,7 @@ const make = Effect.gen(function* () {
       { days = linkDays.password, role }: { readonly role?: Role | undefined; readonly days?: number | undefined } = {}
     ) {
       const email = yield* emailOf(given)
-      const token = yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         const owner = yield* users.findByEmail(email)
         if (Option.isSome(owner) && owner.value.accountId !== accountId)
           return yield* ValidationFailed.at(
@@ -86,10 +141,11 @@ const make = Effect.gen(function* () {
         const isAdded = yield* add(accountId, email, role)
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
         if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
-        if (!isAdded && role !== undefined) yield* giveRole(accountId, email, role)
-        return yield* makeLink(accountId, user.id, days)
+        if (!isAdded && role !== undefined)
+          yield* Effect.catchTag(giveRole(accountId, email, role), "NotFound", Effect.die)
+        yield* recordLink(accountId, email, isAdded)
+        return yield* makeLink(accountId, user, days)
       }).pipe(transaction.run)
-      return { email, token }
     }),
     /**
      * As `invite`, for a new user only. ValidationFailed: not an e-mail address, or one of a user of this account. The e-mail of a user
@@ -97,12 +153,12 @@ const make = Effect.gen(function* () {
      */
     inviteNew: Effect.fn("Users.inviteNew")(function* (accountId: AccountId, given: string, role: Role) {
       const email = yield* emailOf(given)
-      const token = yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         if (!(yield* add(accountId, email, role))) return yield* ValidationFailed.at("email", "is in the team already")
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
-        return yield* makeLink(accountId, user.id, linkDays.invitation)
+        yield* recordLink(accountId, email, true)
+        return yield* makeLink(accountId, user, linkDays.invitation)
       }).pipe(transaction.run)
-      return { email, token }
     }),
     /** All users of the account, including disabled ones, oldest first. */
     list: users.list,
@@ -110,22 +166,19 @@ const make = Effect.gen(function* () {
      * Changes what a user may do, from the next request on. It also bounds the connections that the user granted. NotFound: the
      * account has no such user. ValidationFailed: the user is the last administrator.
      */
-    setRole: Effect.fn("Users.setRole")(function* (accountId: AccountId, email: string, role: Role) {
-      if (!(yield* giveRole(accountId, email, role))) return yield* new NotFound()
-    }),
+    setRole: giveRole,
     /**
      * Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. ValidationFailed: the
      * user is the last administrator.
      */
     disable: Effect.fn("Users.disable")(function* (accountId: AccountId, given: string) {
       const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
-      const disable = users.disable(accountId, email)
-      if (!(yield* keepingAnAdministrator(accountId, email, disable))) return yield* new NotFound()
+      const disable = recorded(accountId, { action: "disabled", email }, users.disable(accountId, email))
+      yield* keepingAnAdministrator(accountId, email, disable)
     }),
     /** Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. */
-    enable: Effect.fn("Users.enable")(function* (accountId: AccountId, email: string) {
-      if (!(yield* users.enable(accountId, email))) return yield* new NotFound()
-    }),
+    enable: (accountId: AccountId, email: string) =>
+      recorded(accountId, { action: "enabled", email }, users.enable(accountId, email)),
     /**
      * Sets the language and the time zone of a user; an empty text is none. ValidationFailed: not one of `languages`, or not a time
      * zone.
@@ -148,9 +201,17 @@ const make = Effect.gen(function* () {
      * is the last administrator.
      */
     cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId: AccountId, email: string) {
-      const remove = users.remove(accountId, email)
-      if (!(yield* keepingAnAdministrator(accountId, email, remove))) return yield* new NotFound()
-    })
+      const removed = Effect.map(users.remove(accountId, email), (found) =>
+        found ? Option.some({ isChanged: true }) : Option.none()
+      )
+      const cancel = recorded(accountId, { action: "invitation_cancelled", email }, removed)
+      yield* keepingAnAdministrator(accountId, email, cancel)
+    }),
+    /** Stores whether the mail with a link was delivered. False: the link was used or replaced, or has expired. */
+    keepMailState: makeKeepMailState(users),
+    /** Up to `limit` (1 to 250) changes of the team before the one with this id, newest first; undefined: the newest. */
+    log: (accountId: AccountId, limit: number, before?: number): Effect.Effect<ReadonlyArray<TeamEvent>> =>
+      users.readLog(accountId, before, Math.min(Math.max(limit, 1), maxLogged))
   }
 })
 
@@ -166,7 +227,7 @@ export class Users extends Context.Tag("catalog/Users")<Users, Effect.Effect.Suc
  */
 const makeKeepingAnAdministrator =
   (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
-  <A>(accountId: AccountId, email: string, change: Effect.Effect<A>): Effect.Effect<A, ValidationFailed> =>
+  <A, E>(accountId: AccountId, email: string, change: Effect.Effect<A, E>): Effect.Effect<A, E | ValidationFailed> =>
     Effect.gen(function* () {
       const administrators = yield* users.lockAdministrators(accountId)
       const leaving = administrators.find((each) => each.email === email)

@@ -8,6 +8,7 @@ import { makeAttemptStatements } from "./Attempts.sql.ts"
 import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
+import { makeTeamLogStatements } from "./TeamLog.sql.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind =
@@ -42,6 +43,7 @@ const make = Effect.gen(function* () {
     ...makeUserStatements(sql),
     ...makePasswordLinkStatements(sql),
     ...makeTeamStatements(sql),
+    ...makeTeamLogStatements(sql),
     ...makeSessionStatements(sql),
     ...makeAttemptStatements(sql),
     /** The base URL with which the service was last started. Links begin with it. */

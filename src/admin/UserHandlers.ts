@@ -14,7 +14,8 @@ export const UserHandlers = UserRpcs.toLayer(
       setUserRole: ({ email, role }) =>
         Effect.flatMap(CurrentActor, ({ accountId }) => users.setRole(accountId, email, role)),
       disableUser: ({ email }) => Effect.flatMap(CurrentActor, ({ accountId }) => users.disable(accountId, email)),
-      enableUser: ({ email }) => Effect.flatMap(CurrentActor, ({ accountId }) => users.enable(accountId, email))
+      enableUser: ({ email }) => Effect.flatMap(CurrentActor, ({ accountId }) => users.enable(accountId, email)),
+      showTeamLog: ({ limit }) => Effect.flatMap(CurrentActor, ({ accountId }) => users.log(accountId, limit))
     }
   })
 )

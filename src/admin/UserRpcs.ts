@@ -1,5 +1,6 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
+import { TeamEvent } from "../access/TeamLog.ts"
 import { User } from "../access/User.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { Role } from "../model/Role.ts"
@@ -23,5 +24,7 @@ export const UserRpcs = RpcGroup.make(
   /** Disables a user. Disabling a user twice succeeds. ValidationFailed: the user is the last administrator. */
   accountRpc("disableUser", { email: Schema.String }, { error: Schema.Union(NotFound, ValidationFailed) }),
   /** Lets a disabled user sign in again. */
-  accountRpc("enableUser", { email: Schema.String }, { error: NotFound })
+  accountRpc("enableUser", { email: Schema.String }, { error: NotFound }),
+  /** The newest changes of the team, newest first. */
+  accountRpc("showTeamLog", { limit: Schema.Int }, { success: Schema.Array(TeamEvent) })
 )

@@ -1,12 +1,13 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import type { TeamAction, TeamEvent } from "../access/TeamLog.ts"
 import { userState } from "../access/User.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Role } from "../model/Role.ts"
 import { withAdmin } from "./CommandRuntime.ts"
-import { textOption } from "./Flags.ts"
-import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
+import { integerOption, textOption } from "./Flags.ts"
+import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 
 const email = textOption("email", "EMAIL", "E-mail of the user.")
@@ -88,7 +89,48 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
   }).pipe(withAdmin)
 ).pipe(Command.withDescription("List the users of an account."))
 
+const actionWords: Readonly<Record<TeamAction, string>> = {
+  invited: "invited",
+  link_made: "made a password link for",
+  invitation_cancelled: "cancelled the invitation of",
+  joined: "joined",
+  password_set: "set a new password",
+  role_changed: "changed the role of",
+  disabled: "disabled",
+  enabled: "enabled",
+  second_factor_on: "switched the second factor on",
+  second_factor_off: "switched the second factor off",
+  second_factor_reset: "reset the second factor of",
+  sessions_ended: "ended other sessions"
+}
+
+const logLine = ({ action, actor, at, email, role }: TeamEvent) =>
+  [
+    seconds(at),
+    "",
+    actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`,
+    "",
+    actionWords[action],
+    // Of a change that a user made to themselves, the author is the user.
+    ...(email === null || (actor.kind === "user" && actor.name === email) ? [] : [quoted(email)]),
+    ...(role === null ? [] : [`(role ${role})`])
+  ].join(" ")
+
+const log = Command.make(
+  "log",
+  {
+    account,
+    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250."), 50),
+    json
+  },
+  ({ account, json, limit }) =>
+    Effect.gen(function* () {
+      const changes = yield* (yield* AdminClient).showTeamLog({ account, limit })
+      yield* answer(json, { changes }, changes.length === 0 ? ["No changes are recorded."] : changes.map(logLine))
+    }).pipe(withAdmin)
+).pipe(Command.withDescription("Show who changed the team, when and how, newest first."))
+
 export const userCommand = Command.make("user").pipe(
   Command.withDescription("Users who sign in to the console of an account."),
-  Command.withSubcommands([invite, list, setRole, disable, enable])
+  Command.withSubcommands([invite, list, setRole, disable, enable, log])
 )

@@ -58,16 +58,21 @@ const typedIn = (form: Parameters) =>
     .map((name) => [name, form.get(name) ?? ""] as const)
     .filter(([, value]) => !ownValue.test(value))
 
-/** Refuses a page or form that needs a higher role. What was typed into a form is shown again. */
-const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: string): Page => {
+/** The error page for somebody whose role is too low. */
+export const roleRefusal = (visitor: Visitor, needed: Role) => {
   const t = wordsIn(visitor.pageLanguage)
-  const refusal = {
+  return {
     status: 403,
     title: "Your role does not allow this",
     message:
       "This needs the role {needed}. Yours is {own}. An administrator of the account can change it on the page Team.",
     values: { needed: t.say(roleWords[needed].name), own: t.say(roleWords[visitor.role].name) }
   } as const
+}
+
+/** Refuses a page or form that needs a higher role. What was typed into a form is shown again. */
+const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: string): Page => {
+  const refusal = roleRefusal(visitor, needed)
   if (request.method !== "POST") return new PageRefused(refusal)
   const next = { path: sentFrom(request, baseUrl), name: "Back to the page" }
   return Effect.flatMap(

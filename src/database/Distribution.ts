@@ -79,6 +79,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   shopify_shop: "local",
   sign_in_device: "local",
   sign_in_step: "local",
+  team_event: "local",
   watched_account: "local",
   work_hint: "local"
 }

@@ -51,7 +51,8 @@ export const names: ReadonlyArray<string> = [
   "0036_used_steps",
   "0037_invited_addresses",
   "0038_fast_key_fits",
-  "0039_issues_by_store"
+  "0039_issues_by_store",
+  "0040_team_log"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -5,6 +5,7 @@ import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { Timestamp } from "../../src/model/Timestamp.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
 /**
@@ -18,6 +19,14 @@ export const AdminServices = Layer.mergeAll(
   Layer.mock(MerchantLists, {}),
   Layer.mock(SecondFactorsRepo, {}),
   Layer.mock(Users, {
-    invite: (_accountId, email) => Effect.succeed({ email, token: Redacted.make("pim_pl_of_a_test") })
+    invite: (accountId, email) =>
+      Effect.succeed({
+        accountId,
+        email,
+        token: Redacted.make("pim_pl_of_a_test"),
+        expiresAt: Timestamp.make("2027-01-31T09:30:00.000000Z"),
+        language: null,
+        timeZone: null
+      })
   })
 )

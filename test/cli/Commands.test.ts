@@ -176,6 +176,24 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           disabled: false
         })
         assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "edit", "invited"])
+        assert.match(
+          (yield* withRole("log", "--limit", "3")).stdout,
+          /^[\d-]+T[\d:]+Z {2}cli {2}enabled "grace@example\.com"\n\S+ {2}cli {2}disabled "grace@example\.com"\n\S+ {2}cli {2}made a password link for "grace@example\.com"\n$/
+        )
+        const { changes } = yield* json("user", "log", ...account)
+        assert.deepStrictEqual(
+          (changes as ReadonlyArray<Record<string, unknown>>).map(({ action, email, role }) => [action, email, role]),
+          [
+            ["enabled", "grace@example.com", null],
+            ["disabled", "grace@example.com", null],
+            ["link_made", "grace@example.com", null],
+            ["role_changed", "grace@example.com", "edit"],
+            ["role_changed", "grace@example.com", "publish"],
+            ["invited", "grace@example.com", "view"],
+            ["link_made", "ada@example.com", null],
+            ["invited", "ada@example.com", "admin"]
+          ]
+        )
         const demo = yield* json("demo")
         assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
         assert.match(String(demo.set_password_url), link)

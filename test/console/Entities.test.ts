@@ -47,11 +47,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.match(text, / Details Kind Product Id \S{36} Draft Revision 3 Last publish Failed /)
       assert.match(
         text,
-        /^The stove Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not accept the last publish\. The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. Retry /
+        /^The stove Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not accept the last publish\. The demo shop was told to refuse: ask the operator of this service to repair it\. Retry /
       )
       assert.match(
         text,
-        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
+        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
       )
       assert.include(text, "Title The stove Edit Title, Catalog The stove From the catalog Edit Title, files.example")
       assert.include(text, "Der Ofen Own value Failed Edit Title, Tarn &amp; Tern Handle stove Edit Handle, Catalog")
@@ -74,7 +74,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         new RegExp(
           [
             "^History When Who Where What",
-            line(3, "tarn\\. demo\\. example Publish failed: The demo shop refuses because of .*\\( DEMO_REFUSED \\)"),
+            line(3, "tarn\\. demo\\. example Publish failed: The demo shop was told to refuse: .*\\( DEMO_REFUSED \\)"),
             line(3, "tarn\\. demo\\. example Publish requested"),
             line(3, "Catalog vendor : Fell → became Nobody &lt;b>"),
             line(2, "tarn\\. demo\\. example title : as in the catalog → became Der Ofen.*"),

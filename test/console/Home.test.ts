@@ -23,7 +23,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const page = yield* assertPage("/", cookie)
       assert.match(
         textOf(page),
-        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop refuses because .* Retry all on Tarn &amp; Tern Stores files\.example USD, en\. Never refreshed Files only Tarn &amp; Tern EUR, en\. Refreshed just now 1 failed on Tarn &amp; Tern 1 to publish on Tarn &amp; Tern$/
+        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop was told to refuse: .* Retry all on Tarn &amp; Tern Stores files\.example USD, en\. Never refreshed Files only Tarn &amp; Tern EUR, en\. Refreshed just now 1 failed on Tarn &amp; Tern 1 to publish on Tarn &amp; Tern$/
       )
       const { hidden } = sectionsOf(page.text, "/stores/publish-selected")
       assert.deepInclude(hidden, { id: shop.id, [`publish-${stove}`]: "yes" })

@@ -159,7 +159,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       ).pipe(actingAs(actor))
       yield* untilPhase(merchant, id, "failed")
       const why =
-        "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
+        "The store's platform refused the request (DEMO_REFUSED): The demo shop was told to refuse: ask the operator of this service to repair it."
       const page = yield* ask(`/import?id=${id}`, { cookie })
       assert.include(page.text, `<div class="alert" role="alert"><p>${why}</p></div>`)
       assert.notInclude(page.text, 'action="/import/')

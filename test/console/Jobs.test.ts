@@ -4,11 +4,54 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { JobId } from "../../src/model/Ids.ts"
 import { actingAs } from "../../src/testing/index.ts"
-import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { leaveImport } from "../support/PlantedLeases.ts"
-import { aMerchant, aReview, assertForeignForm, assertNotThere, assertPage, csrfOf, textOf } from "./Merchant.ts"
+import {
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  textOf
+} from "./Merchant.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
+  it.effect("the person who began a job pauses and cancels it with the role edit, and nobody else with this role", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* aMerchant
+      const own = yield* aBrowser(accountId, `own-${accountId}@example.com`, "edit")
+      const other = yield* aBrowser(accountId, `other-${accountId}@example.com`, "edit")
+      const jobs = yield* Jobs
+      const begin = (kind: "bulk_change" | "publish_waiting") =>
+        jobs
+          .begin({ kind, title: "Mine", subject: null, input: {}, total: 1 })
+          .pipe(actingAs({ _tag: "User", accountId, userId: own.userId }))
+      const command = ({ cookie }: typeof own, id: string, word: string) =>
+        Effect.flatMap(ask(`/jobs/${id}`, { cookie }), (page) =>
+          ask("/jobs/command", { cookie, form: { csrf: csrfOf(page), id, command: word } })
+        )
+      const refusal = (id: string) =>
+        ({
+          title: "Your role does not allow this",
+          message:
+            "This needs the role Publish. Yours is Edit. An administrator of the account can change it on the page Team.",
+          next: [`/jobs/${id}`, "Back to the page"]
+        }) as const
+      const bulk = (yield* begin("bulk_change")).id
+      assertRefusal(yield* command(other, bulk, "pause"), 403, refusal(bulk))
+      for (const word of ["pause", "resume", "cancel"])
+        assert.strictEqual((yield* command(own, bulk, word)).headers.get("location"), `/jobs/${bulk}?note=${word}`)
+      // Whoever may only edit cannot continue a job that publishes.
+      const publish = (yield* begin("publish_waiting")).id
+      assert.strictEqual((yield* command(own, publish, "pause")).status, 303)
+      assertRefusal(yield* command(own, publish, "resume"), 403, refusal(publish))
+      assertRefusal(yield* command(other, publish, "cancel"), 403, refusal(publish))
+      assert.strictEqual((yield* command(own, publish, "cancel")).status, 303)
+    })
+  )
+
   it.effect("show progress, pause, resume and cancel, and are not visible to other accounts", () =>
     Effect.gen(function* () {
       const { accountId, actor, cookie } = yield* aMerchant

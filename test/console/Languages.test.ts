@@ -8,6 +8,8 @@ import de from "../../src/console/languages/de.json" with { type: "json" }
 import { acceptedLanguage } from "../../src/console/languages/Language.ts"
 import { wordsIn } from "../../src/console/languages/Words.tsx"
 import zh from "../../src/console/languages/zh.json" with { type: "json" }
+import { whyLocked } from "../../src/imports/Import.ts"
+import { ImportId } from "../../src/model/Ids.ts"
 
 type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
@@ -44,13 +46,8 @@ const textsOf = (node: ts.Expression): ReadonlyArray<string> =>
         ? textsOf(node.expression)
         : []
 
-/** Mails are in English. */
-const ofMails: ReadonlyArray<string> = [
-  "Somebody, probably you, asked for a new password for the catalog.",
-  "Set it here (valid once, for one day):",
-  "If it was not you, ignore this mail: your password stays as it is.",
-  "If you did not expect this mail, ignore it."
-]
+/** Whether a text is the name of a member, not its value. */
+const isKey = (node: ts.Node) => ts.isPropertyAssignment(node.parent) && node.parent.name === node
 
 /**
  * The sentences that a source passes to the translator, those of its errors (`title`, `message`,
@@ -62,8 +59,7 @@ const sentencesIn = (source: ts.SourceFile): ReadonlyArray<string> => {
   walk(source, (node) => {
     if (ts.isCallExpression(node) && /^t(\.rich|\.say)?$/.test(node.expression.getText(source)))
       node.arguments.slice(0, 1).flatMap(textsOf).forEach(add)
-    if (ts.isStringLiteralLike(node) && /^[A-Z][a-z]+ .*[.?:]$/s.test(node.text) && !ofMails.includes(node.text))
-      add(node.text)
+    if (ts.isStringLiteralLike(node) && !isKey(node) && /^[A-Z][a-z]+ .*[.?:]$/s.test(node.text)) add(node.text)
     if (ts.isPropertyAssignment(node) && /^(title|message|sentence)$/.test(node.name.getText(source)))
       textsOf(node.initializer).forEach(add)
   })
@@ -137,6 +133,11 @@ const ofServices = [
   "Some changes were not delivered within 30 days, so the feed has deleted them. Read all lists again, then replay the webhook from `latest`.",
   /** The authors of jobs. */
   ...["the service", "the command line"],
+  /** Why a mail was not delivered. */
+  "the mail server refuses the sign-in of this service",
+  "the mail server cannot be reached",
+  "the mail server did not answer in time",
+  "the mail cannot be sent",
   "E-mail or password is wrong.",
   "The current password is wrong.",
   "This code is wrong or was used already. Enter the newest code of your app.",
@@ -160,7 +161,7 @@ it("no language has a sentence that no page uses, and all have the same placehol
 
 it("the words of services are the ones that the services say", () => {
   const services = [
-    ...["src/access/SignIns.ts", "src/access/SecondFactors.ts"],
+    ...["src/access/Mailer.ts", "src/access/SignIns.ts", "src/access/SecondFactors.ts"],
     ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
     ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
   ]
@@ -250,4 +251,113 @@ it("no element has English text that bypasses the translator", () => {
   )
   const planted = parsed("Planted.tsx", '<a title="Open" href="/"><b>{t("Save")}</b> or not</a>')
   assert.deepStrictEqual(bareTextsIn(planted), ["Open", "or not"])
+})
+
+/** Services whose messages pages show, each with the texts that only the command line, the REST API or the log show. */
+const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "src/access/AttemptLimits.ts": [],
+  "src/access/Email.ts": [],
+  "src/access/Mailer.ts": ["A mail could not be sent by the server of SMTP_URL: X1", "A mail could not be sent again"],
+  "src/access/SecondFactors.ts": ["was not started; start again"],
+  "src/access/SignIns.ts": [],
+  "src/access/Users.ts": ["must be admin for the first user of an account"],
+  "src/bulk/BulkJobs.ts": [],
+  "src/drops/DropExecution.ts": ["Step X1 of drop X1 failed"],
+  "src/drops/Drops.ts": ["Looking for due drops failed"],
+  "src/health/ScanJobs.ts": [],
+  "src/imports/ImportJobs.ts": [],
+  "src/jobs/Job.ts": [],
+  "src/jobs/Jobs.ts": ["the account has a job with this id already"],
+  "src/model/KeyRule.ts": [],
+  "src/platform/PlatformErrors.ts": [],
+  "src/platform/demo/DemoPlatform.ts": ["Point of Sale"],
+  "src/publishing/PublicationContent.ts": [],
+  "src/publishing/PublishFailures.ts": [],
+  "src/publishing/PublishJobs.ts": [],
+  // The platform's own phrase comes first, and is in the list as a whole.
+  "src/publishing/PublishRequests.ts": ["X1 X1: nothing can be published to it"],
+  "src/stores/StoreAccess.ts": [],
+  "src/webhooks/Addresses.ts": []
+}
+
+/** The texts of a source with at least three words. The values of a template are "X1". */
+const messagesIn = (source: ts.SourceFile): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  const visit = (node: ts.Node): void => {
+    // SQL and imports have no messages.
+    if (ts.isImportDeclaration(node) || ts.isTaggedTemplateExpression(node)) return
+    if (ts.isStringLiteralLike(node)) found.push(node.text)
+    if (ts.isTemplateExpression(node))
+      found.push(node.head.text + node.templateSpans.map(({ literal }) => `X1${literal.text}`).join(""))
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found.filter((text) => (text.match(/[A-Za-z]+ /g) ?? []).length >= 2)
+}
+
+const untranslatedIn = (source: ts.SourceFile, notShown: ReadonlyArray<string>) =>
+  messagesIn(source).filter((text) => !notShown.includes(text) && wordsIn("ar").say(text) === text)
+
+it("every message of the services that pages show has a translation", () => {
+  for (const [path, notShown] of Object.entries(withMessages)) {
+    const source = parsed(path)
+    assert.deepStrictEqual(untranslatedIn(source, notShown), [], path)
+    assert.includeMembers([...messagesIn(source)], [...notShown], path)
+  }
+  const planted = parsed(
+    "Planted.ts",
+    ["const why = (n: number) => `the store has $", "{n} unknown faults`; const is = 'is on already'"].join("")
+  )
+  assert.deepStrictEqual(untranslatedIn(planted, []), ["the store has X1 unknown faults"])
+})
+
+it("messages of services are translated with their values, and with what stands before a rule", () => {
+  for (const [text, german] of [
+    ["Publish all changes to tarn.example", "Veröffentlichen in tarn.example: alle Änderungen"],
+    ["Add 1 product to tarn.example", "1 Produkt zu tarn.example hinzufügen"],
+    [
+      "The store's platform cannot be reached: it did not answer in time. Tried 3 times.",
+      "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. 3-mal versucht."
+    ],
+    ["The price must be at least 0.", "The price: muss mindestens 0 sein."],
+    [
+      "ada@example.com is the last administrator of the account; make somebody else administrator first.",
+      "ada@example.com: ist die letzte Administration des Kontos; geben Sie zuerst jemand anderem diese Rolle."
+    ],
+    ["each item must be a URL", "jeder Eintrag muss eine URL sein"],
+    ["Title can't be blank", "Title can't be blank"]
+  ] as const)
+    assert.strictEqual(wordsIn("de").say(text), german)
+  assert.strictEqual(
+    wordsIn("de")("Refused: {problem}.", { problem: "the job is done: only a paused or failed job can be resumed" }),
+    "Abgelehnt: der Auftrag ist im Zustand „fertig“: Nur ein pausierter oder fehlgeschlagener Auftrag kann fortgesetzt werden."
+  )
+})
+
+it("messages that name commands name pages instead, in English too", () => {
+  const id = "01890a5d-ac96-774b-bcce-b302099a8057"
+  for (const [text, shown] of [
+    [
+      `import: ${whyLocked({ id: ImportId.make(id), isPaused: false, phase: "reviewing" })}`,
+      "An import is under review: accept or discard it on the page Imports first."
+    ],
+    [
+      whyLocked({ id: ImportId.make(id), isPaused: false, phase: "applying" }),
+      "An import is being applied: see the page Imports, and try again when it is done."
+    ],
+    [
+      whyLocked({ id: ImportId.make(id), isPaused: true, phase: "applying" }),
+      "An import is paused while it is applied: resume or cancel its job on the page Jobs first."
+    ],
+    [
+      "The store has no saved access token: link it again with `catalog store link --domain D --token T`.",
+      "The store has no saved access token or credentials: ask the operator of this service to link it again."
+    ],
+    [
+      "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",
+      "The store's platform refused the request (DEMO_REFUSED): The demo shop was told to refuse: ask the operator of this service to repair it."
+    ],
+    ["The store's platform took too long.", "The store's platform took too long."]
+  ] as const)
+    assert.strictEqual(wordsIn("en").say(text), shown)
 })

@@ -369,6 +369,20 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const { hidden } = sectionsOf(question.text, "/settings/team/reset-second-factor")
       yield* ask("/settings/team/reset-second-factor", { cookie: admin.cookie, form: hidden })
       assert.strictEqual((yield* signIn(enrolled.email)).status, 303)
+      const record = (account: typeof accountId) =>
+        Effect.map(
+          Effect.flatMap(Users, ({ log }) => log(account, 50)),
+          (changes) => changes.map(({ action, actor, email: user }) => [action, user, actor.name])
+        )
+      assert.deepStrictEqual((yield* record(accountId)).slice(0, 2), [
+        ["second_factor_off", email, email],
+        ["second_factor_on", email, email]
+      ])
+      assert.deepStrictEqual((yield* record(enrolled.accountId))[0], [
+        "second_factor_reset",
+        enrolled.email,
+        `admin-of-${enrolled.email}`
+      ])
       assert.notStrictEqual(accountId, enrolled.accountId)
       assert.notStrictEqual(userId, enrolled.userId)
     })

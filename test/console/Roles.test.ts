@@ -81,6 +81,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /import/decide-all",
     "POST /import/discard",
     "POST /imports",
+    "POST /jobs/command",
     "POST /selection/field",
     "POST /selection/store",
     "POST /settings/connections/undo",
@@ -97,7 +98,6 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /entity/publish",
     "POST /entity/review",
     "POST /exports/products.csv",
-    "POST /jobs/command",
     "POST /selection/schedule",
     "POST /stores/publish",
     "POST /stores/publish-selected"

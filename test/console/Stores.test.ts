@@ -43,7 +43,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.match(
         text,
-        /Why The stove tarn\. demo\. example \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it\. \( DEMO_REFUSED \)$/
+        /Why The stove tarn\. demo\. example \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \)$/
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // Counts of unpublished entities link to their lists; a count of zero has no link.

@@ -1,8 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
+import type { User } from "../../src/access/User.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import { timeIn } from "../../src/console/Times.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import {
   type Answer,
@@ -122,6 +125,8 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
             text: text
               .replaceAll(email, "EMAIL")
               .replaceAll(/pim_pl_[\w-]{43}|value="[\w-]{43}"|[0-9a-f-]{36}|<time .*?<\/time>/g, "…")
+              // The record of earlier changes.
+              .replaceAll(/<tr><th scope="row">(?:(?!EMAIL|<\/tr>).)*<\/tr>/g, "")
           }))
         // Otherwise the second answer would list the first user too.
         const known = yield* inviting(user)
@@ -213,6 +218,61 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
     })
   )
 
+  it.effect("records who changed what, in pages of 50, and nothing of what was refused", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email: own, find, invite, send, userId } = yield* anAdministrator
+      const email = newEmail()
+      const link = linkIn(yield* invite(email, "edit"))
+      const theirs = cookieOf(yield* ask("/set-password", { form: { token: tokenIn(link), password } }))
+      const id = String((yield* find(email))?.id)
+      yield* send(`${path}/role`, { id, role: "publish" })
+      // The same role again changes nothing.
+      yield* send(`${path}/role`, { id, role: "publish" })
+      yield* send(`${path}/role`, { id: userId, role: "view" })
+      const elsewhere = cookieOf(yield* ask("/sign-in", { form: { email, password } }))
+      const csrf = csrfOf(yield* ask("/settings/profile", { cookie: elsewhere }))
+      yield* ask("/settings/profile/end-other-sessions", { cookie: elsewhere, form: { csrf } })
+      assert.strictEqual((yield* ask("/", { cookie: theirs })).status, 303)
+      yield* send(`${path}/disable`, { id })
+      yield* send(`${path}/disable`, { id })
+      yield* send(`${path}/enable`, { id })
+      yield* send(`${path}/link`, { id })
+      const other = newEmail()
+      yield* invite(other, "view")
+      yield* send(`${path}/cancel`, { id: String((yield* find(other))?.id) })
+      const changesOf = ({ text }: Answer) =>
+        [...text.matchAll(/<tr><th scope="row"><time .*?<\/time><\/th>(.*?)<\/tr>/g)].map(([, cells = ""]) =>
+          textOf({ text: `<main>${cells}</main>` } as Answer)
+        )
+      const all = changesOf(yield* ask(path, { cookie }))
+      assert.deepStrictEqual(all, [
+        `Cancelled the invitation of ${other} ${own}`,
+        `Invited ${other} with the role View ${own}`,
+        `Made a link for ${email} to set a password ${own}`,
+        `Enabled ${email} ${own}`,
+        `Disabled ${email} and signed them out ${own}`,
+        `${email} ended other sessions of their own ${email}`,
+        `Gave ${email} the role Publish ${own}`,
+        `${email} joined the team ${email}`,
+        `Invited ${email} with the role Edit ${own}`,
+        `Invited ${own} with the role Administrator Command line`
+      ])
+      const users = yield* Users
+      const author = { _tag: "User", accountId, userId } as const
+      for (let count = 0; count < 45; count++)
+        yield* users
+          .setRole(accountId, email, count % 2 === 0 ? "view" : "edit")
+          .pipe(Effect.provideService(CurrentActor, author))
+      const first = yield* ask(path, { cookie })
+      assert.lengthOf(changesOf(first), 50)
+      const older = /href="(\/settings\/team\?before=\d+)#changes"/.exec(first.text)?.[1] ?? assert.fail(first.text)
+      const second = yield* ask(older, { cookie })
+      assert.deepStrictEqual(changesOf(second), all.slice(-5))
+      assert.notInclude(second.text, "?before=")
+      assert.include(second.text, `<a href="${path}#changes">Newest changes</a>`)
+    })
+  )
+
   it.effect("keeps the last administrator, and says so on the page", () =>
     Effect.gen(function* () {
       const { accountId, find, email, send, userId: id } = yield* anAdministrator
@@ -264,13 +324,16 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
   )
 })
 
+/** The pauses before a mail is sent again. Long enough that a test sees the state in between. */
+const pauses = [100, 200, 400].map((millis) => Duration.millis(millis))
+
 class TestMail extends Context.Tag("test/TestMail")<TestMail, Effect.Effect.Success<typeof mailServer>>() {}
 
 const WithMail = Layer.unwrapScoped(
   Effect.map(mailServer, (server) =>
     Layer.merge(
       pagesServer({
-        mail: { url: Redacted.make(`smtp://127.0.0.1:${server.port}`), from: "Catalog <catalog@example.com>" }
+        mail: { url: Redacted.make(`smtp://127.0.0.1:${server.port}`), from: "Catalog <catalog@example.com>", pauses }
       }),
       Layer.succeed(TestMail, server)
     )
@@ -286,10 +349,32 @@ const mailsTo = (email: string, count: number) =>
     )
   )
 
+/** The mail server refuses mails while the effect runs. */
+const refusing = <A, E, R>(refusal: string, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(TestMail, (server) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        server.refusal = refusal
+      }),
+      () => effect,
+      () =>
+        Effect.sync(() => {
+          server.refusal = undefined
+        })
+    )
+  )
+
+/** Waits until the user is so. */
+const untilUser = <E, R>(find: Effect.Effect<User | undefined, E, R>, isSo: (user: User) => boolean) =>
+  Effect.flatMap(find, (user) => (user === undefined ? Effect.die("no such user") : Effect.succeed(user))).pipe(
+    Effect.delay("20 millis"),
+    Effect.repeat({ until: isSo })
+  )
+
 layer(WithMail, { excludeTestServices: true })("mail", (it) => {
-  it.effect("an invitation is sent, or the page says that it was not", () =>
+  it.effect("an invitation is sent", () =>
     Effect.gen(function* () {
-      const { email: own, invite } = yield* anAdministrator
+      const { cookie, email: own, invite } = yield* anAdministrator
       const email = newEmail()
       const answer = yield* invite(email, "view")
       assert.include(textOf(answer), "It was sent by mail.")
@@ -299,16 +384,89 @@ layer(WithMail, { excludeTestServices: true })("mail", (it) => {
       assert.match(text, /^Subject: Invitation to the catalog of Tarn & Tern$/m)
       assert.include(text, `${own} invites you to the catalog of Tarn & Tern.`)
       assert.include(text, String(linkIn(answer)))
-      const server = yield* TestMail
-      server.refuses = true
-      const unsent = yield* Effect.ensuring(
-        invite(newEmail(), "view"),
-        Effect.sync(() => {
-          server.refuses = false
+      assert.notInclude(textOf(yield* ask(path, { cookie })), "The mail with the link")
+    })
+  )
+
+  it.effect("a mail that is refused for good is not sent again, and the page says why until there is a new link", () =>
+    Effect.gen(function* () {
+      const { cookie, find, invite, send } = yield* anAdministrator
+      const email = newEmail()
+      const refused = yield* refusing("550 5.1.1 no such mailbox", invite(email, "view"))
+      assert.include(
+        textOf(refused),
+        `Link for ${email} to set a password. It is valid once, for 7 days. The mail was not delivered (550 5.1.1 no such mailbox). Pass the link on yourself.`
+      )
+      assert.isDefined(linkIn(refused))
+      const problem =
+        "The mail with the link was not delivered ( 550 5.1.1 no such mailbox ). Make a new link and pass it on yourself."
+      assert.include(textOf(yield* ask(path, { cookie })), problem)
+      const id = String((yield* find(email))?.id)
+      assert.include(textOf(yield* send(`${path}/link`, { id })), "It was sent by mail.")
+      yield* mailsTo(email, 1)
+      assert.notInclude(textOf(yield* ask(path, { cookie })), "The mail with the link")
+    })
+  )
+
+  it.effect("a mail that is refused for now is sent again, until the server accepts it or the attempts end", () =>
+    Effect.gen(function* () {
+      const { cookie, find, invite, send } = yield* anAdministrator
+      const email = newEmail()
+      const waiting = yield* refusing("450 4.7.1 try again later", invite(email, "view"))
+      assert.include(
+        textOf(waiting),
+        "The mail server did not accept the mail yet (450 4.7.1 try again later). It is sent again automatically. You can also pass the link on yourself."
+      )
+      const [mail] = yield* mailsTo(email, 1)
+      assert.include(textOfMail(mail ?? assert.fail()), String(linkIn(waiting)))
+      yield* untilUser(find(email), ({ mailProblem }) => mailProblem === null)
+      assert.lengthOf(yield* mailsTo(email, 1), 1)
+
+      const other = newEmail()
+      yield* refusing(
+        "421 4.3.2 shutting down",
+        Effect.gen(function* () {
+          assert.include(textOf(yield* invite(other, "view")), "The mail server did not accept the mail yet")
+          const user = yield* untilUser(find(other), ({ mailRetryUntil }) => mailRetryUntil === null)
+          assert.strictEqual(user.mailProblem, "421 4.3.2 shutting down")
         })
       )
-      assert.include(textOf(unsent), "The mail could not be sent: pass the link on yourself.")
-      assert.isDefined(linkIn(unsent))
+      assert.include(
+        textOf(yield* ask(path, { cookie })),
+        "The mail with the link was not delivered ( 421 4.3.2 shutting down ). Make a new link and pass it on yourself."
+      )
+      yield* send(`${path}/cancel`, { id: String((yield* find(other))?.id) })
+    })
+  )
+
+  it.effect("a mail is in the language and zone of its reader; a new user's is in those of the sender", () =>
+    Effect.gen(function* () {
+      const { cookie, find, send } = yield* anAdministrator
+      const csrf = csrfOf(yield* ask("/settings/profile", { cookie }))
+      yield* ask("/settings/profile", { cookie, form: { csrf, language: "ar", time_zone: "Asia/Dubai" } })
+      const invited = newEmail()
+      const link = linkIn(yield* send(path, { email: invited, role: "view" }))
+      const [invitation] = yield* mailsTo(invited, 1)
+      const text = textOfMail(invitation ?? assert.fail())
+      assert.match(text, /^Content-Language: ar$/m)
+      assert.match(text, /^Subject: دعوة إلى كتالوج \u2068Tarn & Tern\u2069$/m)
+      const until = timeIn(String((yield* find(invited))?.linkExpiresAt), {
+        pageLanguage: "ar",
+        timeZone: "Asia/Dubai"
+      })
+      assert.include(text, `اضبط كلمة مرورك هنا (صالح مرة واحدة، حتى \u2068${until}\u2069):\n`)
+
+      const theirs = cookieOf(yield* ask("/set-password", { form: { token: tokenIn(link), password } }))
+      const own = csrfOf(yield* ask("/settings/profile", { cookie: theirs }))
+      const chosen = { csrf: own, language: "de", time_zone: "Europe/Berlin" }
+      yield* ask("/settings/profile", { cookie: theirs, form: chosen })
+      yield* ask("/forgot-password", { form: { email: invited }, headers: { "accept-language": "zh" } })
+      const [, forgotten] = yield* mailsTo(invited, 2)
+      const expires = (yield* find(invited))?.linkExpiresAt
+      const german = textOfMail(forgotten ?? assert.fail())
+      assert.match(german, /^Subject: Ihr neues Passwort für den Katalog$/m)
+      const berlin = timeIn(String(expires), { pageLanguage: "de", timeZone: "Europe/Berlin" })
+      assert.include(german, `Setzen Sie hier Ihr Passwort (einmal gültig, bis ${berlin}):\n`)
     })
   )
 

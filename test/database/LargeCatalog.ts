@@ -43,6 +43,8 @@ const people = 12_000
 const accessStatements: ReadonlyArray<string> = [
   `INSERT INTO app_user (account_id, id, email, role)
    SELECT ACCOUNT, ID, 'user-' || n || '@example.com', 'admin' FROM N`,
+  `INSERT INTO team_event (account_id, actor_kind, action, email)
+   SELECT ACCOUNT, 'cli', 'invited', 'user-' || n || '@example.com' FROM N`,
   `INSERT INTO session (account_id, hash, user_id) SELECT ACCOUNT, sha256(('session' || n)::bytea), ID FROM N`,
   `INSERT INTO password_link (account_id, user_id, hash, expires_at)
    SELECT ACCOUNT, ID, sha256(('link' || n)::bytea), now() + interval '1 day' FROM N`,

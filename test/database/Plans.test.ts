@@ -345,7 +345,9 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findInAccount(accountId, email)))
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
-    yield* users.setLink(accountId, userId, secret("link", round), 60)
+    const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
+    assert.hasAllKeys(reader, ["expiresAt", "language", "timeZone"])
+    assert.isTrue(yield* users.keepMailState(accountId, secret("link", round), "refused", 60))
     const views = yield* SavedViewsRepo
     const viewsOf = { accountId, userId, list: "product" } as const
     assert.isTrue(yield* views.save(viewsOf, { name: "Failed", query: "state=failed" }, 20))
@@ -367,7 +369,12 @@ const access = (round: number) =>
     const change = { before: "kept", after: "changed", sessionHash: ownSession }
     assert.isTrue(yield* users.changePassword(accountId, userId, change))
     yield* users.setProfile(accountId, userId, { language: "de", timeZone: null })
-    yield* users.endOtherSessions(accountId, userId, ownSession)
+    assert.isFalse(yield* users.endOtherSessions(accountId, userId, ownSession))
+    assert.strictEqual(yield* users.emailOf(accountId, userId), email)
+    yield* users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
+    const changes = yield* users.readLog(accountId, undefined, 2)
+    assert.deepInclude(changes[0], { action: "sessions_ended", email, role: null })
+    assert.deepStrictEqual(yield* users.readLog(accountId, changes[0]?.id, 1), changes.slice(1))
     assert.isEmpty(yield* users.sessionsOf(accountId, userId, life))
     const factors = yield* SecondFactorsRepo
     const user = { accountId, id: userId }
@@ -382,12 +389,15 @@ const access = (round: number) =>
     yield* factors.addSignIn(user, secret("step", round), 60)
     assert.isTrue(Option.isSome(yield* factors.findSignIn(secret("step", round))))
     assert.isTrue(yield* factors.endSignIn(user, secret("step", round)))
-    yield* factors.remove(user)
+    assert.isTrue(yield* factors.remove(user))
     const newEmail = `new-${round}@example.com`
     assert.isNotEmpty(yield* users.lockAdministrators(accountId))
-    assert.isTrue(yield* users.setRole(accountId, newEmail, "edit"))
-    assert.isTrue(yield* users.disable(accountId, newEmail))
-    assert.isTrue(yield* users.enable(accountId, newEmail))
+    for (const change of [
+      users.setRole(accountId, newEmail, "edit"),
+      users.disable(accountId, newEmail),
+      users.enable(accountId, newEmail)
+    ])
+      assert.isTrue(Option.exists(yield* change, ({ isChanged }) => isChanged))
     assert.isTrue(yield* users.remove(accountId, newEmail))
     assert.strictEqual(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 1, windowSeconds: 900 }), 1)
@@ -947,7 +957,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           ...["api_key", "collection_member", "entity", "entity_media", "import_item", "store_version"],
           ...["metaobject_entry", "mirror_item", "translatable_field", "translation"],
           ...["app_user", "attempt", "oauth_client", "oauth_code", "oauth_grant", "oauth_request", "oauth_token"],
-          ...["password_link", "session", "sign_in_device"]
+          ...["password_link", "session", "sign_in_device", "team_event"]
         ])
         assert.isAtLeast(tables.get("entity") ?? 0, 2 * products)
         for (let round = 0; round < rounds; round++) {

@@ -7,21 +7,43 @@ export interface ReceivedMail {
   readonly content: string
 }
 
-/** The text of a mail, decoded from quoted-printable. */
-export const textOfMail = ({ content }: ReceivedMail) =>
-  content.replaceAll("=\r\n", "").replaceAll("=3D", "=").replaceAll("\r\n", "\n")
+const decodedPrintable = (text: string) =>
+  Buffer.from(
+    text
+      .replaceAll("=\r\n", "")
+      .replaceAll(/=([0-9A-F]{2})/g, (_, byte) => String.fromCharCode(Number.parseInt(byte, 16))),
+    "latin1"
+  ).toString("utf8")
 
-/** A mail server that keeps what it receives. `refuses`: it answers every mail with an error. */
+/** The headers and the text of a mail, decoded. */
+export const textOfMail = ({ content }: ReceivedMail) => {
+  const [head = "", ...body] = content.split("\r\n\r\n")
+  const headers = head
+    .replaceAll(/\?=\r\n\s+=\?/g, "?==?")
+    .replaceAll(/\r\n\s+/g, " ")
+    .replaceAll(/=\?UTF-8\?([BQ])\?([^?]*)\?=/gi, (_, kind, text) =>
+      kind.toUpperCase() === "B"
+        ? Buffer.from(text, "base64").toString("utf8")
+        : decodedPrintable(text.replaceAll("_", " "))
+    )
+  const text = body.join("\r\n\r\n")
+  const decoded = /^Content-Transfer-Encoding: base64$/im.test(headers)
+    ? Buffer.from(text, "base64").toString("utf8")
+    : decodedPrintable(text)
+  return `${headers}\n\n${decoded}`.replaceAll("\r\n", "\n")
+}
+
+/** A mail server that keeps what it receives. `refusal`: its answer to every mail; undefined: it accepts all. */
 export const mailServer = Effect.acquireRelease(
   Effect.async<{
     readonly port: number
     readonly mails: Array<ReceivedMail>
-    refuses: boolean
+    refusal: string | undefined
     readonly close: () => void
   }>((resume) => {
     const mails: Array<ReceivedMail> = []
     const sockets = new Set<Socket>()
-    const state = { refuses: false }
+    const state: { refusal: string | undefined } = { refusal: undefined }
     const server = createServer((socket) => {
       sockets.add(socket)
       socket.on("close", () => sockets.delete(socket))
@@ -31,7 +53,7 @@ export const mailServer = Effect.acquireRelease(
       const obey = (line: string) => {
         const word = line.slice(0, 4).toUpperCase()
         if (word === "EHLO" || word === "HELO") return say("250 test")
-        if (word === "MAIL" && state.refuses) return say("550 refused by the test")
+        if (word === "MAIL" && state.refusal !== undefined) return say(state.refusal)
         if (word === "RCPT") to = /<([^>]*)>/.exec(line)?.[1] ?? ""
         if (word === "DATA") {
           isData = true
@@ -49,7 +71,8 @@ export const mailServer = Effect.acquireRelease(
           buffer = buffer.slice(end + (isData ? 5 : 2))
           if (isData) {
             isData = false
-            mails.push({ to, content: part })
+            // A line that begins with a dot is sent with another one before it (RFC 5321, 4.5.2).
+            mails.push({ to, content: part.replaceAll("\r\n..", "\r\n.") })
             say("250 kept")
           } else obey(part)
         }
@@ -62,11 +85,11 @@ export const mailServer = Effect.acquireRelease(
         Effect.succeed({
           port: typeof address === "object" && address !== null ? address.port : 0,
           mails,
-          get refuses() {
-            return state.refuses
+          get refusal() {
+            return state.refusal
           },
-          set refuses(value) {
-            state.refuses = value
+          set refusal(value) {
+            state.refusal = value
           },
           close: () => {
             for (const socket of sockets) socket.destroy()

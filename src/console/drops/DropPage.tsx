@@ -105,7 +105,7 @@ export const DropPage = ({
                     <Outcome outcome={change.outcome} />
                     {change.error !== null && (
                       <p class="wrong">
-                        <bdi>{change.error.message}</bdi>
+                        <bdi>{t.say(change.error.message)}</bdi>
                       </p>
                     )}
                   </div>

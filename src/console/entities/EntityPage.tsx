@@ -146,7 +146,7 @@ const OnStores = ({
                 <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
                 {on.last_publish_error !== null && (
                   <div class="wrong">
-                    {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
+                    {t.say(on.last_publish_error.message)} (<code>{on.last_publish_error.code}</code>)
                   </div>
                 )}
               </>,
@@ -240,7 +240,7 @@ const StoreStates = ({
           <div key={on.store_id} class="failure">
             <p>
               <strong>{t.rich("{store} did not accept the last publish.", { store: nameOf(on) })}</strong>{" "}
-              {on.last_publish_error?.message}
+              {t.say(on.last_publish_error?.message ?? "")}
             </p>
             <Publish
               csrf={csrf}
@@ -261,7 +261,7 @@ const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string 
     .map(({ projection: { last_publish_error, last_publish_status, pending_publish, store_domain, store_id } }) => {
       const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
       const store = linked.find(({ id }) => id === store_id)?.name ?? store_domain
-      return `${store}: ${t(name)}. ${last_publish_status === "failed" ? (last_publish_error?.message ?? "") : ""}`.trim()
+      return `${store}: ${t(name)}. ${last_publish_status === "failed" ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
     })
     .join(" ")
 

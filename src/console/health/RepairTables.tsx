@@ -392,7 +392,7 @@ export const RetryTable = ({ content }: { readonly content: RepairContent }) => 
               </div>
             </div>,
             <bdi>{nameOf(t, content.stores, issue.store_id)}</bdi>,
-            issue.last_publish_error?.message ?? t("The last publish to the store failed.")
+            t.say(issue.last_publish_error?.message ?? "The last publish to the store failed.")
           ]
         }))}
       />

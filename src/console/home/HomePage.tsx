@@ -108,7 +108,7 @@ const FailedPublishes = ({
           <p key={message} class="quiet">
             {t.rich("{count, plural, one {# time} other {# times}}: {cause}", {
               count: number,
-              cause: <Text>{message}</Text>
+              cause: <Text>{t.say(message)}</Text>
             })}
           </p>
         ))}

@@ -438,7 +438,7 @@ export const ImportPage = ({
       <Live id="import" on={[`import:${run.id}`]} says={progressSentence(t, run, reading)}>
         {run.error !== null && (
           <Alert>
-            <p>{run.error}</p>
+            <p>{t.say(run.error)}</p>
           </Alert>
         )}
         <StepsOf run={run} reading={reading} />

@@ -130,7 +130,7 @@ export const ImportsPage = ({
                 <PhaseOf phase={run.phase} />,
                 <>
                   {summaryOf(t, run)}
-                  {run.error !== null && <div class="wrong">{run.error}</div>}
+                  {run.error !== null && <div class="wrong">{t.say(run.error)}</div>}
                 </>,
                 <Time at={run.createdAt} />,
                 <Time at={run.updatedAt} />

@@ -1,20 +1,22 @@
 import { Effect, Either, Schema } from "effect"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { JobState } from "../../jobs/Job.ts"
+import type { Job, JobKindName, JobState } from "../../jobs/Job.ts"
 import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
 import { JobId } from "../../model/Ids.ts"
+import { includesRole } from "../../model/Role.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
+import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf, roleRefusal, type Visits } from "../Visits.ts"
 import { JobPage } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
 const routes = {
   list: ["GET", paths.jobs, refuseOnPage, "view"],
   show: ["GET", paths.job, refuseOnPage, "view"],
-  command: ["POST", paths.commandJob, refuseOnPage, "publish", "batch"]
+  command: ["POST", paths.commandJob, refuseOnPage, "edit", "batch"]
 } as const
 
 const CommandForm = Schema.Struct({ command: Schema.Literal("pause", "resume", "cancel") })
@@ -34,6 +36,17 @@ const results: Readonly<Record<JobCommand, ReadonlyArray<JobState>>> = {
   resume: ["queued", "running", "done"],
   cancel: ["cancelled"]
 }
+
+/** Kinds of jobs that the role edit can begin. */
+const kindsOfEditors: ReadonlyArray<JobKindName> = ["bulk_change", "import"]
+
+/**
+ * Controlling jobs needs the role publish. The person who began a job may also pause and cancel it, and may continue it if the role
+ * allows beginning such a job.
+ */
+const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job) =>
+  includesRole(visitor.role, "publish") ||
+  (author.kind === "user" && author.id === visitor.userId && (command !== "resume" || kindsOfEditors.includes(kind)))
 
 /** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
 export const jobList: Surface<Jobs | Visits> = surfaceOf(
@@ -59,6 +72,11 @@ export const jobList: Surface<Jobs | Visits> = surfaceOf(
         Effect.gen(function* () {
           const id = yield* idOf(JobId, form)
           const { command } = yield* decoded(CommandForm, ["command"], form)
+          if (!mayCommand(visitor, command, yield* jobs.get(id)))
+            return yield* new PageRefused({
+              ...roleRefusal(visitor, "publish"),
+              next: { path: jobPath(id), name: "Back to the page" }
+            })
           const changed = yield* jobs.command(command, id).pipe(
             Effect.map(Either.right),
             Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))

@@ -32,7 +32,7 @@ const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => {
       <ul>
         {errors.map(({ item, message }, index) => (
           <li key={`${index} ${item}`}>
-            <bdi>{item}</bdi>: {message}
+            <bdi>{item}</bdi>: {t.say(message)}
           </li>
         ))}
       </ul>
@@ -57,7 +57,7 @@ export const JobPage = ({
 }) => {
   const t = useWords()
   return (
-    <Frame title={job.title} visitor={visitor} current={paths.jobs}>
+    <Frame title={t.say(job.title)} visitor={visitor} current={paths.jobs}>
       <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={paths.jobs}>{t("All jobs")}</a>
       </nav>
@@ -66,8 +66,8 @@ export const JobPage = ({
       <Live id="job" on={[`job:${job.id}`]} says={progressWords(t, job)}>
         {job.problem !== null && (
           <Alert>
-            <p>{job.problem.why}</p>
-            <p>{job.problem.next}</p>
+            <p>{t.say(job.problem.why)}</p>
+            <p>{t.say(job.problem.next)}</p>
           </Alert>
         )}
         {isLocking(job) && <p>{t("The catalog is locked until you resume or cancel this job.")}</p>}

@@ -29,7 +29,7 @@ export const JobsPage = ({ jobs, visitor }: { readonly visitor: Visitor; readonl
             rows={jobs.map((job) => ({
               key: job.id,
               cells: [
-                <a href={jobPath(job.id)}>{job.title}</a>,
+                <a href={jobPath(job.id)}>{t.say(job.title)}</a>,
                 <JobStateOf state={job.state} />,
                 <Progress job={job} />,
                 <Time at={job.created_at} />,

@@ -3,6 +3,7 @@ import ar from "./ar.json" with { type: "json" }
 import de from "./de.json" with { type: "json" }
 import type { Language } from "./Language.ts"
 import { makeWords } from "./MakeWords.tsx"
+import { serviceMessageOf } from "./ServiceMessages.ts"
 import zh from "./zh.json" with { type: "json" }
 
 /**
@@ -27,7 +28,7 @@ export type Parts = Readonly<Record<string, ComponentChildren | ((words: Compone
 
 /**
  * A text that is put into words later, in the language of its reader. A plain text may be words of a service, which the
- * command line shares: it is translated if it is a sentence of the pages, and is English otherwise.
+ * command line shares: it is translated if it is a sentence of the pages or in `ServiceMessages.ts`, and is English otherwise.
  */
 export type Saying = string | { readonly sentence: Sentence; readonly values: Values }
 
@@ -54,7 +55,7 @@ const words = new Map<Language, Words>()
 
 /** The words of a language are made at their first use: those of all languages cost each start 20 ms (Node 20). */
 export const wordsIn = (language: Language): Words => {
-  const made = words.get(language) ?? makeWords(language, (text) => messageIn(language, text))
+  const made = words.get(language) ?? makeWords(language, (text) => messageIn(language, text), serviceMessageOf)
   words.set(language, made)
   return made
 }

@@ -5,6 +5,7 @@ import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { type EmailTaken, type LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
 import type { Identity } from "../../access/User.ts"
+import type { Users } from "../../access/Users.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -22,7 +23,8 @@ import {
 import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
-import { paths, setPasswordLink } from "../Paths.ts"
+import { forgottenMail, makeMailLink } from "../Mails.ts"
+import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { anonymousViewer } from "../Viewer.tsx"
 import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
@@ -65,20 +67,6 @@ const refusedNow =
   ({ message }: SignInRefused) =>
     Effect.succeed(html(viewerOf(request), <SignInPage returnTo={returnTo} refusal={message} />, { status: 403 }))
 
-/** The mail with the link that sets a new password. */
-const newPasswordMail = (baseUrl: string, email: string, token: Redacted.Redacted) => ({
-  to: email,
-  subject: "Your new password for the catalog",
-  text: [
-    "Somebody, probably you, asked for a new password for the catalog.",
-    "",
-    "Set it here (valid once, for one day):",
-    setPasswordLink(baseUrl, Redacted.value(token)),
-    "",
-    "If it was not you, ignore this mail: your password stays as it is."
-  ].join("\n")
-})
-
 /**
  * Requests of a new password. The mail is made and sent in the background, so that the response does not reveal whether
  * the user exists.
@@ -88,6 +76,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     const mailer = yield* Mailer
     const signIns = yield* SignIns
     const { baseUrl, withOpenForm } = yield* makeVisits
+    const mailLink = yield* makeMailLink
     const canMail = mailer.isSet
     return {
       forgot: (request: Request) =>
@@ -103,11 +92,12 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
               <ForgotPasswordPage canMail email={email} refusal={counted.left.message} />,
               waiting(counted.left)
             )
+          const sender = { pageLanguage: pageLanguageOf(request), timeZone: null }
           yield* counted.right.makeLink.pipe(
             Effect.flatMap(
               Option.match({
                 onNone: () => Effect.void,
-                onSome: (made) => Effect.asVoid(mailer.send(newPasswordMail(baseUrl, made.email, made.token)))
+                onSome: (link) => mailLink(link, sender, baseUrl, forgottenMail)
               })
             ),
             Effect.catchAllCause((cause) => Effect.logWarning("A link for a new password could not be made", cause)),
@@ -162,7 +152,7 @@ export const signIn = ({
   trustedProxies
 }: {
   readonly trustedProxies: number
-}): Surface<Mailer | SecondFactors | SignIns | Visits> =>
+}): Surface<Mailer | SecondFactors | SignIns | Users | Visits> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {

@@ -82,7 +82,9 @@ export const PublishStorePage = ({
       <Refusal text={refusal} />
       <div class="sheet">
         {job !== undefined && (
-          <p>{t.rich("A job works on this store: {job}.", { job: <a href={jobPath(job.id)}>{job.title}</a> })}</p>
+          <p>
+            {t.rich("A job works on this store: {job}.", { job: <a href={jobPath(job.id)}>{t.say(job.title)}</a> })}
+          </p>
         )}
         {waiting === 0 ? (
           <p>{t("There is nothing to publish.")}</p>

@@ -173,7 +173,7 @@ const Failures = ({
                   <Domain name={storeDomain} />,
                   finishedAt === null ? t("More than 30 days ago") : <Time at={finishedAt} />,
                   <>
-                    {error.message}{" "}
+                    {t.say(error.message)}{" "}
                     <span class="quiet">
                       (<code>{error.code}</code>
                       {attempts !== null && attempts > 1

@@ -1,5 +1,5 @@
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
-import { Mailer } from "../../access/Mailer.ts"
+import type { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { type User, userState } from "../../access/User.ts"
 import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
@@ -12,10 +12,11 @@ import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
+import { linkMail, makeMailLink } from "../Mails.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
-import { emptyInvite, type NewLink, type TeamContent, TeamPage } from "./TeamPage.tsx"
+import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
+import { emptyInvite, type TeamContent, TeamPage } from "./TeamPage.tsx"
 
 const routes = {
   show: ["GET", paths.team, refuseOnPage, "admin"],
@@ -39,6 +40,9 @@ const notes: Readonly<Record<string, string>> = {
   reset: "The second factor is off. The user signs in with the password alone, and can set up a new one."
 }
 
+/** The number of changes of the team on a page. */
+const changesPerPage = 50
+
 const isRole = Schema.is(Role)
 
 /** The role of an invitation: by default the one that may do least. */
@@ -60,22 +64,6 @@ const ownSecondFactor = ValidationFailed.at(
 const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
   `${subject} ${issue?.message ?? "is wrong"}.`
 
-/** The mail by which a user gets a link. */
-const mailOf = (visitor: Visitor, { email, url, days }: Omit<NewLink, "mail">, isInvitation: boolean) => ({
-  to: email,
-  subject: isInvitation ? `Invitation to the catalog of ${visitor.accountName}` : "Your new password for the catalog",
-  text: [
-    isInvitation
-      ? `${visitor.email} invites you to the catalog of ${visitor.accountName}.`
-      : `${visitor.email} made a link by which you can set a new password for the catalog of ${visitor.accountName}.`,
-    "",
-    `Set your password here (valid once, for ${days === 1 ? "one day" : `${days} days`}):`,
-    url,
-    "",
-    "If you did not expect this mail, ignore it."
-  ].join("\n")
-})
-
 /** Asks before a user is disabled. */
 const disableWords = (t: Words, { email, role }: User) => ({
   title: t("Disable {user}?", { user: email }),
@@ -86,37 +74,41 @@ const disableWords = (t: Words, { email, role }: User) => ({
   button: "Disable the user"
 })
 
+/** Finds the user that a form or a query names. NotFound: the account has no such user. */
+const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
+  Effect.gen(function* () {
+    const id = yield* idOf(UserId, given)
+    const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
+    return user ?? (yield* new NotFound())
+  })
+
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const users = yield* Users
-    const mailer = yield* Mailer
+    const mailLink = yield* makeMailLink
     const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makeVisits
 
-    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200) =>
+    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200, before?: number) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
-        return html(visitor, <TeamPage visitor={visitor} users={list} now={now} form={emptyInvite} {...content} />, {
-          status
-        })
+        // Reads one more than a page, to know whether more follow.
+        const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
+        const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
+        const given = { visitor, users: list, now, log, form: emptyInvite, ...content }
+        return html(visitor, <TeamPage {...given} />, { status })
       })
 
-    /** The user that a form or a query names. NotFound: the account has no such user. */
-    const userIn = (visitor: Visitor, given: Parameters) =>
-      Effect.gen(function* () {
-        const id = yield* idOf(UserId, given)
-        const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
-        return user ?? (yield* new NotFound())
-      })
+    const userIn = makeUserIn(users)
 
-    const showLink = (visitor: Visitor, { email, token }: PasswordLink, days: number, isInvitation: boolean) =>
+    const showLink = (visitor: Visitor, made: PasswordLink, days: number, isInvitation: boolean) =>
       Effect.gen(function* () {
-        const link = { email, days, url: setPasswordLink(baseUrl, Redacted.value(token)) }
-        const isSent = yield* mailer.send(mailOf(visitor, link, isInvitation))
-        return yield* show(visitor, { link: { ...link, mail: !mailer.isSet ? "off" : isSent ? "sent" : "failed" } })
+        const url = setPasswordLink(baseUrl, Redacted.value(made.token))
+        const mail = yield* mailLink(made, visitor, baseUrl, linkMail(visitor, isInvitation))
+        return yield* show(visitor, { link: { email: made.email, days, url, mail } })
       })
 
     /** Handles a form that changes one user. A refusal is shown on the page. */
@@ -158,7 +150,11 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       )
 
     return {
-      show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
+      show: asVisitor((visitor, request) => {
+        const query = queryOf(request)
+        const before = numberOf(query.get("before"))
+        return show(visitor, { note: noteOf(notes, query.get("note")) }, 200, before === 0 ? undefined : before)
+      }),
       invite: withForm((visitor, given) =>
         Effect.gen(function* () {
           const form = { email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
@@ -202,7 +198,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       })),
       // An open session alone must not switch off the second factor of its administrator: the profile asks for the password.
       reset: changing("reset", ({ accountId, userId }, { id }) =>
-        id === userId ? ownSecondFactor : secondFactors.remove({ accountId, id })
+        id === userId ? ownSecondFactor : secondFactors.reset({ accountId, id })
       )
     }
   })

@@ -1,12 +1,14 @@
+import type { Delivery } from "../../access/Mailer.ts"
 import { type User, userState } from "../../access/User.ts"
 import { Role, roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
-import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
+import { type ShownLog, TeamChanges } from "./TeamChanges.tsx"
 
 export interface InviteForm {
   readonly email: string
@@ -15,18 +17,39 @@ export interface InviteForm {
 
 export const emptyInvite: InviteForm = { email: "", role: "view" }
 
-/** A new link, which is shown only once. `mail`: whether it was sent by mail; `off`: no mail server is set. */
+/** A new link, which is shown only once. `mail`: whether it was sent by mail. */
 export interface NewLink {
   readonly email: string
   readonly url: string
   readonly days: number
-  readonly mail: "sent" | "failed" | "off"
+  readonly mail: Delivery
 }
 
-const mailWords: Readonly<Record<NewLink["mail"], Sentence>> = {
+const mailWords = {
   sent: "It was sent by mail. You can also pass it on yourself.",
-  failed: "The mail could not be sent: pass the link on yourself.",
+  waiting:
+    "The mail server did not accept the mail yet ({reason}). It is sent again automatically. You can also pass the link on yourself.",
+  refused: "The mail was not delivered ({reason}). Pass the link on yourself.",
   off: "Pass it on to them."
+} as const satisfies Readonly<Record<Delivery["state"], Sentence>>
+
+/** Why the mail with the user's link was not delivered. */
+const MailProblem = ({ user: { mailProblem, mailRetryUntil } }: { readonly user: User }) => {
+  const t = useWords()
+  if (mailProblem === null) return null
+  const reason = <bdi>{t.say(mailProblem)}</bdi>
+  return (
+    <p class="wrong">
+      {mailRetryUntil === null
+        ? t.rich("The mail with the link was not delivered ({reason}). Make a new link and pass it on yourself.", {
+            reason
+          })
+        : t.rich("The mail with the link is not delivered yet ({reason}). It is sent again until {time}.", {
+            reason,
+            time: <Time at={mailRetryUntil} />
+          })}
+    </p>
+  )
 }
 
 const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink }) => {
@@ -45,7 +68,7 @@ const LinkNote = ({ link: { days, email, mail, url } }: { readonly link: NewLink
             days
           }
         )}{" "}
-        {t(mailWords[mail])}
+        {t(mailWords[mail.state], "reason" in mail ? { reason: t.say(mail.reason) } : {})}
       </p>
       <CopyText id="new-link" label={t("Link (shown only once)")} text={url} />
     </Note>
@@ -159,6 +182,7 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
             [t("Second factor"), user.hasSecondFactor ? t("on") : t("off")]
           ]}
         />
+        <MailProblem user={user} />
         <form method="post" action={paths.teamRole} class="line">
           <HiddenFields csrf={visitor.csrf} id={user.id} />
           <label>
@@ -211,6 +235,7 @@ export interface TeamContent {
 export const TeamPage = ({
   form,
   link,
+  log,
   misfit,
   note,
   now,
@@ -220,6 +245,7 @@ export const TeamPage = ({
 }: TeamContent & {
   readonly visitor: Visitor
   readonly users: ReadonlyArray<User>
+  readonly log: ShownLog
   readonly now: number
 }) => {
   const t = useWords()
@@ -228,7 +254,7 @@ export const TeamPage = ({
       {note !== undefined && <Note>{t.say(note)}</Note>}
       {refusal !== undefined && (
         <Alert>
-          <p>{refusal}</p>
+          <p>{t.say(refusal)}</p>
         </Alert>
       )}
       {link !== undefined && <LinkNote link={link} />}
@@ -241,6 +267,7 @@ export const TeamPage = ({
         </ul>
       </section>
       <Invite visitor={visitor} form={form} misfit={misfit} />
+      <TeamChanges {...log} />
     </Frame>
   )
 }

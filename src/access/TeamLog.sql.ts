@@ -1,0 +1,39 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { discardRows, findAll } from "../database/Rows.ts"
+import { makeActorNames } from "../drafts/ActorNames.sql.ts"
+import { authorOf } from "../drafts/History.ts"
+import type { Actor } from "../model/Actor.ts"
+import type { AccountId, UserId } from "../model/Ids.ts"
+import { type NewTeamEvent, TeamEvent } from "./TeamLog.ts"
+
+/** SQL statements for the record of changes of the team. */
+export const makeTeamLogStatements = (sql: SqlClient) => {
+  const nameOf = makeActorNames(sql)
+
+  const readLog = findAll(TeamEvent)(
+    (accountId: AccountId, before: number | undefined, limit: number) => sql`
+      SELECT e.id::text AS id, rfc3339(e.at) AS at, e.action, e.email, e.role,
+             json_build_object('kind', e.actor_kind, 'id', e.actor_id, 'name', e.actor_name) AS actor
+      FROM team_event e
+      WHERE e.account_id = ${accountId} AND e.id < coalesce(${before ?? null}::bigint, 9223372036854775807)
+      ORDER BY e.id DESC
+      LIMIT ${limit}`
+  )
+
+  return {
+    /** Records a change of the team. It belongs to the transaction of the change. */
+    record: (actor: Actor, { action, email, role = undefined }: NewTeamEvent) => {
+      const { id, kind } = authorOf(actor)
+      return Effect.flatMap(nameOf(actor.accountId, kind, id), (name) =>
+        discardRows(sql`
+          INSERT INTO team_event (account_id, actor_kind, actor_id, actor_name, action, email, role)
+          VALUES (${actor.accountId}, ${kind}, ${id}::uuid, ${name}::text, ${action}, ${email}::text, ${role ?? null}::text)`)
+      )
+    },
+    /** The changes before the one with this id, newest first; undefined: the newest. */
+    readLog,
+    /** The e-mail of a user. Null: the account has no such user. */
+    emailOf: (accountId: AccountId, id: UserId) => nameOf(accountId, "user", id)
+  }
+}
