@@ -113,8 +113,8 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       })
       assert.strictEqual(shown, written.format(Date.parse(at)))
       for (const [wrong, message] of [
-        [{ language: "xx", time_zone: "" }, "The language must be one of the languages in the list."],
-        [{ language: "", time_zone: "Mars/Olympus" }, "The time zone must be one of the time zones in the list."]
+        [{ language: "xx", time_zone: "" }, "Die Sprache: muss eine der Sprachen in der Liste sein."],
+        [{ language: "", time_zone: "Mars/Olympus" }, "Die Zeitzone: muss eine der Zeitzonen in der Liste sein."]
       ] as const)
         assert.include(textOf(yield* send(path, wrong)), message)
       yield* send(path, { language: "", time_zone: "" })

@@ -48,6 +48,13 @@ export const rules: ReadonlyArray<Sentence> = [
 
 /** Messages of services that stand alone, or as the value of a placeholder. */
 export const messages: ReadonlyArray<Sentence> = [
+  // Subjects of rules.
+  "The language",
+  "The time zone",
+  "The password",
+  "The new password",
+  "The e-mail address",
+  "The second factor",
   "The store's platform cannot be reached: {cause}.",
   "The values were sent to the store's platform, but {cause}: whether it accepted them is not known yet.",
   "The store's platform refused the request ({code}): {cause}",
