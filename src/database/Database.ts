@@ -27,8 +27,9 @@ import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Noti
 import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
-import { ServerPools, WatchedClient, watchedOf } from "./ServerPools.ts"
+import { ServerPools } from "./ServerPools.ts"
 import { HasFreeConnection } from "./SpareTransaction.ts"
+import { WatchedClient, watchedOf } from "./WatchedClient.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{

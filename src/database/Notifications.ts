@@ -1,6 +1,6 @@
 import { Context, Data, Effect, Schedule } from "effect"
 import type pg from "pg"
-import { WatchedClient, type WatchedConfig } from "./ServerPools.ts"
+import { WatchedClient, type WatchedConfig } from "./WatchedClient.ts"
 
 /** The connection that listens is lost, or cannot be opened. */
 export class ListeningLost extends Data.TaggedError("ListeningLost")<{ readonly reason: string }> {}

@@ -29,174 +29,12 @@ import {
   release,
   type Shares
 } from "./RateLimitSemaphores.ts"
-
-/**
- * A statement was not answered before its deadline. It has the code of a socket timeout, which means the same to
- * callers.
- */
-export class DeadlineMissed extends Error {
-  readonly code = "ETIMEDOUT"
-}
+import { DeadlineMissed, type Query, WatchedClient, type WatchedConfig, watchedOf } from "./WatchedClient.ts"
 
 /** All connections that the caller may have were in use until its deadline. It says nothing about the server. */
 export class NoConnectionFree extends DeadlineMissed {}
 
-const cancelledCode = "57014"
-
-const readOnlyCode = "25006"
-
-/**
- * The server is a standby: it refuses writes, and its data may be older than acknowledged writes. It has the SQLSTATE
- * with which such a server refuses a write.
- */
-class ServerIsStandby extends Error {
-  readonly code = readOnlyCode
-}
-
-/**
- * A node of a Citus cluster did not confirm a COMMIT, so the outcome is unknown. Citus itself only warns and answers COMMIT as if
- * it had succeeded. It has the SQLSTATE "transaction resolution unknown".
- */
-class CommitUnconfirmed extends Error {
-  readonly code = "08007"
-}
-
-const isUnconfirmedCommit = (warning: string) => warning.startsWith("failed to commit transaction on ")
-
-type Query = (error: Error | undefined, result: pg.QueryResult) => void
-
-/**
- * The configuration of a pool of `WatchedClient`s. It has no `connectionTimeoutMillis`, for which pg would set a timer
- * at every use of a connection; `newConnectionMillis` applies only to opening one.
- */
-export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
-  readonly newConnectionMillis?: number
-  /** The statement that begins a transaction, instead of BEGIN. */
-  readonly begin?: string
-  /** Whether the server may be a standby. Default: false. */
-  readonly allowsStandby?: boolean
-}
-
-/** A client with deadlines: if a statement is not answered in time, the connection is closed. */
-export class WatchedClient extends pg.Client {
-  constructor(config: WatchedConfig = {}) {
-    const { allowsStandby = false, begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
-    super({ ...config, connectionTimeoutMillis })
-    this.begin = begin
-    // The server reports this setting at connect and when it changes. A balancer may send connections to a standby that
-    // is about to be promoted.
-    this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
-      if (!allowsStandby && parameterName === "in_hot_standby" && parameterValue === "on")
-        this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
-    })
-    // A warning about a statement arrives before its result.
-    this.on("notice", ({ message = "" }) => {
-      if (isUnconfirmedCommit(message)) this.unconfirmed = new CommitUnconfirmed(message)
-    })
-  }
-
-  /** The statement that begins a transaction. */
-  readonly begin: string
-
-  /** Deadline of each statement from now on; undefined: none. */
-  deadlineMillis: number | undefined
-  /**
-   * Called when this connection has become unusable. Other connections of its pool probably lead to the same server.
-   */
-  onUnusable: () => void = () => {}
-  /**
-   * The server refused a write as read-only. Only a new connection helps if its settings or the primary have changed.
-   */
-  isReadOnly = false
-  /** The places in semaphores that the user of this connection holds, while it is out of the pool. */
-  holds: ReadonlyArray<Hold> = noHolds
-  /** The node of a cluster that the statements need. Undefined: unknown, or only the coordinator. */
-  node: string | undefined
-  /** A statement was cancelled while it waited for a node. The coordinator may hang while it tells the node. */
-  isStuck = false
-  /** Why a statement must not be sent. */
-  refusalOf: (text: string) => Error | undefined = () => undefined
-  /** Metric for the durations of statements; undefined: they are not measured. */
-  seconds: Series | undefined
-  private underWay = 0
-  private unconfirmed: CommitUnconfirmed | undefined
-
-  get isBusy(): boolean {
-    return this.underWay > 0
-  }
-
-  private get wire(): pg.Connection {
-    return (this as unknown as { readonly connection: pg.Connection }).connection
-  }
-
-  /** Closes the connection immediately. Running statements fail with this error. */
-  abandon(reason: Error): void {
-    this.wire.stream.destroy(reason)
-  }
-
-  /** The name under which to prepare a statement on this connection; undefined: do not prepare it. */
-  protected nameOf(_text: string): string | undefined {
-    return undefined
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; those that end in a callback are watched.
-  override query(...args: ReadonlyArray<any>): any {
-    const [text, values, callback] = args
-    const refusal = typeof text === "string" ? this.refusalOf(text) : undefined
-    const answer = args.at(-1)
-    if (refusal !== undefined && typeof answer === "function") {
-      process.nextTick(answer, refusal)
-      return
-    }
-    if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
-      return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
-    const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)
-    return super.query.apply(
-      this,
-      // Cursors have no callback; they are not used here.
-      (typeof answer === "function" ? [...others, this.watched(answer)] : args) as never
-    )
-  }
-
-  /** Starts the deadline of a statement. The returned callback ends it. */
-  private watched(callback: Query): Query {
-    const { deadlineMillis } = this
-    const seconds = measuring.isOn ? this.seconds : undefined
-    const began = seconds === undefined ? 0 : performance.now()
-    const watching = deadlineMillis === undefined ? undefined : watch(deadlineMillis, () => this.miss(deadlineMillis))
-    this.underWay++
-    return (failure, result) => {
-      const error = failure ?? this.unconfirmed
-      this.unconfirmed = undefined
-      this.underWay--
-      seconds?.add((performance.now() - began) / 1_000)
-      if (watching !== undefined) unwatch(watching)
-      if (error !== undefined) this.noteError(error)
-      callback(error, result)
-    }
-  }
-
-  private noteError(error: Error & { readonly code?: string }): void {
-    if (this.node !== undefined && error.code === cancelledCode) {
-      this.isStuck = true
-      this.abandon(error)
-    }
-    if (error.code !== readOnlyCode || this.isReadOnly) return
-    this.isReadOnly = true
-    this.onUnusable()
-  }
-
-  private miss(deadlineMillis: number): void {
-    this.abandon(new DeadlineMissed(`a statement was not answered within ${deadlineMillis} ms`))
-    // If the statement waited for a node of a cluster, the other connections to the coordinator are usable.
-    if (this.node === undefined) this.onUnusable()
-  }
-}
-
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
-
-/** The pools make all their clients of this class (`Client` in their settings). The types of pg do not say so. */
-export const watchedOf = (client: pg.PoolClient) => client as unknown as WatchedClient
 
 /** The pools of the primary. The read replica has a `ServerPools` of its own. */
 type MainPool = Exclude<PoolName, "replica">
@@ -343,7 +181,7 @@ export class ServerPools {
 
   /** Whether the calling fiber would get a connection at once: an idle one, or a new one. */
   hasFree(): boolean {
-    const { holder, workload } = demandOf()
+    const { holder, workload } = demandOf(this.nodes)
     const { pool, semaphores } = this.lanes[poolOf[workload]]
     return (
       pool.waitingCount === 0 &&

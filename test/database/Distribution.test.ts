@@ -10,6 +10,7 @@ import { allAccounts } from "../../src/database/PlannerHints.ts"
 import { statementsOf } from "../../src/database/SqlScript.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
   actingAs,
   anAccount,
@@ -21,7 +22,6 @@ import {
 } from "../../src/testing/index.ts"
 import { aLoadedAccount } from "../faults/AccountLoad.ts"
 import { statementsInPieces } from "../support/MultiTask.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const tablesOfSchema = Effect.flatMap(
