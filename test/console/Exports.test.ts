@@ -1,15 +1,11 @@
-import { once } from "node:events"
 import { get, type IncomingMessage } from "node:http"
 import { HttpServer } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Schedule } from "effect"
+import { Effect } from "effect"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
-import { untilQuiet } from "../faults/ServerServices.ts"
 import { ask, assertErrorPage, PagesServer } from "../oauth/PagesServer.ts"
-import { serverAnswers } from "../support/TestDatabase.ts"
 import {
   aMerchant,
   assertForeignForm,
@@ -52,41 +48,6 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       assert.strictEqual((yield* ask(file, { cookie: stranger })).status, 200)
       for (const download of downloads) download.destroy()
       yield* ask(file, { cookie }).pipe(Effect.repeat({ until: ({ status }) => status === 200 }))
-    })
-  )
-
-  it.effect.skipIf(!serverAnswers)("end their transaction when the browser leaves while a part is read", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const { cookie } = yield* aMerchant
-      // Every part reads this table, and the first lines do not.
-      const release = yield* Deferred.make<void>()
-      const lock = sql`LOCK TABLE collection_member IN ACCESS EXCLUSIVE MODE`
-      const locking = yield* Effect.fork(sql.withTransaction(Effect.zipRight(lock, Deferred.await(release))))
-      const untilWaiting = (isWaiting: boolean) =>
-        sql`
-          SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%collection_member%'
-        `.pipe(
-          Effect.repeat({ until: ({ length }) => length > 0 === isWaiting, schedule: Schedule.spaced("20 millis") }),
-          // The wait for a lock ends by itself after 30 s.
-          Effect.timeout("20 seconds")
-        )
-      // A few of the exports that one process reads at a time; a connection that was not returned would be missing after them.
-      for (let count = 0; count < 4; count++) {
-        const download = yield* unread(cookie)
-        assert.strictEqual(download.statusCode, 200)
-        const [first] = yield* Effect.promise(() => once(download, "data"))
-        assert.include(String(first), '"type" : "catalog"')
-        yield* untilWaiting(true)
-        download.destroy()
-        yield* untilWaiting(false)
-      }
-      yield* Deferred.succeed(release, undefined)
-      yield* Fiber.join(locking)
-      yield* untilQuiet
-      const { text } = yield* ask(file, { cookie }).pipe(Effect.repeat({ until: ({ status }) => status === 200 }))
-      assert.match(text, /\{"type":"end","entities":[1-9]\d*\}\n$/)
     })
   )
 
