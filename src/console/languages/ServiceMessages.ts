@@ -80,6 +80,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The store does not accept the access token: the token is wrong or was revoked.",
   "the drop is {state}: only a scheduled one can be cancelled",
   "the drop {drop} ({id}) changes this field at the same time",
+  "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",
   "Its host cannot be found.",
   "Its host does not have public addresses only.",
   "It did not answer.",
