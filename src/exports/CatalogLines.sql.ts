@@ -196,7 +196,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
 
   const readPlaces = findAll(Schema.Struct({ place: Schema.Number }))(
     (accountId: AccountId, kind: EntityKind, after: number, size: number, storeId: StoreId | null) => sql`
-      SELECT p.place::float8 AS place ${sql.literal(planCustom)}
+      SELECT p.place::float8 AS place ${sql.literal(`${planCustom} ${readsAll}`)}
       FROM (
         SELECT o.change_seq AS place, row_number() OVER (ORDER BY o.change_seq) AS number
         FROM (
