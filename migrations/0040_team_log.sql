@@ -1,6 +1,7 @@
 -- Changes of the team: who did what to which user, and when. The names are those of that time, and stay when a user is removed.
+-- Without a reference to `account`: on a cluster the table is on the coordinator only, and `account` is on every node.
 CREATE TABLE team_event (
-  account_id uuid NOT NULL REFERENCES account (id),
+  account_id uuid NOT NULL,
   id         bigint GENERATED ALWAYS AS IDENTITY,
   at         timestamptz NOT NULL DEFAULT app_now(),
   actor_kind text NOT NULL,

@@ -23,8 +23,9 @@ const accessTables = [
   "oauth_request",
   "oauth_grant",
   "api_key",
-  "team_event",
-  "app_user"
+  "app_user",
+  // After the users: each event is written in the transaction that changes a user.
+  "team_event"
 ]
 
 /** Rows that the job itself needs. They are deleted together with the account. */
