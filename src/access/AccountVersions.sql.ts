@@ -1,7 +1,7 @@
 import type { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Schema } from "effect"
-import type { NodeCircuits } from "../database/ClusterNodes.ts"
+import type { NodeStates } from "../database/ClusterNodes.ts"
 import { ofAccount } from "../database/ClusterNodes.ts"
 import type { DirectQuery } from "../database/DirectQuery.ts"
 import { oneServer } from "../database/PlannerHints.ts"
@@ -34,7 +34,7 @@ export const makeAccountVersions = (
   sql: SqlClient.SqlClient,
   direct: Context.Tag.Service<DirectQuery>,
   isDistributed: boolean,
-  nodes: NodeCircuits
+  nodes: NodeStates
 ): AccountVersions => {
   if (!isDistributed)
     return {

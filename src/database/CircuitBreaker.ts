@@ -12,11 +12,6 @@ export class CircuitBreaker {
     this.openMillis = openMillis
   }
 
-  /** Whether the last call failed. */
-  get isOpen(): boolean {
-    return this.openUntil !== undefined
-  }
-
   /** Whether a call may be made now. */
   admits(now: number): boolean {
     if (this.openUntil === undefined) return true

@@ -1,5 +1,4 @@
 import { Context, Effect } from "effect"
-import { CircuitBreaker } from "./CircuitBreaker.ts"
 
 /** A node of a cluster that holds rows of accounts. */
 export interface ClusterNode {
@@ -30,9 +29,9 @@ export class NodeDown extends Error {
  * The nodes of a cluster as the watch of this process last saw them. While a node does not answer, statements of its accounts are
  * refused at once. Empty without a cluster, and in processes without the watch.
  */
-export class NodeCircuits {
+export class NodeStates {
   private nodeByAccount: ReadonlyMap<string, string> = new Map()
-  private readonly circuits = new Map<string, CircuitBreaker>()
+  private readonly down = new Set<string>()
   private readonly answered = new Set<string>()
   /** Called when a node ceases to answer. */
   onDown: (node: string) => void = () => {}
@@ -47,12 +46,11 @@ export class NodeCircuits {
   }
 
   get hasDown(): boolean {
-    for (const { isOpen } of this.circuits.values()) if (isOpen) return true
-    return false
+    return this.down.size > 0
   }
 
   isDown(node: string): boolean {
-    return this.circuits.get(node)?.isOpen === true
+    return this.down.has(node)
   }
 
   /** The accounts on nodes that answer. */
@@ -70,15 +68,14 @@ export class NodeCircuits {
   }
 
   /** Saves the result of a check. Returns the nodes that ceased to answer, and those that answer again. */
-  endCheck(nodes: ReadonlyArray<ClusterNode>, now: number): ReadonlyArray<ClusterNode> {
+  endCheck(nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<ClusterNode> {
     const changed = nodes.filter(({ address, answers }) => {
-      const circuit = this.circuits.get(address) ?? new CircuitBreaker(0)
-      this.circuits.set(address, circuit)
-      if (answers) return circuit.recordSuccess()
-      return !this.answered.has(address) && circuit.recordFailure(now)
+      if (answers) return this.down.delete(address)
+      if (this.answered.has(address) || this.down.has(address)) return false
+      this.down.add(address)
+      return true
     })
-    for (const address of this.circuits.keys())
-      if (!nodes.some((node) => node.address === address)) this.circuits.delete(address)
+    for (const address of this.down) if (!nodes.some((node) => node.address === address)) this.down.delete(address)
     // With a single node there are no other accounts to protect.
     this.nodeByAccount = new Map(
       nodes.length < 2 ? [] : nodes.flatMap(({ accounts, address }) => accounts.map(({ id }) => [id, address] as const))
@@ -94,7 +91,7 @@ export class NodeCircuits {
  * @effect-leakable-service
  */
 export class ClusterNodes extends Context.Reference<ClusterNodes>()("catalog/ClusterNodes", {
-  defaultValue: () => new NodeCircuits()
+  defaultValue: () => new NodeStates()
 }) {}
 
 /**

@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer } from "effect"
+import { Array as Arr, Effect, Layer } from "effect"
 import { type ClusterNode, ClusterNodes } from "./ClusterNodes.ts"
 import { defaultDeadlines } from "./Deadlines.ts"
 import { isDistributed } from "./Distribution.ts"
@@ -32,6 +32,7 @@ export const readNodesWithin = (
       FROM unnest(${accounts.map(({ id }) => id)}::uuid[]) AS k (id)
       JOIN pg_dist_shard_placement p ON p.shardid = get_shard_id_for_distribution_column('account_state', k.id)`
     const addressOf = new Map(places.map(({ address, id }) => [id, address]))
+    const accountsOf = Arr.groupBy(accounts, ({ id }) => addressOf.get(id) ?? "")
     const check = (host: string, port: number) =>
       sql<{ readonly answers: boolean | null }>`
         SELECT set_config('citus.node_connection_timeout', ${String(Math.min(nodeMillis, maxNodeMillis))}, true),
@@ -47,7 +48,7 @@ export const readNodesWithin = (
       return Effect.map(isCoordinator ? Effect.succeed(true) : check(host, port), (answers) => ({
         address,
         answers,
-        accounts: accounts.filter(({ id }) => addressOf.get(id) === address)
+        accounts: accountsOf[address] ?? []
       }))
     })
   }).pipe(orDie)
@@ -79,11 +80,11 @@ const pauseWhileDown = "1 second"
 const watchNodes = <E>(readFresh: Effect.Effect<ReadonlyArray<ClusterNode>, E>) =>
   Effect.gen(function* () {
     if (!(yield* isDistributed)) return
-    const circuits = yield* ClusterNodes
+    const states = yield* ClusterNodes
     const checkNodes = Effect.gen(function* () {
-      circuits.beginCheck()
+      states.beginCheck()
       const nodes = yield* readFresh
-      for (const node of circuits.endCheck(nodes, performance.now()))
+      for (const node of states.endCheck(nodes))
         yield* node.answers
           ? Effect.logInfo(`Node ${node.address} answers again`)
           : Effect.logWarning(waitingLine(node))

@@ -11,7 +11,7 @@ import { createPgConfig } from "@electric-sql/pglite/node-postgres"
 import { Clock, Context, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
 import pg from "pg"
 import { Unavailable } from "../model/Errors.ts"
-import { ClusterNodes, NodeCircuits } from "./ClusterNodes.ts"
+import { ClusterNodes, NodeStates } from "./ClusterNodes.ts"
 import {
   type Deadlines,
   defaultDeadlines,
@@ -243,7 +243,7 @@ const layerFromPool = (
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, DirectQuery.onPool(pool)),
     Layer.succeed(HasFreeConnection, hasFreeConnection),
-    Layer.succeed(ClusterNodes, pool instanceof ServerPools ? pool.nodes : new NodeCircuits()),
+    Layer.succeed(ClusterNodes, pool instanceof ServerPools ? pool.nodes : new NodeStates()),
     Layer.succeed(Notifications, listen)
   )
 

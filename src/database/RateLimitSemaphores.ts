@@ -70,7 +70,7 @@ export class RateLimitSemaphores {
    */
   take({ accountId, credentialId }: Holder, begin: () => void): (() => void) | undefined {
     const account = this.accountOf(accountId)
-    if (this.hasRoomFor({ accountId, credentialId })) {
+    if (this.isOpenTo(account, credentialId)) {
       this.hold(account, credentialId)
       begin()
       return nothing
@@ -88,7 +88,7 @@ export class RateLimitSemaphores {
   /** Whether `take` would call `begin` immediately. */
   hasRoomFor({ accountId, credentialId }: Holder): boolean {
     const account = this.accounts.get(accountId)
-    return account === undefined || (account.waiting.length === 0 && this.hasRoom(account, credentialId))
+    return account === undefined || this.isOpenTo(account, credentialId)
   }
 
   /** Returns a connection that `take` granted. */
@@ -123,6 +123,10 @@ export class RateLimitSemaphores {
     const account: Account = { used: 0, byCredential: new Map(), waiting: [] }
     this.accounts.set(accountId, account)
     return account
+  }
+
+  private isOpenTo(account: Account, credentialId: string | undefined): boolean {
+    return account.waiting.length === 0 && this.hasRoom(account, credentialId)
   }
 
   private hasRoom({ byCredential, used }: Account, credentialId: string | undefined): boolean {

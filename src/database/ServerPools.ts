@@ -2,7 +2,7 @@ import { Fiber, Option } from "effect"
 import pg from "pg"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
-import { everyNode, NodeCircuits, NodeDown, StatementAccount } from "./ClusterNodes.ts"
+import { everyNode, NodeDown, NodeStates, StatementAccount } from "./ClusterNodes.ts"
 import {
   clientDeadlines,
   type Deadlines,
@@ -60,7 +60,7 @@ export interface ServerPoolOptions {
   readonly name?: PoolName
   readonly shares: Shares
   /** The nodes of the cluster. Default: none. */
-  readonly nodes?: NodeCircuits
+  readonly nodes?: NodeStates
   readonly onLost: (error: Error) => void
 }
 
@@ -87,7 +87,7 @@ interface Demand {
 
 const cancellation: Demand = { workload: "lookUp", holder: undefined, node: undefined }
 
-const demandOf = (nodes: NodeCircuits): Demand => {
+const demandOf = (nodes: NodeStates): Demand => {
   const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
   const services = fiber?.currentContext.unsafeMap
   const holder = holderOf(services?.get(CurrentActor.key))
@@ -105,7 +105,7 @@ const demandOf = (nodes: NodeCircuits): Demand => {
  */
 export class ServerPools {
   readonly options: pg.PoolConfig
-  readonly nodes: NodeCircuits
+  readonly nodes: NodeStates
   /** Connections in use by statements that need a node. */
   private readonly onNodes = new Set<WatchedClient>()
   private readonly lanes: Readonly<Record<MainPool, Lane>>
@@ -116,7 +116,7 @@ export class ServerPools {
   constructor({
     deadlines,
     name = "background",
-    nodes = new NodeCircuits(),
+    nodes = new NodeStates(),
     onLost,
     pooler,
     session,
@@ -309,10 +309,10 @@ export class ServerPools {
   /** The places that a caller needs, in the order in which it waits for them. */
   private holdsOf(lane: Lane, holder: Holder | undefined, node: string | undefined): ReadonlyArray<Hold> {
     if (holder === undefined && node === undefined) return noHolds
-    return [
-      ...(holder === undefined ? [] : [{ semaphores: lane.semaphores, holder }]),
-      ...(node === undefined ? [] : [{ semaphores: lane.nodes, holder: { accountId: node, credentialId: undefined } }])
-    ]
+    const holds: Array<Hold> = []
+    if (holder !== undefined) holds.push({ semaphores: lane.semaphores, holder })
+    if (node !== undefined) holds.push({ semaphores: lane.nodes, holder: { accountId: node, credentialId: undefined } })
+    return holds
   }
 
   private giveBack(given: pg.PoolClient): void {

@@ -12,7 +12,8 @@ export class HasFreeConnection extends Context.Reference<HasFreeConnection>()("c
   defaultValue: (): (() => boolean) | undefined => undefined
 }) {}
 
-const withoutTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+/** Runs the effect outside the open transaction, on a connection of its own. */
+export const withoutTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.mapInputContext(
     effect,
     (context: Context.Context<R>) =>

@@ -95,6 +95,7 @@ export class WatchedClient extends pg.Client {
     return this.underWay > 0
   }
 
+  /** The connection of the protocol. `@types/pg` does not declare this member of a client. */
   private get wire(): pg.Connection {
     return (this as unknown as { readonly connection: pg.Connection }).connection
   }

@@ -72,7 +72,7 @@ const makeValued =
         .filter((column) => column.owner === owner)
         .flatMap(({ key }) => [sql`o.merged -> ${key}::text ->> 'value'`, sql`o.merged -> ${key}::text ->> 'type'`])
     ]
-    return sql`(SELECT to_json(ARRAY[${sql.csv(texts.map((text) => sql`${text}`))}]) FROM (SELECT ${values} AS merged OFFSET 0) o)`
+    return sql`(SELECT to_json(ARRAY[${sql.csv(texts)}]) FROM (SELECT ${values} AS merged OFFSET 0) o)`
   }
 
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {

@@ -43,7 +43,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       assertRefusal(yield* command(other, bulk, "pause"), 403, refusal(bulk))
       for (const word of ["pause", "resume", "cancel"])
         assert.strictEqual((yield* command(own, bulk, word)).headers.get("location"), `/jobs/${bulk}?note=${word}`)
-      // Whoever may only edit cannot continue a job that publishes.
+      // A user with the role edit cannot continue a job that publishes.
       const publish = (yield* begin("publish_waiting")).id
       assert.strictEqual((yield* command(own, publish, "pause")).status, 303)
       assertRefusal(yield* command(own, publish, "resume"), 403, refusal(publish))

@@ -20,7 +20,7 @@ describe.skipIf(!serverAnswers)("the statements of a node of a cluster", () => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const nodes = yield* ClusterNodes
-        assert.deepStrictEqual(nodes.endCheck(checked(true), 0), [])
+        assert.deepStrictEqual(nodes.endCheck(checked(true)), [])
         const waits = yield* Effect.forEach([1, 2, 3, 4], () =>
           Effect.fork(Effect.either(ofAccount(hanging)(sql`SELECT pg_sleep(600)`)))
         )
@@ -30,15 +30,15 @@ describe.skipIf(!serverAnswers)("the statements of a node of a cluster", () => {
           ofAccount(other),
           Effect.map(([row]) => row?.count)
         )
-        // The pool of background work has four connections, of which a node gets 65 %, rounded.
+        // The pool of background work has four connections. A node gets 65 % of them, which is rounded to three.
         yield* Effect.repeat(running, { until: (count) => count === 3, schedule: Schedule.spaced("20 millis") })
 
         nodes.beginCheck()
         nodes.noteAnswer("one:5432")
-        assert.deepStrictEqual(nodes.endCheck(checked(false), 0), [], "a node that answered meanwhile")
+        assert.deepStrictEqual(nodes.endCheck(checked(false)), [], "a node that answered meanwhile")
         nodes.beginCheck()
         assert.deepStrictEqual(
-          nodes.endCheck(checked(false), 0).map(({ address }) => address),
+          nodes.endCheck(checked(false)).map(({ address }) => address),
           ["one:5432"]
         )
         const refused = "node one:5432 does not answer (ETIMEDOUT)"
@@ -57,7 +57,7 @@ describe.skipIf(!serverAnswers)("the statements of a node of a cluster", () => {
         assert.deepStrictEqual(nodes.accountsThatAnswer(), [other])
 
         assert.deepStrictEqual(
-          nodes.endCheck(checked(true), 0).map(({ address }) => address),
+          nodes.endCheck(checked(true)).map(({ address }) => address),
           ["one:5432"]
         )
         assert.deepStrictEqual(yield* ofHanging, [{ one: 1 }])

@@ -5,9 +5,10 @@
  */
 
 import { SqlClient } from "@effect/sql"
-import { Config, Context, Effect, Layer, Logger } from "effect"
+import { Config, Effect, Layer, Logger } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import * as Database from "../../src/database/Database.ts"
+import { withoutTransaction } from "../../src/database/SpareTransaction.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
@@ -44,15 +45,6 @@ const Deadly = Layer.effect(
   })
 )
 
-const outside = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.mapInputContext(
-    effect,
-    (context: Context.Context<R>) =>
-      Context.omit(SqlClient.TransactionConnection)(
-        context as Context.Context<R | SqlClient.TransactionConnection>
-      ) as Context.Context<R>
-  )
-
 const Planted = Layer.effect(
   DropsRepo,
   Effect.gen(function* () {
@@ -61,12 +53,12 @@ const Planted = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     switch (planted) {
       case "outside":
-        return { ...repo, lock: (due) => outside(repo.lock(due)) }
+        return { ...repo, lock: (due) => withoutTransaction(repo.lock(due)) }
       case "again":
         return {
           ...repo,
           lock: (due) =>
-            outside(
+            withoutTransaction(
               sql`
                 DELETE FROM drop_claim
                 WHERE account_id = ${due.accountId} AND drop_id = ${due.id} AND step = ${due.step}`.pipe(

@@ -12,7 +12,7 @@ const forms = "table[data-grid] :is(form.cell, form.undo), dialog.drawer form.re
 
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Screen readers read a status out if its text comes after it. */
+/** Screen readers read out a status whose text appears after the status itself: 100 ms later. */
 const announce = (): void => {
   clearTimeout(timer)
   const note = document.querySelector<HTMLElement>("main > .note")

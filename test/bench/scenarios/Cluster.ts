@@ -359,10 +359,10 @@ const compareSides = async (urls: Readonly<Record<SideName, string>>, count: num
     const rounds = new Map(measures.map((measure): [Measure, Array<Round>] => [measure, []]))
     for (let number = 0; number <= count; number++)
       for (const measure of measures) {
-        const first = number % 2 === 0 ? "plain" : "cluster"
-        const second = number % 2 === 0 ? "cluster" : "plain"
-        const times = { [first]: await measure.run(both[first]), [second]: await measure.run(both[second]) }
-        const { cluster, plain } = times as unknown as Round
+        const isPlainFirst = number % 2 === 0
+        const first = await measure.run(isPlainFirst ? both.plain : both.cluster)
+        const second = await measure.run(isPlainFirst ? both.cluster : both.plain)
+        const [plain, cluster] = isPlainFirst ? [first, second] : [second, first]
         progress(
           `round ${number}, ${measure.title}: ${whole(plain.perSecond)} a second plain, ${whole(cluster.perSecond)} on the cluster`
         )
