@@ -24,8 +24,11 @@ export interface ExportPart {
 /** Appends text to an export. */
 export type WriteExport = (text: string, done: number, total: number) => Effect.Effect<void>
 
-/** Maximum bytes of one part. */
+/** Maximum bytes of one part that is read from the file. */
 const partBytes = 131_072
+
+/** Bytes that wait in memory for a receiver that keeps up, before the file is used. */
+const maxInMemory = 4_194_304
 
 /** Opens a temporary file and removes its name, so that the system deletes it when the process ends. */
 const openUnnamed = Effect.acquireRelease(
@@ -39,8 +42,8 @@ const openUnnamed = Effect.acquireRelease(
 )
 
 /**
- * Streams the text that `produce` writes, through a temporary file. So a slow receiver does not keep the snapshot of the database
- * open: it ends when the catalog is read.
+ * Streams the text that `produce` writes. What a slow receiver has not read waits in a temporary file, so it does not keep the snapshot
+ * of the database open: that ends when the catalog is read.
  */
 export const spool = <E, R>(
   produce: (write: WriteExport) => Effect.Effect<ExportEnd, E, R>
@@ -50,41 +53,49 @@ export const spool = <E, R>(
       const file = yield* openUnnamed
       const more = yield* Queue.sliding<void>(1)
       const state = { written: 0, read: 0, done: 0, total: 0, isEnded: false }
+      /** Older than all bytes of the file that are not read yet. */
+      const inMemory: Array<Buffer> = []
+      const hasRoom = ({ length }: Buffer) =>
+        state.read === state.written && inMemory.reduce((sum, each) => sum + each.length, length) <= maxInMemory
+      const append = async (bytes: Buffer) => {
+        for (let at = 0; at < bytes.length; ) {
+          const { bytesWritten } = await file.write(bytes, at, bytes.length - at, state.written)
+          at += bytesWritten
+          state.written += bytesWritten
+        }
+      }
       const write: WriteExport = (text, done, total) =>
         Effect.zipRight(
           Effect.promise(async () => {
             const bytes = Buffer.from(text)
-            for (let at = 0; at < bytes.length; ) {
-              const { bytesWritten } = await file.write(bytes, at, bytes.length - at, state.written)
-              at += bytesWritten
-              state.written += bytesWritten
-            }
+            if (hasRoom(bytes)) inMemory.push(bytes)
+            else await append(bytes)
             state.done = done
             state.total = total
           }),
           Queue.offer(more, undefined)
         )
+      const part = (bytes: Uint8Array): ExportPart => ({ bytes, done: state.done, total: state.total, end: null })
       const end = Effect.sync(() => {
         state.isEnded = true
       })
       const producing = yield* Effect.forkScoped(
         Effect.ensuring(produce(write), Effect.zipRight(end, Queue.offer(more, undefined)))
       )
-      const readPart = Effect.promise(async (): Promise<ExportPart> => {
+      const readPart = Effect.promise(async () => {
         const buffer = Buffer.allocUnsafeSlow(Math.min(partBytes, state.written - state.read))
         const { bytesRead } = await file.read(buffer, 0, buffer.length, state.read)
         state.read += bytesRead
-        return { bytes: buffer.subarray(0, bytesRead), done: state.done, total: state.total, end: null }
+        return part(buffer.subarray(0, bytesRead))
       })
       const next: Effect.Effect<ExportPart, Option.Option<E>> = Effect.suspend(() => {
+        const bytes = inMemory.shift()
+        if (bytes !== undefined) return Effect.succeed(part(bytes))
         if (state.read < state.written) return readPart
         if (!state.isEnded) return Effect.zipRight(Queue.take(more), next)
         return Effect.fail(Option.none())
       })
-      const lastPart = Effect.map(
-        Fiber.join(producing),
-        (end): ExportPart => ({ bytes: new Uint8Array(), done: state.done, total: state.total, end })
-      )
+      const lastPart = Effect.map(Fiber.join(producing), (end): ExportPart => ({ ...part(new Uint8Array()), end }))
       return Stream.concat(Stream.repeatEffectOption(next), Stream.fromEffect(lastPart))
     })
   )
