@@ -65,6 +65,20 @@ export const Details = ({ connection }: { readonly connection: Connection }) => 
   )
 }
 
+/** A connection in a list, with the link to what its agent changed. */
+const Summary = ({ connection }: { readonly connection: Connection }) => {
+  const t = useWords()
+  return (
+    <div>
+      <h3>{connection.clientName}</h3>
+      <Details connection={connection} />
+      <p>
+        <a href={connectionPath(connection.id)}>{t("What {agent} changed", { agent: connection.clientName })}</a>
+      </p>
+    </div>
+  )
+}
+
 /** `resource`: the URL of the MCP server. */
 export const ConnectionsPage = ({
   connections,
@@ -98,15 +112,7 @@ export const ConnectionsPage = ({
           <ul class="records">
             {living.map((connection) => (
               <li class="sheet" key={connection.id}>
-                <div>
-                  <h3>{connection.clientName}</h3>
-                  <Details connection={connection} />
-                  <p>
-                    <a href={connectionPath(connection.id)}>
-                      {t("What {agent} changed", { agent: connection.clientName })}
-                    </a>
-                  </p>
-                </div>
+                <Summary connection={connection} />
                 {mayDisconnect(visitor, connection) && (
                   <form method="get" action={paths.disconnect}>
                     <input type="hidden" name="id" value={connection.id} />
@@ -141,15 +147,7 @@ export const ConnectionsPage = ({
           <ul class="records">
             {ended.map((connection) => (
               <li class="sheet" key={connection.id}>
-                <div>
-                  <h3>{connection.clientName}</h3>
-                  <Details connection={connection} />
-                  <p>
-                    <a href={connectionPath(connection.id)}>
-                      {t("What {agent} changed", { agent: connection.clientName })}
-                    </a>
-                  </p>
-                </div>
+                <Summary connection={connection} />
               </li>
             ))}
           </ul>
