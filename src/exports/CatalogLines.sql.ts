@@ -66,7 +66,7 @@ export interface CatalogLines {
 }
 
 /** The same text as `json_build_object`, which takes longer because it looks up each type in each row. Members: JSON, or null. */
-const object = (sql: SqlClient, members: Readonly<Record<string, Fragment>>) => {
+export const jsonObject = (sql: SqlClient, members: Readonly<Record<string, Fragment>>) => {
   const texts = Object.entries(members).map(
     ([name, json], index) =>
       sql`${sql.literal(`'${index === 0 ? "{" : ", "}"${name}" : '`)}, coalesce((${json})::text, 'null')`
@@ -74,13 +74,17 @@ const object = (sql: SqlClient, members: Readonly<Record<string, Fragment>>) => 
   return sql`concat(${sql.csv(texts)}, '}')`
 }
 
+/** The text of a JSON list of such objects: an aggregate, so it stands in a SELECT of its own. */
+export const jsonList = (sql: SqlClient, members: Readonly<Record<string, Fragment>>, order: Fragment) =>
+  sql`'[' || coalesce(string_agg(${jsonObject(sql, members)}, ', ' ORDER BY ${order}), '') || ']'`
+
 /** A statement that always returns one row. */
 const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
   orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
 
 /** The line of an entity `e`. */
 const lineOf = (sql: SqlClient, accountId: AccountId) =>
-  object(sql, {
+  jsonObject(sql, {
     type: sql`'"' || e.kind || '"'`,
     id: sql`'"' || e.id || '"'`,
     title: sql`to_json(e.title)`,
@@ -100,33 +104,34 @@ const lineOf = (sql: SqlClient, accountId: AccountId) =>
       WHERE m.account_id = ${accountId} AND m.collection_id = e.id
       ORDER BY m.position, m.product_id
     )) END`,
-    media: sql`CASE WHEN e.kind <> 'media' THEN '[' || coalesce((
-      SELECT string_agg(
-               ${object(sql, { media_id: sql`'"' || g.media_id || '"'`, store_ids: sql`array_to_json(g.store_ids)` })},
-               ', ' ORDER BY g.position, g.media_id
-             )
+    media: sql`CASE WHEN e.kind <> 'media' THEN (
+      SELECT ${jsonList(
+        sql,
+        { media_id: sql`'"' || g.media_id || '"'`, store_ids: sql`array_to_json(g.store_ids)` },
+        sql`g.position, g.media_id`
+      )}
       FROM entity_media g
       WHERE g.account_id = ${accountId} AND g.entity_id = e.id
-    ), '') || ']' END`,
-    stores: sql`'[' || coalesce((
-      SELECT string_agg(
-               ${object(sql, {
-                 store_id: sql`'"' || s.id || '"'`,
-                 store_domain: sql`to_json(s.domain)`,
-                 platform_id: sql`to_json(v.platform_id)`,
-                 overrides: sql`v.overrides`,
-                 accepted: sql`v.accepted`,
-                 pending_publish: sql`v.pending_publish`,
-                 last_publish_status: sql`'"' || v.last_publish_status || '"'`,
-                 published_at: sql`'"' || rfc3339(v.published_at) || '"'`,
-                 last_publish_error: sql`v.last_publish_error`
-               })},
-               ', ' ORDER BY s.domain COLLATE "C", s.id
-             )
+    ) END`,
+    stores: sql`
+      SELECT ${jsonList(
+        sql,
+        {
+          store_id: sql`'"' || s.id || '"'`,
+          store_domain: sql`to_json(s.domain)`,
+          platform_id: sql`to_json(v.platform_id)`,
+          overrides: sql`v.overrides`,
+          accepted: sql`v.accepted`,
+          pending_publish: sql`v.pending_publish`,
+          last_publish_status: sql`'"' || v.last_publish_status || '"'`,
+          published_at: sql`'"' || rfc3339(v.published_at) || '"'`,
+          last_publish_error: sql`v.last_publish_error`
+        },
+        sql`s.domain COLLATE "C", s.id`
+      )}
       FROM store_version v
       JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-      WHERE v.account_id = ${accountId} AND v.entity_id = e.id
-    ), '') || ']'`,
+      WHERE v.account_id = ${accountId} AND v.entity_id = e.id`,
     created_at: sql`'"' || rfc3339(e.created_at) || '"'`,
     updated_at: sql`'"' || rfc3339(e.canonical_changed_at) || '"'`
   })

@@ -6,7 +6,7 @@ import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
-import { inPart, type Part } from "./CatalogLines.sql.ts"
+import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -67,7 +67,7 @@ export interface StoreProducts {
 const makeValued =
   (sql: SqlClient) => (values: Fragment, owner: keyof typeof csvKeys, metafields: ReadonlyArray<MetafieldColumn>) => {
     const texts = [
-      ...csvKeys[owner].map((key) => sql.literal(`o.merged #>> '{${key},value}'`)),
+      ...csvKeys[owner].map((key) => sql.literal(`o.merged -> '${key}' ->> 'value'`)),
       ...metafields
         .filter((column) => column.owner === owner)
         .flatMap(({ key }) => [sql`o.merged -> ${key}::text ->> 'value'`, sql`o.merged -> ${key}::text ->> 'type'`])
@@ -150,41 +150,52 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
     metafields: readMetafields,
     // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
     // time.
-    products: (accountId, storeId, part, metafields) =>
-      orDie(sql<StoreProductRow>`
-        SELECT ${sql.literal(planCustom)} e.id, e.draft_revision AS revision, ${valued(sql`e.attributes || v.overrides`, "product", metafields)} AS values,
-               (
-                 SELECT coalesce(json_agg(json_build_object(
-                   'id', c.id, 'revision', c.draft_revision, 'values', ${valued(sql`c.attributes || cv.overrides`, "variant", metafields)},
-                   'imageUrl', (
-                     SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
-                     FROM entity_media g
-                     JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-                     LEFT JOIN store_version mv
-                       ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
-                     WHERE g.account_id = ${accountId} AND g.entity_id = c.id AND ${storeId}::uuid = ANY(g.store_ids)
-                     ORDER BY g.position, g.media_id
-                     LIMIT 1
-                   )
-                 ) ORDER BY c.position, c.id), '[]')
-                 FROM entity c
-                 JOIN store_version cv
-                   ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
-                 WHERE c.account_id = ${accountId} AND c.parent_id = e.id
-               ) AS variants,
-               (
-                 SELECT coalesce(json_agg(json_build_object(
-                   'id', m.id, 'revision', CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END,
-                   'values', ${valued(sql`m.attributes || coalesce(mv.overrides, '{}')`, "image", [])}
-                 ) ORDER BY g.position, g.media_id), '[]')
-                 FROM entity_media g
-                 JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-                 LEFT JOIN store_version mv
-                   ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
-                 WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)
-               ) AS images
-        FROM entity e
-        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`)
+    products: (accountId, storeId, part, metafields) => {
+      const imageUrl = sql`
+        SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
+        FROM entity_media g
+        JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
+        LEFT JOIN store_version mv
+          ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+        WHERE g.account_id = ${accountId} AND g.entity_id = c.id AND ${storeId}::uuid = ANY(g.store_ids)
+        ORDER BY g.position, g.media_id
+        LIMIT 1`
+      const variant = {
+        id: sql`'"' || c.id || '"'`,
+        revision: sql`c.draft_revision`,
+        values: valued(sql`c.attributes || cv.overrides`, "variant", metafields),
+        imageUrl: sql`to_json((${imageUrl}))`
+      }
+      const image = {
+        id: sql`'"' || m.id || '"'`,
+        revision: sql`CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END`,
+        values: valued(sql`m.attributes || coalesce(mv.overrides, '{}')`, "image", [])
+      }
+      const product = jsonObject(sql, {
+        id: sql`'"' || e.id || '"'`,
+        revision: sql`e.draft_revision`,
+        values: valued(sql`e.attributes || v.overrides`, "product", metafields),
+        variants: sql`
+          SELECT ${jsonList(sql, variant, sql`c.position, c.id`)}
+          FROM entity c
+          JOIN store_version cv ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
+          WHERE c.account_id = ${accountId} AND c.parent_id = e.id`,
+        images: sql`
+          SELECT ${jsonList(sql, image, sql`g.position, g.media_id`)}
+          FROM entity_media g
+          JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
+          LEFT JOIN store_version mv
+            ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+          WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)`
+      })
+      return Effect.map(
+        orDie(sql<{ readonly product: string }>`
+          SELECT ${sql.literal(planCustom)} ${product} AS product
+          FROM entity e
+          JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+          WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`),
+        (rows) => rows.map(({ product }): StoreProductRow => JSON.parse(product))
+      )
+    }
   }
 }
