@@ -144,7 +144,7 @@ const works: ReadonlyArray<Work> = [
         jobOf
       ).pipe(actingAs(actor)),
     seen: (world) => Effect.map(shown(world), (left) => world.entities - left),
-    entities: amount(700, 2_000)
+    entities: amount(600, 2_000)
   },
   {
     kind: "store_link",
@@ -155,14 +155,14 @@ const works: ReadonlyArray<Work> = [
         jobOf
       ).pipe(actingAs(actor)),
     seen: shown,
-    entities: amount(700, 2_000)
+    entities: amount(600, 2_000)
   },
   {
     kind: "publish_waiting",
     prepare: nothing,
     begin: ({ actor, storeId }) => Effect.flatMap(PublishJobs, (begin) => begin.all(storeId)).pipe(actingAs(actor)),
     seen: requested,
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "publish_selected",
@@ -175,7 +175,7 @@ const works: ReadonlyArray<Work> = [
         return yield* (yield* PublishJobs).selected(storeId, ids)
       }).pipe(actingAs(actor)),
     seen: requested,
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "export",
@@ -204,7 +204,7 @@ const works: ReadonlyArray<Work> = [
           WHERE v.account_id = ${accountId} AND s.domain = ${files} AND v.last_publish_status = 'published'
             AND NOT v.pending_publish`)
       ),
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "bulk_change",
@@ -217,7 +217,7 @@ const works: ReadonlyArray<Work> = [
           SELECT count(*) FROM entity_history h
           WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`)
       ),
-    entities: amount(400, 2_000)
+    entities: amount(60, 2_000)
   },
   {
     kind: "health_scan",
@@ -348,7 +348,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
     it.effect("account_deletion: only the record remains, whenever the process is killed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const world = yield* aWorld(amount(300, 2_000))
+        const world = yield* aWorld(amount(200, 2_000))
         const { accountId, actor } = world
         yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
         yield* (yield* JobWorker).runDue
@@ -447,7 +447,7 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
     it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon
-        const world = yield* aWorld(amount(150, 2_000))
+        const world = yield* aWorld(amount(80, 2_000))
         const { accountId, actor, entities, storeId } = world
         yield* Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
