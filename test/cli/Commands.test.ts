@@ -361,7 +361,9 @@ describe("serving the embedded database", () => {
     const form = new URLSearchParams({ token, password: "tern over tarn 1" })
     assert.isTrue((await fetch(`${first.baseUrl}/set-password`, { method: "POST", body: form })).ok)
     assert.deepStrictEqual(
-      await catalogProcess(["account", "create", "--name", "Another", "--email", String(email)], { DATA_DIR }),
+      await Effect.runPromise(
+        catalog(["account", "create", "--name", "Another", "--email", String(email)], { DATA_DIR })
+      ),
       {
         code: 1,
         stdout: "",
@@ -369,7 +371,7 @@ describe("serving the embedded database", () => {
       }
     )
     // The refused command did not create an account.
-    const accounts = await catalogProcess(["account", "list", "--json"], { DATA_DIR })
+    const accounts = await Effect.runPromise(catalog(["account", "list", "--json"], { DATA_DIR }))
     assert.lengthOf((JSON.parse(accounts.stdout) as { readonly accounts: ReadonlyArray<unknown> }).accounts, 1)
 
     const refused = await catalogProcess(["serve"], { DATA_DIR })
@@ -533,10 +535,11 @@ describe("commands while a server holds the embedded database", () => {
   })
 
   test("open the database themselves after the server was killed; its socket does not block the next server", async () => {
+    const account = await firstAccount()
     await server.stop("SIGKILL")
     assert.isTrue(existsSync(join(DATA_DIR, "admin.sock")))
     assert.deepStrictEqual(await run("migrate", "--distribute"), onlyClusters)
-    const key = await json("key", "create", "--account", await firstAccount(), "--name", "Between")
+    const key = await json("key", "create", "--account", account, "--name", "Between")
     server = await serveCatalog({ DATA_DIR })
     assert.strictEqual(await ping(key.key), 200)
     assert.strictEqual((await run("account", "list")).code, 0)

@@ -32,12 +32,12 @@ describe("an import by a command while a server holds the embedded database", ()
     if (code !== 0) return await imports()
     return (JSON.parse(stdout) as { imports: ReadonlyArray<Record<"import_id" | "phase", string>> }).imports
   }
-  // Each poll starts a process; in between, the server can use the processor.
+  // Each look is a command. In between, the server can use the processor.
   const betweenLooks = 100
 
+  /** Looks once a second, because servers look for interrupted imports only every 10 s. */
   const untilPhase = async (id: string, phase: string) => {
-    while (!(await imports()).some((each) => each.import_id === id && each.phase === phase))
-      await setTimeout(betweenLooks)
+    while (!(await imports()).some((each) => each.import_id === id && each.phase === phase)) await setTimeout(1_000)
   }
 
   beforeAll(async () => {
@@ -111,7 +111,7 @@ describe("an import by a command while a server holds the embedded database", ()
   })
 
   test("is finished by the server when it is interrupted while the import is applied", async () => {
-    const { ended, id } = await signalled("first", 1_000, "applying", "SIGTERM")
+    const { ended, id } = await signalled("first", 500, "applying", "SIGTERM")
     assert.deepStrictEqual(ended, {
       code: 143,
       stdout: "",
@@ -123,7 +123,7 @@ describe("an import by a command while a server holds the embedded database", ()
   }, 300_000)
 
   test("is finished by the server when it is killed while the import is applied", async () => {
-    const { ended, id } = await signalled("second", 1_000, "applying", "SIGKILL")
+    const { ended, id } = await signalled("second", 500, "applying", "SIGKILL")
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
     await untilPhase(id, "applied")
     await isWritable()

@@ -14,6 +14,7 @@ import { plusMicros } from "../../src/model/Timestamp.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { Accounts, ApiKeys } from "../../src/testing/index.ts"
 import { report, seed } from "../faults/Dice.ts"
+import { isLong, runsPlanted } from "../support/Volume.ts"
 import { carryOut, observe, type World } from "./sidebyside/CarryOut.ts"
 import { beginning, ending, type Operation, operation } from "./sidebyside/Operations.ts"
 import {
@@ -27,10 +28,8 @@ import {
   uuidsOf
 } from "./sidebyside/Sides.ts"
 
-const isLong = process.env.CATALOG_TEST_LONG !== undefined
-
 /** The number of sequences that all implementations execute, and their maximum length. */
-const volume = isLong ? { sequences: 100, operations: 80 } : { sequences: 4, operations: 20 }
+const volume = isLong ? { sequences: 100, operations: 80 } : { sequences: 3, operations: 20 }
 
 /** The number of sequences in which every planted fault must be found. */
 const plantedSequences = 300
@@ -249,7 +248,7 @@ describe("the in-memory implementations and SQL", () => {
   )
 
   for (const [difference, plant] of Object.entries(planted))
-    it.scopedLive(`are found to differ if ${difference}`, () =>
+    it.scopedLive.runIf(runsPlanted)(`are found to differ if ${difference} (planted fault)`, () =>
       Effect.gen(function* () {
         const sides = yield* Effect.all([memorySide("memory"), memorySide("wrong memory", plant)])
         const result = yield* search(sides, { sequences: plantedSequences, operations: 60, counted: counts() }, true)

@@ -6,6 +6,7 @@ import * as Http from "../../src/http/Http.ts"
 import { RateLimited } from "../../src/model/Errors.ts"
 import { ApiKeys, anAccount, RateBudget } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
+import { runsPlanted } from "../support/Volume.ts"
 import { hammer } from "./BudgetsHammer.ts"
 import { type Dice, report, seed } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
@@ -113,7 +114,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
   })
 
   layer(serving(readThenWrite.pipe(Layer.provide(sound))), { excludeTestServices: true })((it) => {
-    it.scoped("get more than 120 from a limiter that reads and then writes (planted fault)", () =>
+    it.scoped.runIf(runsPlanted)("get more than 120 from a limiter that reads and then writes (planted fault)", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const { admitted, all } = yield* hammerHere("Budgets, planted", 10, () => token)

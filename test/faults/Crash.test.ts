@@ -173,7 +173,7 @@ describe.skipIf(!serverAnswers)("writers on the server that are killed at any mo
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ domains: ["a.example"] })
         yield* dwell({ writeMillis: 6, commitMillis: 3 })
-        const kills = amount(6, 40)
+        const kills = amount(4, 40)
         const all = yield* killWriters("Crash", kills, {})
         const found = yield* findBundles
         const verdict = judge(all.flat(), found)

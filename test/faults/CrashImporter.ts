@@ -1,12 +1,12 @@
 /**
- * A process that imports for one account, and dies by SIGKILL at a named step. IMPORT_DATABASE_URL and IMPORT_ACCOUNT
- * name the database and the account. IMPORT_FILE is a file for the store a.example, IMPORT_REFRESH the domain of a
- * demo store; without both, the process takes over an unfinished import. IMPORT_STEP and IMPORT_OCCURRENCE say where
- * it dies. IMPORT_CARELESS plants a fault: items are marked as done in a transaction of their own.
+ * A process that imports for several accounts, and dies by SIGKILL when each import has come to its named step and waits
+ * there. IMPORT_DATABASE_URL names the database; IMPORT_DEATHS names the accounts, their steps and the occurrences of the
+ * steps. IMPORT_FILE is a file for the store a.example, IMPORT_REFRESH the domain of a demo store; without both, the process
+ * takes over unfinished imports. IMPORT_CARELESS plants a fault: items are marked as done in a transaction of their own.
  */
 
 import { SqlClient } from "@effect/sql"
-import { Config, Context, Effect, Layer, Option } from "effect"
+import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { LeaseHolder } from "../../src/database/LeaseHolder.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
@@ -32,10 +32,13 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
+import { dieAt, workUntilDeath } from "./OwnDeath.ts"
+
+const Deaths = Schema.Array(Schema.Struct({ accountId: AccountId, step: Schema.String, occurrence: Schema.Number }))
 
 const work = Effect.gen(function* () {
   const imports = yield* Imports
-  const accountId = AccountId.make(yield* Config.string("IMPORT_ACCOUNT"))
+  const deaths = yield* Schema.Config("IMPORT_DEATHS", Schema.parseJson(Deaths))
   const file = Option.getOrUndefined(yield* Config.option(Config.string("IMPORT_FILE")))
   const refreshed = Option.getOrUndefined(yield* Config.option(Config.string("IMPORT_REFRESH")))
   const quiet = () => Effect.void
@@ -43,26 +46,15 @@ const work = Effect.gen(function* () {
     const { id } =
       file === undefined ? yield* imports.refresh(refreshed ?? "", quiet) : yield* imports.csv(file, "a.example", quiet)
     yield* imports.accept(id, quiet)
-  }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
-  yield* file === undefined && refreshed === undefined ? Effect.asVoid(imports.resume(Option.some(accountId))) : bring
+  })
+  yield* workUntilDeath(deaths, ({ accountId }) =>
+    file === undefined && refreshed === undefined
+      ? Effect.asVoid(imports.resume(Option.some(accountId)))
+      : Effect.provideService(bring, CurrentActor, { _tag: "Cli", accountId })
+  )
 })
 
-const Deadly = Layer.effect(
-  FaultInjector,
-  Effect.gen(function* () {
-    const deadly = yield* Config.string("IMPORT_STEP")
-    const occurrence = yield* Config.integer("IMPORT_OCCURRENCE")
-    let occurred = 0
-    return {
-      at: (step) =>
-        Effect.suspend(() => {
-          if (step !== deadly || ++occurred < occurrence) return Effect.void
-          process.kill(process.pid, "SIGKILL")
-          return Effect.never
-        })
-    }
-  })
-)
+const Deadly = Layer.succeed(FaultInjector, { at: dieAt })
 
 const outside = <A>(statement: Effect.Effect<A>) =>
   Effect.mapInputContext(statement, (context: Context.Context<never>) =>

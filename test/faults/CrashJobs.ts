@@ -1,34 +1,44 @@
 /**
- * A process that works on due jobs and dies by SIGKILL. JOBS_DATABASE_URL is the database; JOBS_KILL_AT and
- * JOBS_KILL_AFTER are the step and its occurrence. JOBS_PLANTED plants a fault: the cursor of a step is saved after
- * the commit of its work.
+ * A process that works on several jobs, and dies by SIGKILL when each of them has come to its step and waits there.
+ * JOBS_DATABASE_URL is the database; JOBS_DEATHS names the jobs, their steps and the occurrences of the steps. JOBS_PLANTED
+ * plants a fault: the cursor of a step is saved after the commit of its work.
  */
 
-import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
 import * as Database from "../../src/database/Database.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
 import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
+import { AccountId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { endWithParent } from "./EndWithParent.ts"
+import { dieAt, workUntilDeath } from "./OwnDeath.ts"
 
 endWithParent()
 
 const isPlanted = process.env.JOBS_PLANTED === "yes"
-const killAt = process.env.JOBS_KILL_AT
-let left = Number(process.env.JOBS_KILL_AFTER)
 
-const at = (step: string) =>
-  Effect.suspend(() => {
-    if (step !== killAt || --left > 0) return Effect.void
-    process.kill(process.pid, "SIGKILL")
-    return Effect.never
-  })
+const Deaths = Schema.Array(
+  Schema.Struct({ accountId: AccountId, id: JobId, step: Schema.String, occurrence: Schema.Number })
+)
 
-const Deadly = Layer.succeed(FaultInjector, { at })
+const work = Effect.gen(function* () {
+  const { settle } = yield* JobWorker
+  const deaths = yield* Schema.Config("JOBS_DEATHS", Schema.parseJson(Deaths))
+  yield* workUntilDeath(deaths, ({ accountId, id }) =>
+    Effect.provideService(
+      settle(id, () => Effect.void),
+      CurrentActor,
+      { _tag: "Cli", accountId }
+    )
+  )
+})
+
+const Deadly = Layer.succeed(FaultInjector, { at: dieAt })
 
 /** The planted fault. The process dies at the commit, before the cursor is saved. */
 const SavesLater = Layer.effect(
@@ -36,13 +46,13 @@ const SavesLater = Layer.effect(
   Effect.map(JobsRepo, (repo) => ({
     ...repo,
     save: (...step: Parameters<typeof repo.save>) =>
-      afterCommit(Effect.zipRight(at("jobCommitted"), repo.save(...step)))
+      afterCommit(Effect.zipRight(dieAt("jobCommitted"), repo.save(...step)))
   }))
 )
 
 const DatabaseLive = Layer.unwrapEffect(
   Effect.map(Config.string("JOBS_DATABASE_URL"), (url) =>
-    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 3 })
+    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 16 })
   )
 )
 
@@ -57,7 +67,7 @@ const Working = Layer.fresh(JobWorker.layer).pipe(
 const end = Effect.sync((): void => process.exit(1))
 
 Effect.runFork(
-  Effect.flatMap(JobWorker, ({ runDue }) => runDue).pipe(
+  work.pipe(
     Effect.provide(Working),
     Effect.tapErrorCause(Effect.logError),
     Effect.onExit(() => end)

@@ -1,11 +1,11 @@
 /**
- * A process that runs one batch of remedies, and dies by SIGKILL at a named step: one of the service's own steps, or
- * after a step of every draft write (`locked`, `saved`, `recorded`, `raised`). REMEDY_DATABASE_URL, REMEDY_ACCOUNT,
- * REMEDY_KIND, REMEDY_STORE, REMEDY_WINNER and REMEDY_ENTITIES describe the batch, REMEDY_STEP is the step.
- * REMEDY_CARELESS plants a fault: the batch has no transaction.
+ * A process that runs batches of remedies side by side, and dies by SIGKILL when each has come to its step and waits there: one
+ * of the service's own steps, or after a step of every draft write (`locked`, `saved`, `recorded`, `raised`).
+ * REMEDY_DATABASE_URL is the database; REMEDY_DEATHS describes the batches and their steps. REMEDY_CARELESS plants a fault:
+ * the batches have no transaction.
  */
 
-import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
@@ -21,36 +21,39 @@ import { AccountId, EntityId, StoreId } from "../../src/model/Ids.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
+import { dieAt, workUntilDeath } from "./OwnDeath.ts"
+
+const Deaths = Schema.Array(
+  Schema.Struct({
+    kind: Schema.Literal("fill", "reconcile"),
+    accountId: AccountId,
+    storeId: StoreId,
+    winnerStoreId: StoreId,
+    ids: Schema.Array(EntityId),
+    step: Schema.String,
+    occurrence: Schema.Number
+  })
+)
+
+const field = "vendor"
 
 const work = Effect.gen(function* () {
   const remediation = yield* Remediation
-  const accountId = AccountId.make(yield* Config.string("REMEDY_ACCOUNT"))
-  const store_id = StoreId.make(yield* Config.string("REMEDY_STORE"))
-  const winner_store_id = StoreId.make(yield* Config.string("REMEDY_WINNER"))
-  const ids = (yield* Config.string("REMEDY_ENTITIES")).split(",").map((id) => EntityId.make(id))
-  const field = "vendor"
-  const batch =
-    (yield* Config.string("REMEDY_KIND")) === "fill"
-      ? remediation.fill(
-          "product",
-          ids.map((entity_id) => ({ entity_id, store_id, field, value: "by the batch" }))
-        )
-      : remediation.reconcile(
-          "product",
-          ids.map((entity_id) => ({ entity_id, field, winner_store_id }))
-        )
-  yield* Effect.provideService(Effect.asVoid<unknown, unknown, CurrentActor>(batch), CurrentActor, {
-    _tag: "Cli",
-    accountId
+  const deaths = yield* Schema.Config("REMEDY_DEATHS", Schema.parseJson(Deaths))
+  yield* workUntilDeath(deaths, ({ accountId, ids, kind, storeId, winnerStoreId }) => {
+    const batch: Effect.Effect<unknown, unknown, CurrentActor> =
+      kind === "fill"
+        ? remediation.fill(
+            "product",
+            ids.map((entity_id) => ({ entity_id, store_id: storeId, field, value: "by the batch" }))
+          )
+        : remediation.reconcile(
+            "product",
+            ids.map((entity_id) => ({ entity_id, field, winner_store_id: winnerStoreId }))
+          )
+    return Effect.provideService(batch, CurrentActor, { _tag: "Cli", accountId })
   })
 })
-
-const dieAt = (step: string) =>
-  Effect.flatMap(Effect.orDie(Config.string("REMEDY_STEP")), (deadly) => {
-    if (step !== deadly) return Effect.void
-    process.kill(process.pid, "SIGKILL")
-    return Effect.never
-  })
 
 const Deadly = Layer.succeed(FaultInjector, { at: dieAt })
 
@@ -83,7 +86,7 @@ const Transactions = Layer.unwrapEffect(
 
 const DatabaseLive = Layer.unwrapEffect(
   Effect.map(Config.string("REMEDY_DATABASE_URL"), (url) =>
-    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 2 })
+    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 20 })
   )
 )
 

@@ -10,7 +10,8 @@ import * as Database from "../../src/database/Database.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { ask, serverWith } from "../http/Exchange.ts"
-import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { prepareDataDirectory } from "../support/CommandLine.ts"
+import { layerServerUrl, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
@@ -80,10 +81,12 @@ const run = promisify(execFile)
 describe.skipIf(!serverAnswers)("a cursor of a database on the server", () => {
   it.scopedLive("is valid on another node, and after dump and restore", () =>
     Effect.gen(function* () {
-      const urlOf = Effect.map(Layer.build(Layer.fresh(layerServerUrlEmpty)), (context) =>
-        Redacted.value(Context.get(context, TestDatabaseUrl))
-      )
-      const [source, restored, other] = [yield* urlOf, yield* urlOf, yield* urlOf]
+      const urlOf = (database: Layer.Layer<TestDatabaseUrl>) =>
+        Effect.map(Layer.build(Layer.fresh(database)), (context) =>
+          Redacted.value(Context.get(context, TestDatabaseUrl))
+        )
+      const source = yield* urlOf(layerServerUrl)
+      const [restored, other] = [yield* urlOf(layerServerUrlEmpty), yield* urlOf(layerServerUrlEmpty)]
       const on = (url: string) => nodeOn({ url: Option.some(Redacted.make(url)), dataDirectory: "" })
       const walk = yield* Effect.provide(begun, on(source))
       yield* Effect.provide(goesOn(walk), on(source))
@@ -109,6 +112,7 @@ describe("a cursor of an embedded database", () => {
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
       const on = (name: string) => nodeOn({ url: Option.none(), dataDirectory: join(directory, name) })
+      prepareDataDirectory(join(directory, "one"))
       const walk = yield* Effect.provide(begun, on("one"))
       yield* Effect.sync(() => cpSync(join(directory, "one"), join(directory, "two"), { recursive: true }))
       yield* Effect.provide(goesOn(walk), on("two"))

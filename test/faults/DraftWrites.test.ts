@@ -12,7 +12,7 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, anEntity, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
@@ -263,7 +263,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
   })
 
   layer(TestLayer, { excludeTestServices: true })("that read before they lock (planted fault)", (it) => {
-    it.effect("lose updates", () =>
+    it.effect.runIf(runsPlanted)("lose updates", () =>
       Effect.gen(function* () {
         const record = yield* race("Drafts, planted", withoutRowLocks)
         assert.isAbove(record.contradictions.length, 0, `seed ${seed}`)
@@ -288,7 +288,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
   layer(TestLayer, { excludeTestServices: true })(
     "that check the lock outside their transaction (planted fault)",
     (it) => {
-      it.effect("write during the lock", () =>
+      it.effect.runIf(runsPlanted)("write during the lock", () =>
         Effect.gen(function* () {
           const record = yield* raceImports("Import lock, planted", withoutImportLock)
           assert.isAbove(record.inside, 0, `seed ${seed}`)

@@ -19,7 +19,8 @@ import { layerDatabase } from "./ServerServices.ts"
 
 const program = bundledProgram("test/faults/DropsExecutor.ts")
 
-const executors = 3
+/** Processes that are not killed. */
+const survivors = 2
 /** Drops start in this number of groups. All drops of a group start at one time and end at another. */
 const groups = amount(2, 5)
 const betweenGroups = 600
@@ -113,13 +114,13 @@ const due = ({ mine }: Scheduled) =>
   )
 
 /**
- * Lets three processes carry out the drops while the clock advances, one group at a time, and kills the first process
- * at the given step. Within a group the clock advances a little, so that leases of killed processes expire.
+ * Lets processes carry out the drops while the clock advances, one group at a time. One process is killed at each of the given
+ * steps. Within a group the clock advances a little, so that leases of killed processes expire.
  * `patienceTicks`: after this many checks a group is left as it is, because with some planted faults it never ends.
  */
 const race = (
   scheduled: Scheduled,
-  death: Death,
+  deaths: ReadonlyArray<Death>,
   {
     patienceTicks = Number.POSITIVE_INFINITY,
     planted,
@@ -131,14 +132,15 @@ const race = (
       const url = new URL(Redacted.value(yield* TestDatabaseUrl))
       const environment = (index: number) => {
         const own = new URL(url)
-        if (search !== undefined && index === 1) own.searchParams.set("options", `-c search_path=${search}`)
+        if (search !== undefined && index === deaths.length) own.searchParams.set("options", `-c search_path=${search}`)
+        const death = deaths[index]
         return {
           DROPS_DATABASE_URL: own.href,
           DROPS_PLANTED: planted ?? "none",
-          ...(index === 0 ? { DROPS_STEP: death.step, DROPS_OCCURRENCE: String(death.occurrence) } : {})
+          ...(death === undefined ? {} : { DROPS_STEP: death.step, DROPS_OCCURRENCE: String(death.occurrence) })
         }
       }
-      const children = yield* Effect.forEach(Arr.range(0, executors - 1), (index) =>
+      const children = yield* Effect.forEach(Arr.range(1, deaths.length + survivors), (_, index) =>
         startProgram(program, environment(index))
       )
       /** Drops of earlier groups that never ended. */
@@ -202,7 +204,7 @@ const TestLayer = Services.pipe(
   Layer.tap((context) => Effect.orDie(Effect.provide(stopClocks, context)))
 )
 
-describe.skipIf(!serverAnswers)("drops on three processes, one of which is killed", () => {
+describe.skipIf(!serverAnswers)("drops on several processes, of which one is killed at each step of a drop", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
     const drops = amount(100, 3_000)
     const few = amount(50, 100)
@@ -213,10 +215,14 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(drops)
-          const processes = yield* race(scheduled, { step: "dropMoving", occurrence: amount(10, 40) })
+          const deaths: ReadonlyArray<Death> = [
+            { step: "dropMoving", occurrence: amount(5, 40) },
+            ...(["dropMoved", "dropSettling", "dropSettled"] as const).map((step) => ({ step, occurrence: 5 }))
+          ]
+          const processes = yield* race(scheduled, deaths)
           const judged = yield* judge(scheduled)
           report("Drops", { ...judged, ...processes })
-          assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
+          assert.deepStrictEqual(processes, { killed: deaths.length, alive: survivors })
           assert.deepStrictEqual(judged, {
             drops,
             effects: 2 * drops,
@@ -230,34 +236,12 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       longest
     )
 
-    for (const step of ["dropMoved", "dropSettling", "dropSettled"] as const)
-      it.effect(
-        `the same if the process is killed at ${step}`,
-        () =>
-          Effect.gen(function* () {
-            const scheduled = yield* schedule(few)
-            const processes = yield* race(scheduled, { step, occurrence: 5 })
-            const judged = yield* judge(scheduled)
-            assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
-            assert.deepInclude(judged, {
-              drops: few,
-              effects: 2 * few,
-              early: 0,
-              double: 0,
-              missed: 0,
-              reverted: few,
-              changed: 0
-            })
-          }),
-        longest
-      )
-
     it.effect.runIf(runsPlanted)(
       "a claim outside the transaction of its effects loses drops of the killed process (planted fault)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(few)
-          yield* race(scheduled, { step: "dropMoving", occurrence: 5 }, { planted: "outside", patienceTicks: 60 })
+          yield* race(scheduled, [{ step: "dropMoving", occurrence: 5 }], { planted: "outside", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
           report("Drops, claimed outside (planted fault)", judged)
           assert.isAtLeast(judged.missed ?? 0, 1)
@@ -270,7 +254,7 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(few)
-          yield* race(scheduled, { step: "dropMoving", occurrence: 1_000 }, { planted: "again", patienceTicks: 60 })
+          yield* race(scheduled, [{ step: "dropMoving", occurrence: 1_000 }], { planted: "again", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
           report("Drops, claimed again (planted fault)", judged)
           assert.isAtLeast(judged.double ?? 0, 1)
@@ -283,11 +267,10 @@ describe.skipIf(!serverAnswers)("drops on three processes, one of which is kille
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(few)
-          yield* race(
-            scheduled,
-            { step: "dropMoving", occurrence: 1_000 },
-            { search: "fast,public", patienceTicks: 30 }
-          )
+          yield* race(scheduled, [{ step: "dropMoving", occurrence: 1_000 }], {
+            search: "fast,public",
+            patienceTicks: 30
+          })
           const judged = yield* judge(scheduled)
           report("Drops, by another clock (planted fault)", judged)
           assert.isAtLeast(judged.early ?? 0, 1)

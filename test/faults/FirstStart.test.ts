@@ -5,10 +5,10 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Redacted, Runtime } from "effect"
+import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { Demo } from "../../src/demo/Demo.ts"
 import { actingAs, Catalog, TestServices } from "../../src/testing/index.ts"
-import { catalogProcess, serveCatalog, startCatalog } from "../support/CommandLine.ts"
+import { catalog, catalogProcess, serveCatalog, startCatalog } from "../support/CommandLine.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { Dice, report } from "./Dice.ts"
@@ -68,6 +68,9 @@ const shownBy = (baseUrl: string, key: string) =>
     return (await answer.json()) as Page
   })
 
+const listOf = (what: "account" | "key", DATA_DIR: string) =>
+  Effect.runPromise(catalog([what, "list", "--json"], { DATA_DIR }))
+
 describe("a first start that is killed while it creates the demo", () => {
   it.scopedLive("is completed by the next one: one complete account whose key is shown", () =>
     Effect.gen(function* () {
@@ -110,9 +113,9 @@ describe("a first start that is killed while it creates the demo", () => {
         try {
           assert.match(String(server.key), /^pk_live_[A-Za-z0-9]{38}$/)
           assert.deepStrictEqual(await shownBy(server.baseUrl, String(server.key)), expected)
-          const listed = await catalogProcess(["account", "list", "--json"], { DATA_DIR })
-          assert.lengthOf(JSON.parse(listed.stdout).accounts, 1)
-          const keys = await catalogProcess(["key", "list", "--json"], { DATA_DIR })
+          const accounts = await listOf("account", DATA_DIR)
+          assert.lengthOf(JSON.parse(accounts.stdout).accounts, 1)
+          const keys = await listOf("key", DATA_DIR)
           assert.lengthOf(JSON.parse(keys.stdout).keys, 1)
         } finally {
           await server.stop()
@@ -130,19 +133,20 @@ describe.skipIf(!serverAnswers)("catalog demo on a server", () => {
         const sql = yield* SqlClient.SqlClient
         const expected = yield* undisturbed
         const dice = new Dice("Demo on a server")
-        const kills = amount(2, 3)
+        const kills = amount(1, 3)
+        const schedule = Schedule.spaced("5 millis")
         const writing = sql`
           SELECT pid FROM pg_stat_activity
           WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()`
         for (let round = 0; round < kills; round++) {
           const child = startCatalog(["demo"], { DATABASE_URL })
           const gone = once(child, "exit")
-          yield* writing.pipe(Effect.repeat({ until: (open) => open.length > 0 }))
+          yield* writing.pipe(Effect.repeat({ until: (open) => open.length > 0, schedule }))
           yield* Effect.sleep(dice.below(60))
           child.kill("SIGKILL")
           yield* Effect.promise(() => gone)
           assert.strictEqual(child.signalCode, "SIGKILL")
-          yield* writing.pipe(Effect.repeat({ until: (open) => open.length === 0 }))
+          yield* writing.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule }))
           const left = yield* sql`
             SELECT (SELECT count(*) FROM account) + (SELECT count(*) FROM entity) + (SELECT count(*) FROM store) AS rows`
           assert.strictEqual(Number(left[0]?.rows), 0)

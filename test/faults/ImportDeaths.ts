@@ -9,27 +9,25 @@ import { bundledProgram, startProgram } from "./BundledProgram.ts"
 
 export const leaseSeconds = 60
 
-/** The step at which a process dies. */
+/** The step at which an import dies with its process. */
 export interface Death {
   readonly step: FaultStep
   readonly occurrence: number
 }
 
-/** Runs processes that begin an import, or take one over, and die at given steps. */
+/** Begins imports in one process, or takes them over, and kills it when each has come to its step. */
 export const importDeaths = () => {
   const program = bundledProgram("test/faults/CrashImporter.ts")
-  return (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
+  return (deaths: ReadonlyArray<Death & { readonly accountId: AccountId }>, more: Readonly<Record<string, string>>) =>
     Effect.scoped(
       Effect.gen(function* () {
         const child = yield* startProgram(program, {
           IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
-          IMPORT_ACCOUNT: accountId,
-          IMPORT_STEP: step,
-          IMPORT_OCCURRENCE: String(occurrence),
+          IMPORT_DEATHS: JSON.stringify(deaths),
           ...more
         })
         if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
-        assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
+        assert.strictEqual(child.signalCode, "SIGKILL", `an import came past its step: ${JSON.stringify(deaths)}`)
       })
     )
 }

@@ -144,7 +144,7 @@ const works: ReadonlyArray<Work> = [
         jobOf
       ).pipe(actingAs(actor)),
     seen: (world) => Effect.map(shown(world), (left) => world.entities - left),
-    entities: amount(700, 2_000)
+    entities: amount(600, 2_000)
   },
   {
     kind: "store_link",
@@ -155,14 +155,14 @@ const works: ReadonlyArray<Work> = [
         jobOf
       ).pipe(actingAs(actor)),
     seen: shown,
-    entities: amount(700, 2_000)
+    entities: amount(600, 2_000)
   },
   {
     kind: "publish_waiting",
     prepare: nothing,
     begin: ({ actor, storeId }) => Effect.flatMap(PublishJobs, (begin) => begin.all(storeId)).pipe(actingAs(actor)),
     seen: requested,
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "publish_selected",
@@ -175,7 +175,7 @@ const works: ReadonlyArray<Work> = [
         return yield* (yield* PublishJobs).selected(storeId, ids)
       }).pipe(actingAs(actor)),
     seen: requested,
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "export",
@@ -204,7 +204,7 @@ const works: ReadonlyArray<Work> = [
           WHERE v.account_id = ${accountId} AND s.domain = ${files} AND v.last_publish_status = 'published'
             AND NOT v.pending_publish`)
       ),
-    entities: amount(100, 1_000)
+    entities: amount(40, 1_000)
   },
   {
     kind: "bulk_change",
@@ -217,12 +217,11 @@ const works: ReadonlyArray<Work> = [
           SELECT count(*) FROM entity_history h
           WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`)
       ),
-    entities: amount(400, 2_000)
+    entities: amount(60, 2_000)
   },
   {
     kind: "health_scan",
-    // Runs the scans that are due because earlier tests linked stores again.
-    prepare: () => Effect.flatMap(JobWorker, ({ runDue }) => runDue),
+    prepare: nothing,
     begin: ({ actor }) =>
       Effect.flatMap(Jobs, (jobs) =>
         jobs.begin({
@@ -250,19 +249,34 @@ const layerAll = (connections: number) =>
 
 const program = bundledProgram("test/faults/CrashJobs.ts")
 
-/** Runs a process that dies at a step. Its leases have expired afterwards. */
-const crash = (environment: Readonly<Record<string, string>>) =>
+/** The step of a job at which its process dies. */
+interface Death {
+  readonly step: "jobStepping" | "jobStepped" | "jobCommitted"
+  readonly occurrence: number
+}
+
+/** Runs jobs in one process, which dies when each has come to the step. Their leases have expired afterwards. */
+const crash = (
+  jobs: ReadonlyArray<{ readonly world: World; readonly id: Job["id"] }>,
+  death: Death,
+  more: Readonly<Record<string, string>> = {}
+) =>
   Effect.gen(function* () {
     const url = Redacted.value(yield* TestDatabaseUrl)
+    const deaths = jobs.map(({ id, world }) => ({ accountId: world.accountId, id, ...death }))
     yield* Effect.scoped(
       Effect.gen(function* () {
-        const child = yield* startProgram(program, { JOBS_DATABASE_URL: url, ...environment })
+        const child = yield* startProgram(program, {
+          JOBS_DATABASE_URL: url,
+          JOBS_DEATHS: JSON.stringify(deaths),
+          ...more
+        })
         const [, signal] = yield* Effect.promise(() => once(child, "exit"))
         assert.strictEqual(signal, "SIGKILL")
       })
     )
     yield* untilQuiet
-    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 1)
+    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, jobs.length)
   })
 
 const find = ({ actor }: World, id: Job["id"]) => Effect.flatMap(Jobs, ({ get }) => get(id)).pipe(actingAs(actor))
@@ -275,37 +289,43 @@ const finish = ({ actor }: World, id: Job["id"]) =>
     return yield* Effect.raceFirst(worker.settle(id, nothing), publishing.work)
   }).pipe(actingAs(actor))
 
-const kills = [
-  { JOBS_KILL_AT: "jobStepping", JOBS_KILL_AFTER: "1" },
-  { JOBS_KILL_AT: "jobStepping", JOBS_KILL_AFTER: "2" },
-  { JOBS_KILL_AT: "jobStepped", JOBS_KILL_AFTER: "1" }
+const kills: ReadonlyArray<Death> = [
+  { step: "jobStepping", occurrence: 1 },
+  { step: "jobStepping", occurrence: 2 },
+  { step: "jobStepped", occurrence: 1 }
 ]
 
-const planted = { JOBS_KILL_AT: "jobCommitted", JOBS_KILL_AFTER: "1", JOBS_PLANTED: "yes" }
+const planted = { JOBS_PLANTED: "yes" }
 
 describe.skipIf(!serverAnswers)("a process that is killed while it works on a job", () => {
   layer(layerAll(8), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
-    for (const { begin, entities, kind, prepare, seen } of works)
-      it.effect(`${kind}: every step is done once, and another process continues`, () =>
-        Effect.gen(function* () {
-          const world = yield* aWorld(entities)
-          yield* prepare(world)
-          const { id } = yield* begin(world)
-          const found: Array<readonly [number, number]> = []
-          for (const kill of kills) {
-            yield* crash(kill)
-            found.push([(yield* find(world, id)).done, yield* seen(world)])
-          }
-          report(`Killed: ${kind}`, { found: JSON.stringify(found) })
-          for (const [done, rows] of found) assert.strictEqual(done, rows, JSON.stringify(found))
-          assert.isAbove(found.at(-1)?.[0] ?? 0, 0)
-          assert.isBelow(found.at(-1)?.[0] ?? 0, entities)
+    it.effect("every step of each kind is done once, and another process continues", () =>
+      Effect.gen(function* () {
+        const jobs = yield* Effect.forEach(works, (work) =>
+          Effect.gen(function* () {
+            const world = yield* aWorld(work.entities)
+            yield* work.prepare(world)
+            const { id } = yield* work.begin(world)
+            return { ...work, world, id, found: [] as (readonly [number, number])[] }
+          })
+        )
+        for (const kill of kills) {
+          yield* crash(jobs, kill)
+          for (const { found, id, seen, world } of jobs) found.push([(yield* find(world, id)).done, yield* seen(world)])
+        }
+        for (const { entities, found, id, kind, seen, world } of jobs) {
+          const pairs = `${kind}: ${JSON.stringify(found)}`
+          report("Killed", { pairs })
+          for (const [done, rows] of found) assert.strictEqual(done, rows, pairs)
+          assert.isAbove(found.at(-1)?.[0] ?? 0, 0, pairs)
+          assert.isBelow(found.at(-1)?.[0] ?? 0, entities, pairs)
           const ended = Option.getOrThrow(yield* finish(world, id))
-          assert.deepStrictEqual([ended.state, ended.done, ended.error_count], ["done", entities, 0])
-          assert.strictEqual(yield* seen(world), entities)
-          assert.deepStrictEqual((yield* wrongDerivations(world.accountId)).wrong, [])
-        })
-      )
+          assert.deepStrictEqual([ended.state, ended.done, ended.error_count], ["done", entities, 0], kind)
+          assert.strictEqual(yield* seen(world), entities, kind)
+          assert.deepStrictEqual((yield* wrongDerivations(world.accountId)).wrong, [], kind)
+        }
+      })
+    )
 
     for (const { begin, kind, prepare, seen } of works)
       it.effect.runIf(runsPlanted)(
@@ -316,7 +336,8 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
             yield* prepare(world)
             const { id } = yield* begin(world)
             // The first step of a full scan does not finish an item.
-            yield* crash(kind === "health_scan" ? { ...planted, JOBS_KILL_AFTER: "2" } : planted)
+            const occurrence = kind === "health_scan" ? 2 : 1
+            yield* crash([{ world, id }], { step: "jobCommitted", occurrence }, planted)
             assert.isAbove(yield* seen(world), (yield* find(world, id)).done)
             yield* Effect.ignore(
               Effect.flatMap(Jobs, ({ command }) => command("pause", id)).pipe(actingAs(world.actor))
@@ -327,7 +348,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
     it.effect("account_deletion: only the record remains, whenever the process is killed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const world = yield* aWorld(amount(300, 2_000))
+        const world = yield* aWorld(amount(200, 2_000))
         const { accountId, actor } = world
         yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
         yield* (yield* JobWorker).runDue
@@ -351,7 +372,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
         assert.isAbove(before, 4 * world.entities)
         const found: Array<readonly [number, number]> = []
         for (const kill of kills) {
-          yield* crash(kill)
+          yield* crash([{ world, id }], kill)
           found.push([(yield* find(world, id)).done, before - (yield* rowsOf(world))])
         }
         report("Killed: account_deletion", { found: JSON.stringify(found) })
@@ -386,7 +407,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
           SELECT name FROM account WHERE id = ${world.accountId}`
           const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))
           const before = yield* rowsOf(world)
-          yield* crash(planted)
+          yield* crash([{ world, id }], { step: "jobCommitted", occurrence: 1 }, planted)
           assert.isAbove(before - (yield* rowsOf(world)), (yield* find(world, id)).done)
         })
     )
@@ -426,7 +447,7 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
     it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon
-        const world = yield* aWorld(amount(150, 2_000))
+        const world = yield* aWorld(amount(80, 2_000))
         const { accountId, actor, entities, storeId } = world
         yield* Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

@@ -9,7 +9,7 @@ import { RepositoriesOnDatabase } from "../../src/Services.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { judgePublishing } from "./PublishJudge.ts"
 import { layerServices } from "./ServerServices.ts"
@@ -116,7 +116,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
   })
 
   layer(layerServices(6), { excludeTestServices: true })("if all stores share their slots (planted fault)", (it) => {
-    it.effect("delays every publish", () =>
+    it.effect.runIf(runsPlanted)("delays every publish", () =>
       Effect.gen(function* () {
         const { begins, firstEnd } = yield* raceHanging({ maxAtOnce: 8, maxPerStore: 8 })
         assert.isAbove(begins, firstEnd)
@@ -181,7 +181,7 @@ describe.skipIf(!serverAnswers)("revisions of one entity", () => {
   })
 
   layer(layerServices(6), { excludeTestServices: true })("that do not wait for each other (planted fault)", (it) => {
-    it.effect("overtake each other", () =>
+    it.effect.runIf(runsPlanted)("overtake each other", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe(`

@@ -1,19 +1,19 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
-import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, Stores } from "../../src/testing/index.ts"
 import { held } from "../support/ShopRecords.ts"
-import { setClock, stopClock } from "../support/TestClock.ts"
+import { setClock } from "../support/TestClock.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
+import { runsPlanted } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { type Death, importDeaths, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
 import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
-import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+import { layerStoppedClock, untilQuiet } from "./ServerServices.ts"
 
 const dies = importDeaths()
 
@@ -60,6 +60,10 @@ const aMerchant = Effect.gen(function* () {
   return accountId
 })
 
+/** A merchant for each death. */
+const merchantsOf = <D extends Death>(deaths: ReadonlyArray<D>) =>
+  Effect.forEach(deaths, (death) => Effect.map(aMerchant, (accountId) => ({ ...death, accountId })))
+
 const cli = (accountId: AccountId) => actingAs({ _tag: "Cli", accountId })
 
 /** The refresh that the killed processes run. */
@@ -91,57 +95,54 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     assert.isFalse(yield* refusesWrites(accountId))
   })
 
-const TestLayer = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6)))
-
 describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
-  layer(TestLayer, { excludeTestServices: true })((it) => {
-    const deaths: ReadonlyArray<readonly [death: Death, applied: number]> = [
-      [{ step: "written", occurrence: 1 }, 0],
-      [{ step: "marked", occurrence: 2 }, products + inFirst],
-      [{ step: "committed", occurrence: 1 }, products + inFirst],
-      [{ step: "unlocked", occurrence: 1 }, items]
+  layer(layerStoppedClock, { excludeTestServices: true })((it) => {
+    const deaths: ReadonlyArray<Death & { readonly applied: number }> = [
+      { step: "written", occurrence: 1, applied: 0 },
+      { step: "marked", occurrence: 2, applied: products + inFirst },
+      { step: "committed", occurrence: 1, applied: products + inFirst },
+      { step: "unlocked", occurrence: 1, applied: items }
     ]
-    let expected: ImportedCatalog | undefined
-    for (const [index, [death, applied]] of deaths.entries())
-      it.effect(
-        `while it is applied (${death.step}) continues at the first item that is not done, and writes each item once`,
-        () =>
-          Effect.gen(function* () {
-            if (index === 0) yield* stopClock
-            yield* setClock(2 * index * leaseSeconds)
-            expected ??= yield* undisturbed(true)
-            assert.lengthOf(expected.entities, 4 * products)
-            const accountId = yield* aMerchant
-            yield* dies(accountId, death, { IMPORT_REFRESH: "a.example" })
-            yield* untilQuiet
-            const imports = yield* Imports
-            assert.deepInclude(yield* runOf(accountId), { phase: "applying", applied })
-            assert.isTrue(yield* refusesWrites(accountId))
-            yield* setClock((2 * index + 1) * leaseSeconds)
-            assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
-            yield* assertUndisturbed(accountId, expected)
-            report("Refresh killed while it was applied", { step: death.step, entities: expected.entities.length })
-          })
-      )
-
-    it.effect("loses products if they are marked as done in their own transaction (planted fault)", () =>
+    it.effect("while it is applied continues at the first item that is not done, and writes each item once", () =>
       Effect.gen(function* () {
-        yield* setClock(10 * leaseSeconds)
-        const whole = yield* undisturbed(false)
-        const accountId = yield* aMerchant
-        yield* dies(
-          accountId,
-          { step: "marked", occurrence: 2 },
-          { IMPORT_REFRESH: "a.example", IMPORT_CARELESS: "true" }
-        )
+        const expected = yield* undisturbed(true)
+        assert.lengthOf(expected.entities, 4 * products)
+        const merchants = yield* merchantsOf(deaths)
+        yield* dies(merchants, { IMPORT_REFRESH: "a.example" })
         yield* untilQuiet
-        yield* setClock(11 * leaseSeconds)
-        assert.strictEqual(yield* (yield* Imports).resume(Option.some(accountId)), 1)
-        const { lost } = judgeImport(yield* catalogOf(accountId, { counters: false }), whole)
-        // Products are read in the order of their platform ids; those of the other shop existed before.
-        const inOrder = Array.from({ length: products }, (_, index) => String(index)).sort()
-        assert.lengthOf(lost, 3 * inOrder.slice(inFirst).filter((index) => Number(index) >= inBase).length)
+        const imports = yield* Imports
+        for (const { accountId, applied } of merchants) {
+          assert.deepInclude(yield* runOf(accountId), { phase: "applying", applied })
+          assert.isTrue(yield* refusesWrites(accountId))
+        }
+        yield* setClock(leaseSeconds)
+        for (const { accountId, step } of merchants) {
+          assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+          yield* assertUndisturbed(accountId, expected)
+          report("Refresh killed while it was applied", { step, entities: expected.entities.length })
+        }
       })
+    )
+
+    it.effect.runIf(runsPlanted)(
+      "loses products if they are marked as done in their own transaction (planted fault)",
+      () =>
+        Effect.gen(function* () {
+          yield* setClock(10 * leaseSeconds)
+          const whole = yield* undisturbed(false)
+          const accountId = yield* aMerchant
+          yield* dies([{ accountId, step: "marked", occurrence: 2 }], {
+            IMPORT_REFRESH: "a.example",
+            IMPORT_CARELESS: "true"
+          })
+          yield* untilQuiet
+          yield* setClock(11 * leaseSeconds)
+          assert.strictEqual(yield* (yield* Imports).resume(Option.some(accountId)), 1)
+          const { lost } = judgeImport(yield* catalogOf(accountId, { counters: false }), whole)
+          // Products are read in the order of their platform ids; those of the other shop existed before.
+          const inOrder = Array.from({ length: products }, (_, index) => String(index)).sort()
+          assert.lengthOf(lost, 3 * inOrder.slice(inFirst).filter((index) => Number(index) >= inBase).length)
+        })
     )
 
     const early: ReadonlyArray<Death> = [
@@ -150,19 +151,21 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
       { step: "fetched", occurrence: 1 },
       { step: "staged", occurrence: 2 }
     ]
-    for (const death of early)
-      it.effect(`while it reads the store (${death.step}) locks nothing, and fails when its lease expires`, () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          yield* setClock(12 * leaseSeconds)
-          const accountId = yield* aMerchant
-          const before = yield* catalogOf(accountId, { counters: true })
-          yield* dies(accountId, death, { IMPORT_REFRESH: "a.example" })
-          yield* untilQuiet
+    it.effect("while it reads the store locks nothing, and fails when its lease expires", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* setClock(12 * leaseSeconds)
+        const merchants = yield* merchantsOf(early)
+        const before = yield* Effect.forEach(merchants, ({ accountId }) => catalogOf(accountId, { counters: true }))
+        yield* dies(merchants, { IMPORT_REFRESH: "a.example" })
+        yield* untilQuiet
+        for (const { accountId } of merchants) {
           assert.strictEqual((yield* runOf(accountId)).phase, "fetching")
           assert.isFalse(yield* refusesWrites(accountId))
-          yield* setClock(13 * leaseSeconds)
-          const imports = yield* Imports
+        }
+        yield* setClock(13 * leaseSeconds)
+        const imports = yield* Imports
+        for (const [index, { accountId }] of merchants.entries()) {
           assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
           assert.deepInclude(yield* runOf(accountId), {
             phase: "failed",
@@ -176,12 +179,15 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
               WHERE i.account_id = ${accountId} AND r.phase = 'failed'`,
             []
           )
-          assert.deepStrictEqual(yield* catalogOf(accountId, { counters: true }), before)
-          yield* setClock(13 * leaseSeconds + 1)
+          assert.deepStrictEqual(yield* catalogOf(accountId, { counters: true }), before[index])
+        }
+        yield* setClock(13 * leaseSeconds + 1)
+        for (const { accountId } of merchants) {
           const again = yield* imports.refresh("a.example", quiet).pipe(cli(accountId))
           assert.deepInclude(again.summary, { created: products - inBase, updated: inBase })
           yield* imports.discard(again.id).pipe(cli(accountId))
-        })
-      )
+        }
+      })
+    )
   })
 })

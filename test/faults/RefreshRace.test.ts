@@ -14,7 +14,7 @@ import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { held } from "../support/ShopRecords.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
@@ -259,7 +259,7 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })(
     "writers that check the lock outside their transaction (planted fault)",
     (it) => {
-      it.effect("write during the lock", () =>
+      it.effect.runIf(runsPlanted)("write during the lock", () =>
         Effect.gen(function* () {
           const record = yield* raceWriters("Refreshes and writers, planted", lockSeenOutside)
           assert.isAbove(record.inside, 0, `seed ${seed}`)
@@ -281,7 +281,7 @@ describe.skipIf(!serverAnswers)("while refreshes come and go", () => {
   layer(TestLayer, { excludeTestServices: true })(
     "deciders that do not check whether it is too late (planted fault)",
     (it) => {
-      it.effect("save decisions that have no effect", () =>
+      it.effect.runIf(runsPlanted)("save decisions that have no effect", () =>
         Effect.gen(function* () {
           const record = yield* raceDeciders("Deciders, planted", decidedAnyway)
           assert.isAbove(record.wrong, 0, `seed ${seed}`)

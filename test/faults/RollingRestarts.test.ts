@@ -9,7 +9,7 @@ import { amount, runsPlanted } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
 
-const restarts = amount(3, 50)
+const restarts = amount(2, 50)
 const clients = 8
 /** Between two requests of a client. Without it, the clients would use all of the processor. */
 const pauseMillis = 10

@@ -2,7 +2,8 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Logger, Schedule } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import type { Deadlines } from "../../src/database/Deadlines.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { RepositoriesOnDatabase, Services, ServicesOnDatabase } from "../../src/Services.ts"
+import { stopClock } from "../support/TestClock.ts"
 import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** A pool on the suite's database. */
@@ -24,6 +25,12 @@ export const layerDatabase = (maxConnections: number) =>
 /** All services on a fresh database of the server. */
 export const layerServices = (maxConnections: number) =>
   Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(maxConnections)))
+
+/** All services, with imports, on a fresh database of the server whose clock is stopped. */
+export const layerStoppedClock = ServicesOnDatabase.pipe(
+  Layer.provideMerge(layerDatabase(6)),
+  Layer.tap((context) => Effect.orDie(Effect.provide(stopClock, context)))
+)
 
 /**
  * Delays every writing transaction: up to `writeMillis` between its rows and its last statement, when it holds no lock

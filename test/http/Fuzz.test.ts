@@ -201,7 +201,7 @@ layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("whateve
       yield* Effect.promise(() =>
         fc.assert(
           fc.asyncProperty(request, (sent) => Runtime.runPromise(runtime)(judge(sent))),
-          { numRuns: amount(300, 5_000) }
+          { numRuns: amount(150, 5_000) }
         )
       )
       // The generated requests cover these statuses.

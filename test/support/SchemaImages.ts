@@ -15,6 +15,6 @@ const { version } = JSON.parse(readFileSync(`${root}node_modules/@electric-sql/p
 
 const cache = `${root}node_modules/.cache`
 
-/** Images of PGlite's data directory. Loading one is much faster than initdb and the migrations. */
-export const emptyImage = `${cache}/embedded-${version}.tar`
-export const schemaImage = `${cache}/embedded-${version}-${schemaHash}.tar`
+/** Images of PGlite's data directory with few shared buffers. Loading one is much faster than initdb and the migrations. */
+export const emptyImage = `${cache}/embedded-${version}-8mb.tar`
+export const schemaImage = `${cache}/embedded-${version}-8mb-${schemaHash}.tar`
