@@ -211,7 +211,8 @@ export const makeImportRunStatements = Effect.gen(function* () {
       sql`
         UPDATE import_run
         SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
-            step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE app_now() END
+            step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE n.at END
+        FROM (SELECT app_now() AS at) n
         WHERE ${isLeased(run)}`.pipe(discardRows),
     /** How far the reading is. None: no step has reported yet, or the reading is over. */
     progress,

@@ -83,7 +83,8 @@ export const makeJobLeases = (
     claimOwned: ({ accountId, claim, id }) =>
       sql`
         UPDATE job j
-        SET state = 'running', claim = ${claim}, started_at = coalesce(j.started_at, app_now())
+        SET state = 'running', claim = ${claim}, started_at = coalesce(j.started_at, n.at)
+        FROM (SELECT app_now() AS at) n
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running')
           AND j.kind = ANY(${ownedKinds}::text[])
         RETURNING j.id`.pipe(hasRows),

@@ -42,7 +42,9 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
     Result: ClaimedWebhook,
     execute: ({ accountId, claim, id, leaseSeconds }) => sql`
       WITH free AS MATERIALIZED (
-        SELECT w.id FROM webhook w
+        SELECT w.id, CASE WHEN w.previous_until > app_now() THEN w.previous_secret END AS previous_secret,
+               coalesce(extract(epoch FROM app_now() - w.failing_since), 0)::float8 AS failing_seconds
+        FROM webhook w
         WHERE w.account_id = ${accountId} AND w.id = ${id} AND w.state = 'active' AND w.due_at <= app_now()
         FOR UPDATE SKIP LOCKED
       )
@@ -51,8 +53,7 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
       FROM free f
       WHERE w.account_id = ${accountId} AND w.id = f.id
       RETURNING w.account_id AS "accountId", w.id, w.claim, w.url, w.topics, w.secret,
-        CASE WHEN w.previous_until > app_now() THEN w.previous_secret END AS "previousSecret", w.position, w.failures,
-        coalesce(extract(epoch FROM app_now() - w.failing_since), 0)::float8 AS "failingSeconds",
+        f.previous_secret AS "previousSecret", w.position, w.failures, f.failing_seconds AS "failingSeconds",
         EXISTS (
           SELECT FROM webhook_delivery d WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.state = 'waiting'
         ) AS "hasWaiting"`
@@ -84,9 +85,12 @@ const makeSaveSetAside = (sql: SqlClient) => (webhook: ClaimedWebhook, handled: 
         UPDATE webhook_delivery d
         SET attempts = f.attempts, problem = f.problem,
             state = CASE WHEN f."delaySeconds" IS NULL THEN 'parked' ELSE 'waiting' END,
-            due_at = app_now() + f."delaySeconds" * interval '1 second'
-        FROM jsonb_to_recordset(${JSON.stringify(failed)}::jsonb)
-          AS f (seq bigint, attempts integer, "delaySeconds" float8, problem text)
+            due_at = f.due_at
+        FROM (
+          SELECT r.*, app_now() + r."delaySeconds" * interval '1 second' AS due_at
+          FROM jsonb_to_recordset(${JSON.stringify(failed)}::jsonb)
+            AS r (seq bigint, attempts integer, "delaySeconds" float8, problem text)
+        ) f
         WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.seq = f.seq`
     if (setAside.length > 0)
       yield* sql`
@@ -149,9 +153,10 @@ export const makeWebhookLeases = (
         const saved = yield* sql`
           UPDATE webhook w
           SET position = ${position}::bigint, state = ${state}, failures = ${failures}, problem = ${problem},
-              failing_since = CASE WHEN ${failures > 0} THEN coalesce(w.failing_since, app_now()) END,
-              delivered_at = CASE WHEN ${isAccepted} THEN app_now() ELSE w.delivered_at END,
-              due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second'
+              failing_since = CASE WHEN ${failures > 0} THEN coalesce(w.failing_since, n.at) END,
+              delivered_at = CASE WHEN ${isAccepted} THEN n.at ELSE w.delivered_at END,
+              due_at = n.due_at
+          FROM (SELECT app_now() AS at, app_now() + ${leaseSeconds}::float8 * interval '1 second' AS due_at) n
           WHERE w.account_id = ${webhook.accountId} AND w.id = ${webhook.id} AND w.claim = ${webhook.claim}::uuid
           RETURNING w.id`
         if (saved.length === 0) return false

@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Either, Fiber, Layer, Option, Redacted } from "effect"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
@@ -56,7 +57,19 @@ const create = (url: string, topics: ReadonlyArray<string> = []) =>
 const get = (id: WebhookId) => Effect.flatMap(Webhooks, (webhooks) => webhooks.get(id))
 const setAside = (id: WebhookId) => Effect.flatMap(Webhooks, (webhooks) => webhooks.setAside(id))
 const replay = (id: WebhookId, from?: string) => Effect.flatMap(Webhooks, (webhooks) => webhooks.replay(id, from))
-const runDue = Effect.flatMap(WebhookWorker, (worker) => worker.runDue)
+
+/** On a cluster, an account whose changes were delivered is asked again two seconds later. Here it is asked at once. */
+const hintsAreDue = Effect.flatMap(
+  Effect.serviceOption(SqlClient.SqlClient),
+  Option.match({
+    onNone: () => Effect.void,
+    onSome: (sql) => Effect.orDie(sql`UPDATE work_hint SET due_at = app_now() WHERE kind = 'webhook'`)
+  })
+)
+const runDue = Effect.zipRight(
+  hintsAreDue,
+  Effect.flatMap(WebhookWorker, (worker) => worker.runDue)
+)
 
 const refusal = <A, R>(refused: Effect.Effect<A, { readonly _tag: string }, R>) =>
   Effect.map(Effect.flip(refused), (error) => ("issues" in error ? error.issues : assert.fail(error._tag)))

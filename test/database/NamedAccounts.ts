@@ -36,3 +36,39 @@ export const unnamedTables = (text: string): ReadonlyArray<string> => {
     return count(plain, new RegExp(`${name}account_id = \\$\\d`, "g")) < times ? [`${table} ${alias}`.trim()] : []
   })
 }
+
+const clock = "\\b(?:app_now|now|clock_timestamp|statement_timestamp)\\(\\)"
+const clockInBranch = new RegExp(`\\bCASE\\b(?:(?!\\bEND\\b)[\\s\\S])*${clock}|\\bcoalesce\\([^()]*${clock}`, "i")
+const clockInReturning = new RegExp(`\\bRETURNING\\b[\\s\\S]*(?:${clock}|\\brfc3339\\()`, "i")
+/** Arithmetic of a time with a column, which depends on the session's time zone. */
+const columnOfInterval = /\b[a-z]\w*\.(?:\w+|"\w+")\s*[-+*][^,]*\binterval\b/i
+const writeOfAccount = new RegExp(
+  `\\b(?:UPDATE|DELETE FROM|INSERT INTO)\\s+(?:${distributedTables.join("|")})\\b`,
+  "gi"
+)
+
+/** The text up to the parenthesis that closes the part of a WITH. */
+const upToClosing = (text: string): string => {
+  let depth = 0
+  for (const { 0: parenthesis, index } of text.matchAll(/[()]/g)) {
+    depth += parenthesis === "(" ? 1 : -1
+    if (depth < 0) return text.slice(0, index)
+  }
+  return text
+}
+
+const refusedIn = (write: string): ReadonlyArray<string> => {
+  if (clockInReturning.test(write)) return ["RETURNING"]
+  const [, assignments = ""] = /^UPDATE\s[\s\S]*?\bSET\b([\s\S]*?)(?:\bFROM\b|\bWHERE\b|$)/i.exec(write) ?? []
+  if (clockInBranch.test(assignments)) return ["CASE or COALESCE"]
+  return columnOfInterval.test(assignments) ? ["interval"] : []
+}
+
+/**
+ * What Citus refuses about times in writes of distributed tables: the clock in RETURNING, the clock in CASE or COALESCE of an UPDATE,
+ * and an interval with a column there. In a sub-select of the statement they are allowed.
+ */
+export const refusedTimes = (text: string): ReadonlyArray<string> =>
+  text.includes(oneServer) || isInner(text)
+    ? []
+    : [...text.matchAll(writeOfAccount)].flatMap(({ index }) => refusedIn(upToClosing(text.slice(index))))

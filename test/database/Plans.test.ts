@@ -84,7 +84,7 @@ import { aProductOf, held } from "../support/ShopRecords.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { countsBeside, fillLargeCatalog, largeAccess, largeCatalog } from "./LargeCatalog.ts"
-import { unnamedTables } from "./NamedAccounts.ts"
+import { refusedTimes, unnamedTables } from "./NamedAccounts.ts"
 import { outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from "./RecordedPlans.ts"
 
 const products = amount(20_000, 1_000_000)
@@ -1003,6 +1003,10 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           [...unnamed].map(([text, tables]) => `${tables}: ${text}`),
           []
         )
+        assert.deepStrictEqual(
+          recorded.flatMap(({ text }) => refusedTimes(text).map((refused) => `${refused}: ${text}`)),
+          []
+        )
       })
     )
 
@@ -1016,6 +1020,33 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       assert.deepStrictEqual(unnamedTables(`${both} WHERE e.account_id = $2`), [])
       const insert = "INSERT INTO drop_change SELECT $1 FROM jsonb_to_recordset($2) AS r (n integer)"
       assert.deepStrictEqual(unnamedTables(insert), ["INSERT INTO drop_change"])
+    })
+
+    it("times that Citus refuses in a write are reported", () => {
+      assert.deepStrictEqual(
+        refusedTimes("UPDATE job j SET started_at = coalesce(j.started_at, app_now()) WHERE j.account_id = $1"),
+        ["CASE or COALESCE"]
+      )
+      assert.deepStrictEqual(
+        refusedTimes("UPDATE webhook w SET at = CASE WHEN $1 THEN app_now() END WHERE w.account_id = $2"),
+        ["CASE or COALESCE"]
+      )
+      assert.deepStrictEqual(
+        refusedTimes("WITH f AS (SELECT 1) UPDATE job j SET state = $1 FROM f RETURNING app_now() - j.due_at"),
+        ["RETURNING"]
+      )
+      assert.deepStrictEqual(
+        refusedTimes(
+          `UPDATE webhook w SET due_at = app_now() + f."delay" * interval '1 second' FROM f WHERE w.account_id = $1`
+        ),
+        ["interval"]
+      )
+      const read = "SELECT coalesce(w.due_at, app_now()) AS at FROM webhook w WHERE w.account_id = $1"
+      assert.deepStrictEqual(refusedTimes(read), [])
+      assert.deepStrictEqual(
+        refusedTimes(`WITH n AS (${read}) UPDATE webhook w SET due_at = n.at FROM n WHERE w.account_id = $1`),
+        []
+      )
     })
 
     for (const [index, use] of Object.entries({

@@ -22,6 +22,8 @@ export interface WorkerState {
   upAt: number
   /** When the last request was sent that got 503 after the worker was started again; undefined: none. */
   refusedAt: number | undefined
+  /** The longest write, in milliseconds, that went to the coordinator or to this worker without the service, and ended after a moment. */
+  readonly slowestSince?: (moment: number) => number
 }
 
 /** An account that writes, publishes and reads over HTTP. */
@@ -69,7 +71,8 @@ const refuse = (client: Client, what: "refusedReads" | "refusedWrites", sentAt: 
   worker.refusedAt = Math.max(worker.refusedAt ?? 0, sentAt)
   if (sentAt > worker.upAt + recoveryMillis)
     client.wrong.push(
-      `${what} after ${Math.round(performance.now() - sentAt)} ms, ${Math.round(sentAt - worker.upAt)} ms after its worker was up: ${said}`
+      `${what} after ${Math.round(performance.now() - sentAt)} ms, ${Math.round(sentAt - worker.upAt)} ms after its worker was up ` +
+        `(slowest direct write: ${Math.round(worker.slowestSince?.(sentAt) ?? Number.NaN)} ms): ${said}`
     )
 }
 

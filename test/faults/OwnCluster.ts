@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,8 +26,11 @@ export interface OwnCluster {
   readonly addressOf: (node: number) => string
   /** Kills a node's postmaster with SIGKILL. */
   readonly kill: (node: number) => void
-  /** Stops all processes of a node, which then neither answer nor refuse. `SIGCONT` continues them. */
-  readonly signal: (node: number, signal: "SIGSTOP" | "SIGCONT") => void
+  /**
+   * Stops all processes of a node, which then neither answer nor refuse. `SIGCONT` continues them. `backends`: all except the
+   * postmaster, which goes on accepting connections.
+   */
+  readonly signal: (node: number, signal: "SIGSTOP" | "SIGCONT", processes?: "all" | "backends") => void
   /** Starts a node again. Processes of the killed server may keep its memory for a moment. */
   readonly start: (node: number) => Effect.Effect<void>
   /** Starts a worker that the coordinator does not know yet. */
@@ -68,12 +71,11 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
       urlOf,
       addressOf: (node) => `127.0.0.1:${port + node}`,
       kill: (node) => process.kill(postmasterOf(node), "SIGKILL"),
-      signal: (node, signal) => {
+      signal: (node, signal, processes = "all") => {
         const postmaster = postmasterOf(node)
         // The postmaster first: then it starts no further process.
-        process.kill(postmaster, signal)
-        const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(postmaster)], { encoding: "utf8" })
-        for (const pid of children.match(/\d+/g) ?? [])
+        if (processes === "all") process.kill(postmaster, signal)
+        for (const pid of readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").match(/\d+/g) ?? [])
           try {
             process.kill(Number(pid), signal)
           } catch {
@@ -108,3 +110,10 @@ export const servicesOn = ({ url }: OwnCluster) =>
     Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
     Layer.orDie
   )
+
+/** Planted fault: a worker acknowledges commits that its disk does not have yet. */
+export const acknowledgeEarly = async ({ urlOf }: OwnCluster, node: number) => {
+  const settings = ["synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"]
+  for (const setting of settings) await query(urlOf(node), `ALTER SYSTEM SET ${setting}`)
+  await query(urlOf(node), "SELECT pg_reload_conf()")
+}

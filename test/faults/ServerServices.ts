@@ -33,26 +33,33 @@ export const layerStoppedClock = ServicesOnDatabase.pipe(
 )
 
 /**
+ * Runs statements that create triggers. Citus needs a setting for triggers, and sends the text of a whole message to the nodes, so each
+ * statement is a message of its own.
+ */
+export const createTriggers = (statements: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`SELECT set_config('citus.enable_unsafe_triggers', 'on', true)`
+    for (const statement of statements) yield* sql.unsafe(statement)
+  }).pipe((run) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(run)), Effect.orDie)
+
+/**
  * Delays every writing transaction: up to `writeMillis` between its rows and its last statement, when it holds no lock
  * of the account yet, and up to `commitMillis` between that statement and the commit.
  */
 export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: number; readonly commitMillis: number }) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe(`
-      CREATE FUNCTION dwell() RETURNS trigger LANGUAGE plpgsql AS $$
+  createTriggers([
+    `CREATE FUNCTION dwell() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
         PERFORM pg_sleep(random() * TG_ARGV[0]::float8 / 1000);
         RETURN NULL;
-      END $$;
-      CREATE TRIGGER dwell_after_insert AFTER INSERT ON entity
-        FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
-      CREATE TRIGGER dwell_after_update AFTER UPDATE OF attributes ON entity
-        FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
-      CREATE CONSTRAINT TRIGGER dwell_at_commit AFTER UPDATE ON account_state
-        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dwell(${commitMillis});
-    `)
-  }).pipe(Effect.orDie)
+      END $$`,
+    `CREATE TRIGGER dwell_after_insert AFTER INSERT ON entity FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis})`,
+    `CREATE TRIGGER dwell_after_update AFTER UPDATE OF attributes ON entity
+      FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis})`,
+    `CREATE CONSTRAINT TRIGGER dwell_at_commit AFTER UPDATE ON account_state
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dwell(${commitMillis})`
+  ])
 
 /** Waits until the server has ended the transactions of killed clients. */
 export const untilQuiet = Effect.gen(function* () {

@@ -9,12 +9,11 @@ import { actingAs } from "../../src/testing/index.ts"
 import { send } from "../mcp/Connector.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
-import { query } from "../support/TestDatabase.ts"
-import { amount } from "../support/Volume.ts"
+import { amount, runsPlanted } from "../support/Volume.ts"
 import { aLoadedAccount, lostWrites, productTitles, reading, until, untilMore, writing } from "./AccountLoad.ts"
 import { aClient, base, type Client, recoveryMillis, untilIdle, type WorkerState, working } from "./ClusterClients.ts"
 import { report } from "./Dice.ts"
-import { canStart, type OwnCluster, ownCluster, servicesOn } from "./OwnCluster.ts"
+import { acknowledgeEarly, canStart, type OwnCluster, ownCluster, servicesOn } from "./OwnCluster.ts"
 
 const accounts = 12
 const rounds = amount(1, 10)
@@ -154,11 +153,7 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster()
-        const late = ["synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"]
-        yield* Effect.promise(async () => {
-          for (const setting of late) await query(cluster.urlOf(1), `ALTER SYSTEM SET ${setting}`)
-          await query(cluster.urlOf(1), "SELECT pg_reload_conf()")
-        })
+        yield* Effect.promise(() => acknowledgeEarly(cluster, 1))
         yield* Effect.gen(function* () {
           const { lost } = yield* killWorker(cluster)
           assert.isAtLeast(lost.length, 1)
@@ -170,7 +165,10 @@ describe.skipIf(!canStart)("a worker that is killed", () => {
 
 /** More clients on each node than the pool of requests has connections. */
 const clientsOfHang = 26
-/** Maximum number of requests that an account of the other node may lose before the process knows that the node hangs. */
+/**
+ * Maximum number of requests that an account of the other node may lose before the process knows that the node hangs, or that all of them
+ * may lose if it cannot know.
+ */
 const maxRefusedBefore = 2
 const withoutBreaker = { NODE_TIMEOUT_MS: "99999999", CONNECTION_SHARE_PER_NODE: "100", LOOKUP_TIMEOUT_MS: "99999999" }
 
@@ -197,8 +195,16 @@ const untilPublished = (clients: ReadonlyArray<Client>) =>
     ).pipe(Effect.repeat({ until: (rows) => rows.length === 0, schedule: Schedule.spaced("100 millis") }))
   )
 
-/** Stops all processes of worker 1 under load by SIGSTOP, and continues them. Returns what the clients saw. */
-const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> = {}) =>
+interface Hang {
+  readonly processes: "all" | "backends"
+  readonly settings: Readonly<Record<string, string>>
+}
+
+/** Whether the service can know that the node hangs. It cannot while the checks of the node get new processes, which answer. */
+const isNoticed = ({ processes, settings }: Hang) => processes === "all" && settings !== withoutBreaker
+
+/** Stops processes of worker 1 under load by SIGSTOP, and continues them. Returns what the clients saw. */
+const hangWorker = (cluster: OwnCluster, hang: Hang) =>
   Effect.gen(function* () {
     const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
     const tallies = yield* Effect.forEach(Array.from({ length: clientsOfHang }), (_, place) =>
@@ -207,7 +213,7 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
     const port = yield* Effect.promise(freePort)
     const server = yield* Effect.acquireRelease(
       Effect.promise(() =>
-        serveCatalog({ ...settings(cluster), ...more, BASE_URL: base, HOST: "127.0.0.1", PORT: String(port) })
+        serveCatalog({ ...settings(cluster), ...hang.settings, BASE_URL: base, HOST: "127.0.0.1", PORT: String(port) })
       ),
       ({ stop }) => Effect.promise(() => stop("SIGKILL"))
     )
@@ -229,19 +235,21 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
     const refusedAtFirst = sumOf(clients, refusedOf)
 
     yield* Effect.acquireRelease(
-      Effect.sync(() => cluster.signal(1, "SIGSTOP")),
+      Effect.sync(() => cluster.signal(1, "SIGSTOP", hang.processes)),
       () => Effect.sync(() => cluster.signal(1, "SIGCONT"))
     )
     const line = `Node ${cluster.addressOf(1)} does not answer: ${waiting.length} accounts wait: Merchant`
     yield* until(() =>
-      more === withoutBreaker ? waiting.every((client) => refusedOf(client) >= 2) : server.output.stderr.includes(line)
+      isNoticed(hang)
+        ? server.output.stderr.includes(line)
+        : sumOf(waiting, refusedOf) >= (hang.processes === "backends" ? 5 : 2 * waiting.length)
     )
     // From here on, a refusal of a request of the other node that is sent later is wrong.
     const refusedBefore = Math.max(...others.map(refusedOf))
     other.upAt = performance.now() - recoveryMillis
     other.isDown = false
     const before = { refused: waiting.map(refusedOf), served: sumOf(waiting, servedOf) }
-    yield* untilAnswers(others, more === withoutBreaker ? 8 : 15)
+    yield* untilAnswers(others, hang.settings === withoutBreaker ? 8 : 15)
     const refusedAtOnce = Math.min(...waiting.map((client, place) => refusedOf(client) - (before.refused[place] ?? 0)))
     const servedWhileHanging = sumOf(waiting, servedOf) - before.served
 
@@ -257,7 +265,7 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
     // Publishes of the other node end while the node hangs.
     for (const client of others) client.isPaused = true
     yield* untilIdle(others)
-    if (more !== withoutBreaker) yield* untilPublished(others)
+    if (hang.settings !== withoutBreaker) yield* untilPublished(others)
     cluster.signal(1, "SIGCONT")
     hanging.upAt = performance.now()
     hanging.isDown = false
@@ -273,6 +281,7 @@ const hangWorker = (cluster: OwnCluster, more: Readonly<Record<string, string>> 
       refusedBefore,
       refusedAtOnce,
       refused: sumOf(waiting, refusedOf),
+      refusedOthers: sumOf(others, refusedOf),
       servedWhileHanging,
       published: sumOf(others, ({ published }) => published),
       wrong: clients.flatMap(({ wrong }) => wrong),
@@ -286,7 +295,9 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster()
-        const result = yield* hangWorker(cluster).pipe(Effect.provide(servicesOn(cluster)))
+        const result = yield* hangWorker(cluster, { processes: "all", settings: {} }).pipe(
+          Effect.provide(servicesOn(cluster))
+        )
         const { lost, refusal, wrong, ...counts } = result
         report("A worker hanging", counts)
         assert.deepStrictEqual(wrong.slice(0, 10), [])
@@ -308,13 +319,35 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
   )
 
   it.live(
-    "planted fault: without checks of the nodes, limit and deadline of look-ups, it makes the other accounts wait",
+    "delays only its accounts while its postmaster accepts connections, and loses nothing",
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster()
-        const { wrong } = yield* hangWorker(cluster, withoutBreaker).pipe(Effect.provide(servicesOn(cluster)))
-        assert.isAtLeast(wrong.filter((what) => what.startsWith("refused")).length, 3)
+        const hang: Hang = { processes: "backends", settings: {} }
+        const result = yield* hangWorker(cluster, hang).pipe(Effect.provide(servicesOn(cluster)))
+        const { lost, refusal, wrong, ...counts } = result
+        report("The backends of a worker hanging", { ...counts, status: refusal.status })
+        assert.deepStrictEqual(wrong.slice(0, 10), [])
+        assert.deepStrictEqual(lost, [])
+        assert.strictEqual(counts.refusedAtFirst, 0)
+        assert.isAtMost(counts.refusedOthers, maxRefusedBefore)
+        assert.isAtLeast(counts.published, counts.accounts.others)
       }).pipe(Effect.scoped),
     patience
   )
+
+  for (const processes of ["all", "backends"] as const)
+    it.live.runIf(processes === "all" || runsPlanted)(
+      `planted fault: without checks of the nodes, limit and deadline of look-ups, other accounts wait (${processes})`,
+      () =>
+        Effect.gen(function* () {
+          const cluster = yield* ownCluster()
+          const { refusedOthers, wrong } = yield* hangWorker(cluster, { processes, settings: withoutBreaker }).pipe(
+            Effect.provide(servicesOn(cluster))
+          )
+          if (processes === "all") assert.isAtLeast(wrong.filter((what) => what.startsWith("refused")).length, 3)
+          else assert.isAbove(refusedOthers, maxRefusedBefore)
+        }).pipe(Effect.scoped),
+      patience
+    )
 })

@@ -71,7 +71,7 @@ const whenListening = (child: ChildProcess): Promise<string> =>
     let output = ""
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       output += text
-      const address = /http:\/\/[\w.]+:\d+/.exec(output)?.[0]
+      const address = /https?:\/\/[\w.]+:\d+/.exec(output)?.[0]
       if (address !== undefined) resolve(address)
     })
     child.once("error", reject).once("exit", (code) => {
