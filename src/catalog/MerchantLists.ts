@@ -43,13 +43,12 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
   readonly rows: ReadonlyArray<ListedEntity>
 }
 
-/** Maximum number of entities that one page looks at, and the largest total that is counted. */
+/** The largest total that is counted. */
 export const windowSize = 10_000
 
-/** The filters with the words of the search. Vendors and tags are in the search text, whose index finds rare ones. */
 const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   ...filters,
-  needles: [search, filters.vendor, filters.tag].flatMap((text) => (text === undefined ? [] : terms(text)))
+  needles: search === undefined ? [] : terms(search)
 })
 
 const make = Effect.map(MerchantListsRepo, (repo) => ({

@@ -8,10 +8,11 @@ import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import type { ListOrder, MerchantFilters, MerchantState, MissingField } from "./MerchantLists.ts"
-import { likePattern, type Needle } from "./SearchText.ts"
+import { makeMerchantConditions } from "./ListCandidates.sql.ts"
+import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
+import type { Needle } from "./SearchText.ts"
 
-type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
+export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
 
 /**
  * A place in the order of a list. By last change: a position of the change order. By title: the folded title of an entity, and its
@@ -24,9 +25,9 @@ export interface WindowPage {
   readonly ids: ReadonlyArray<EntityId>
   /** The place from which the next page continues. Undefined: there are no more entities. */
   readonly next: Place | undefined
-  /** Number of matching entities in the window. */
+  /** Number of matching entities, from this page on. Above the size of the window, and after the first page: at least so many. */
   readonly found: number
-  /** Whether the window ended before the list did: there may be more than `found`. */
+  /** Whether the list has more entities than the page looked at, and the page is not full. */
   readonly isCut: boolean
 }
 
@@ -72,12 +73,11 @@ const placeOf = ({ id, key }: typeof PlaceRow.Type): Place => (typeof key === "n
 const decodeWindow = Schema.decodeUnknown(
   Schema.Tuple(
     Schema.Struct({
-      ids: Schema.Array(EntityId),
-      // The last row of the page, and the last one of the window.
-      place: Schema.NullOr(PlaceRow),
+      /** The rows of the page, and one more if there are more. */
+      places: Schema.Array(PlaceRow),
+      /** The last entity that was looked at, if the page is not full and there are more entities. */
       last: Schema.NullOr(PlaceRow),
-      found: Schema.Number,
-      seen: Schema.Number
+      found: Schema.Number
     })
   )
 )
@@ -87,8 +87,8 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
   {
     /**
-     * Looks at `windowSize` entities at most. The filters that an index serves (search, store, state) choose the entities of the
-     * window, the others choose among them. So the time is bounded, however few entities match.
+     * The time is bounded, however few entities match. A page is full unless no more match, or frequent matches are far away in the
+     * order. `windowSize`: the largest number of matches that are counted.
      */
     readonly window: (
       accountId: AccountId,
@@ -125,56 +125,18 @@ const titleKey = `(CASE WHEN e.title = '' THEN '' ELSE left(split_part(e.search_
 
 export const isDescending = (order: ListOrder) => order === "newest" || order === "title-desc"
 
-/** OFFSET 0: the look-ups by key of a window are not joined with whole tables. */
+/** A page looks at this number of windows at most. It needs several only if frequent matches are far away in the order. */
+const maxWindows = 5
+
+/** Maximum number of entities that one page of frequent matches looks at. */
+export const maxLookedAt = (windowSize: number) => maxWindows * windowSize
+
+/**
+ * First reads the candidates: all entities that match, found by the indexes of the filters, unless there are more than `windowSize`.
+ * Then matches are frequent, and the page is read in the order of the list, until it has enough of them.
+ */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
-  const stateConditions: Readonly<Record<MerchantState, (alias: Fragment) => Fragment>> = {
-    live: (alias) => sql`AND ${alias}.last_publish_status = 'published' AND NOT ${alias}.pending_publish`,
-    changed: (alias) => sql`AND ${alias}.pending_publish AND ${alias}.last_publish_status = 'published'`,
-    publishing: (alias) => sql`AND ${alias}.last_publish_status = 'pending'`,
-    failed: (alias) => sql`AND ${alias}.last_publish_status = 'failed'`,
-    unpublished: (alias) => sql`AND ${alias}.last_publish_status = 'never_published'`
-  }
-  const inState = (alias: string, state: MerchantState | undefined) =>
-    state === undefined ? sql`` : stateConditions[state](sql.literal(alias))
-
-  const indexed = (accountId: AccountId, { needles, state, storeId }: WindowFilters) => sql`
-    ${
-      storeId === undefined
-        ? inState("e", state)
-        : sql`AND ${storeId} = ANY (e.store_ids) AND EXISTS (
-            SELECT FROM store_version v
-            WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId} ${inState("v", state)}
-            OFFSET 0
-          )`
-    }
-    ${needles.length === 0 ? sql`` : sql`AND ${sql.and(needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`))}`}`
-
-  const isEmpty = (key: string) => sql`coalesce(w.attributes #>> ${sql.literal(`'{${key},value}'`)}, '') IN ('', '[]')`
-  const missing = (accountId: AccountId): Readonly<Record<MissingField, Fragment>> => ({
-    description: isEmpty("description_html"),
-    vendor: isEmpty("vendor"),
-    type: isEmpty("product_type"),
-    tags: isEmpty("tags"),
-    picture: sql`NOT EXISTS (SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = w.id OFFSET 0)`
-  })
-  const chosen = (accountId: AccountId, filters: WindowFilters): ReadonlyArray<Fragment> => {
-    const { hasOwnValues, productType, storeId, tag, vendor } = filters
-    return [
-      ...(vendor === undefined ? [] : [sql`w.attributes #>> '{vendor,value}' = ${vendor}`]),
-      ...(productType === undefined ? [] : [sql`w.attributes #>> '{product_type,value}' = ${productType}`]),
-      ...(tag === undefined ? [] : [sql`position(${JSON.stringify(tag)} IN w.attributes #>> '{tags,value}') > 0`]),
-      ...(filters.missing === undefined ? [] : [missing(accountId)[filters.missing]]),
-      ...(hasOwnValues !== true
-        ? []
-        : [
-            sql`EXISTS (
-              SELECT FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = w.id AND o.overrides <> '{}'
-              ${storeId === undefined ? sql`` : sql`AND o.store_id = ${storeId}`}
-              OFFSET 0
-            )`
-          ])
-    ]
-  }
+  const conditions = makeMerchantConditions(sql)
 
   const beyond = (order: ListOrder, from: Place | undefined) => {
     const sign = sql.literal(isDescending(order) ? "<" : ">")
@@ -185,42 +147,79 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
   }
 
   return (accountId, kind, filters, { from, limit, order, windowSize }) => {
-    const conditions = chosen(accountId, filters)
     const isByTitle = order === "title" || order === "title-desc"
-    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
     const direction = isDescending(order) ? "DESC" : "ASC"
-    const opposite = isDescending(order) ? "ASC" : "DESC"
-    const ordered = (alias: string, by: string) =>
-      sql.literal(isByTitle ? `${alias}.key ${by}, ${alias}.id ${by}` : `${alias}.key ${by}`)
-    // Without other conditions the attributes, which may be long, are not read.
-    const columns = conditions.length === 0 ? sql`e.id` : sql`e.id, e.attributes`
-    return sql`
+    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
+    const inOrder = sql.literal(isByTitle ? `key ${direction}, id ${direction}` : `key ${direction}`)
+    const entities = (columns: Fragment, where: Fragment = sql``) => sql`
+      SELECT ${sql.literal(planCustom)} ${columns} FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)} ${beyond(order, from)} ${where}`
+    const counted = sql.literal(String(windowSize + 1))
+    const looked = maxLookedAt(windowSize)
+    const tested = conditions.ofWindow(accountId, filters)
+    const places = sql`SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key) ORDER BY ${inOrder}), '[]') FROM page p`
+
+    const { hasOwnValues, missing, needles, productType, state, storeId, tag, vendor } = filters
+    const isOfProducts = [missing, productType, tag, vendor].some((value) => value !== undefined)
+    // Only products have an index of these values.
+    const hasCandidates = tested.length > 0 && (kind === "product" || !isOfProducts)
+    // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
+    // matches are found early, wherever they are in the list.
+    const candidateOrder =
+      storeId !== undefined
+        ? "ORDER BY e.id"
+        : state !== undefined && !isOfProducts && needles.length === 0 && hasOwnValues !== true
+          ? "ORDER BY e.change_seq"
+          : ""
+    /** Null: there are more than `windowSize`. */
+    const candidates = sql`
       WITH w AS MATERIALIZED (
-        SELECT ${sql.literal(planCustom)} ${columns}, ${key} AS key
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)}
-        ${beyond(order, from)}
-        ${indexed(accountId, filters)}
-        ORDER BY ${key} ${sql.literal(isByTitle ? `${direction}, e.id ${direction}` : direction)}
-        LIMIT ${sql.literal(String(windowSize + 1))}
-      ), matching AS MATERIALIZED (
-        SELECT w.id, w.key FROM w ${conditions.length === 0 ? sql`` : sql`WHERE ${sql.and(conditions)}`}
-      ), page AS MATERIALIZED (
-        SELECT m.id, m.key FROM matching m ORDER BY ${ordered("m", direction)} LIMIT ${limit}
-      )
-      SELECT (SELECT coalesce(array_agg(p.id ORDER BY ${ordered("p", direction)}), '{}') FROM page p) AS ids,
-             (SELECT jsonb_build_object('id', p.id, 'key', p.key) FROM page p ORDER BY ${ordered("p", opposite)} LIMIT 1) AS place,
-             (SELECT jsonb_build_object('id', w.id, 'key', w.key) FROM w ORDER BY ${ordered("w", opposite)} LIMIT 1) AS last,
-             (SELECT count(*) FROM matching) AS found,
-             (SELECT count(*) FROM w) AS seen`.pipe(
+        ${entities(sql`e.id, ${key} AS key`, sql`AND ${sql.and(conditions.ofCandidates(accountId, kind, filters))}`)}
+        ${sql.literal(candidateOrder)}
+        LIMIT ${counted}
+      ), page AS MATERIALIZED (SELECT w.id, w.key FROM w ORDER BY ${inOrder} LIMIT ${limit + 1})
+      SELECT (${places}) AS places, (SELECT count(*) FROM w) AS found, NULL AS last`.pipe(
       Effect.flatMap(decodeWindow),
-      Effect.map(([{ found, ids, last, place, seen }]) => {
-        const isCut = seen > windowSize
-        const next = found > limit ? place : isCut ? last : null
-        return { ids, next: next === null ? undefined : placeOf(next), found, isCut }
-      }),
-      orDie
+      Effect.map(([row]) => (row.found > windowSize ? null : row))
     )
+    const inWindow = sql`
+      WITH page AS MATERIALIZED (
+        SELECT w.id, w.key
+        FROM (
+          ${entities(sql`e.id, ${key} AS key, ${tested.length === 0 ? sql`true` : sql.and(tested)} AS fits`)}
+          ORDER BY ${inOrder}
+          LIMIT ${sql.literal(String(looked + 1))}
+        ) w
+        WHERE w.fits
+        LIMIT ${limit + 1}
+      )
+      SELECT (${places}) AS places,
+             ${
+               hasCandidates
+                 ? // There are more candidates than are counted.
+                   counted
+                 : tested.length === 0 && from === undefined
+                   ? sql`(SELECT count(*) FROM (${entities(sql``)} LIMIT ${counted}) c)`
+                   : sql`(SELECT count(*) FROM page)`
+             } AS found,
+             CASE WHEN (SELECT count(*) FROM page) <= ${limit} THEN (
+               SELECT jsonb_build_object('id', l.id, 'key', l.key)
+               FROM (${entities(sql`e.id, ${key} AS key`)} ORDER BY ${inOrder} LIMIT 1 OFFSET ${sql.literal(String(looked))}) l
+             ) END AS last`.pipe(
+      Effect.flatMap(decodeWindow),
+      Effect.map(([row]) => row)
+    )
+    return Effect.gen(function* () {
+      const { found, last, places } = (hasCandidates ? yield* candidates : null) ?? (yield* inWindow)
+      const page = places.slice(0, limit)
+      const next = places.length > limit ? page.at(-1) : (last ?? undefined)
+      return {
+        ids: page.map(({ id }) => id),
+        next: next && placeOf(next),
+        found,
+        isCut: last !== null
+      }
+    }).pipe(orDie)
   }
 }
 
