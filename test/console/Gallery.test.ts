@@ -5,7 +5,7 @@ import type { StoreId } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
-import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf } from "./Merchant.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf } from "./Merchant.ts"
 import { assertPage, escaped, mainOf } from "./WholePage.ts"
 
 type Gallery = Effect.Effect.Success<typeof aGallery>
@@ -244,11 +244,14 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       const form = yield* openForm(gallery)
       assertNotThere(yield* send(cookie, { ...form, add: stove }))
       assertNotThere(yield* send(cookie, { ...form, remove: pot }))
-      for (const put of ["", "x 1 -", `${pot} x -`])
-        assert.strictEqual(
-          (yield* send(cookie, { ...form, put })).status,
-          put.startsWith("x") || put === "" ? 400 : 400
-        )
+      // An empty value counts as not given, so this form names no picture.
+      for (const put of ["", `${pot} 1 x`]) assertNotThere(yield* send(cookie, { ...form, put }))
+      for (const put of ["x 1 -", `${pot} x -`, `${pot} 1`])
+        assertRefusal(yield* send(cookie, { ...form, put }), 400, {
+          title: "Not understood",
+          message: "The form names no place for a picture. Open the page again and repeat it there.",
+          next: ["/", "To the start page"]
+        })
       yield* Effect.gen(function* () {
         const many = yield* Effect.forEach(
           Array.from({ length: 250 }, (_, index) => index),

@@ -1088,6 +1088,8 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             return { found, plans: recorded.slice(before).map(outline) }
           })
         const byFacets = /Bitmap Index Scan entity_by_facets \(\d{1,2} rows/
+        // The index still finds the rows that earlier tests rolled back.
+        yield* sql.unsafe("VACUUM entity")
         for (const filters of [
           { vendor: "Fell" },
           { productType: "Tents" },

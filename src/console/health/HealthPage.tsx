@@ -236,8 +236,9 @@ const scoreOf = (snapshots: ReadonlyArray<HealthSnapshot>) =>
   overallScore(new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : []))))
 
 /** What screen readers read out when a scan has changed the results. */
-const scoresIn = (t: Words, snapshots: ReadonlyArray<HealthSnapshot>): string => {
-  const score = scoreOf(snapshots)
+const scoresIn = (t: Words, snapshots: ReadonlyArray<HealthSnapshot>, storeId: StoreId | undefined): string => {
+  // Only the page of all stores shows an overall score.
+  const score = storeId === undefined ? scoreOf(snapshots) : undefined
   const found = snapshots.flatMap((each) =>
     each.scanned
       ? [
@@ -324,7 +325,7 @@ export const HealthPage = ({
           </form>
         </Allowed>
       </div>
-      <Live id="scores" on={["scan"]} says={scoresIn(t, snapshots) || undefined}>
+      <Live id="scores" on={["scan"]} says={scoresIn(t, snapshots, storeId) || undefined}>
         {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
         <div class="cards">
           {snapshots.map((snapshot) => (
