@@ -6,7 +6,7 @@ import type { MerchantState, MissingField } from "./MerchantLists.ts"
 import type { WindowFilters } from "./MerchantListsRepo.ts"
 import { likePattern } from "./SearchText.ts"
 
-/** A value as the function `entity_facets` cuts it (0040_list_filters.sql). */
+/** A value as the function `entity_facets` cuts it (0041_list_filters.sql). */
 const cut = (value: string) => Array.from(value).slice(0, 100).join("")
 
 /** The facets that all matching products have. */
@@ -44,7 +44,12 @@ export const makeMerchantConditions = (sql: SqlClient) => {
   }
 
   /** `lookUp`: OFFSET 0 makes PostgreSQL look up each entity by key, instead of joining whole tables. */
-  const onEntity = (accountId: AccountId, filters: WindowFilters, lookUp: Fragment): ReadonlyArray<Fragment> => {
+  const onEntity = (
+    accountId: AccountId,
+    filters: WindowFilters,
+    lookUp: Fragment,
+    valued = (condition: Fragment) => condition
+  ): ReadonlyArray<Fragment> => {
     const { hasOwnValues, needles, productType, state, storeId, tag, vendor } = filters
     const hasVersion = (conditions: ReadonlyArray<Fragment>) => sql`EXISTS (
       SELECT FROM store_version v WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND ${sql.and(conditions)} ${lookUp}
@@ -55,13 +60,18 @@ export const makeMerchantConditions = (sql: SqlClient) => {
         ? inState("e", state)
         : [sql`${storeId} = ANY (e.store_ids)`, hasVersion([...onStore, ...inState("v", state)])]),
       ...needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`),
-      ...(vendor === undefined ? [] : [sql`e.attributes #>> '{vendor,value}' = ${vendor}`]),
-      ...(productType === undefined ? [] : [sql`e.attributes #>> '{product_type,value}' = ${productType}`]),
-      ...(tag === undefined ? [] : [sql`position(${JSON.stringify(tag)} IN e.attributes #>> '{tags,value}') > 0`]),
-      ...(filters.missing === undefined ? [] : [missing[filters.missing]]),
+      ...[
+        ...(vendor === undefined ? [] : [sql`e.attributes #>> '{vendor,value}' = ${vendor}`]),
+        ...(productType === undefined ? [] : [sql`e.attributes #>> '{product_type,value}' = ${productType}`]),
+        ...(tag === undefined ? [] : [sql`position(${JSON.stringify(tag)} IN e.attributes #>> '{tags,value}') > 0`]),
+        ...(filters.missing === undefined ? [] : [missing[filters.missing]])
+      ].map(valued),
       ...(hasOwnValues !== true ? [] : [hasVersion([sql`v.overrides <> '{}'`, ...onStore])])
     ]
   }
+
+  /** Hides a condition from the planner, which would expect far fewer rows: `entity_facets` says the same, and has statistics. */
+  const hidden = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
 
   return {
     /** For entities that are read in the order of the list. Empty without filters. */
@@ -70,8 +80,10 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     ofCandidates: (accountId: AccountId, kind: EntityKind, filters: WindowFilters): ReadonlyArray<Fragment> => {
       const facets = kind === "product" ? facetsOf(filters) : []
       return [
-        ...(facets.length === 0 ? [] : [sql`entity_facets(e.attributes, e.lacks_pictures) @> ${[...facets]}::text[]`]),
-        ...onEntity(accountId, filters, sql``)
+        ...(facets.length === 0
+          ? []
+          : [sql`entity_facets(e.kind, e.attributes, e.lacks_pictures) @> ${[...facets]}::text[]`]),
+        ...onEntity(accountId, filters, sql``, hidden)
       ]
     }
   }

@@ -43,8 +43,11 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
   readonly rows: ReadonlyArray<ListedEntity>
 }
 
-/** The largest total that is counted. */
+/** Number of entities that are read in the order of a list at once. Totals of lists that have at most so many are exact. */
 export const windowSize = 10_000
+
+/** Number of matches that are read by the indexes of filters. */
+const maxFew = 1_000
 
 const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   ...filters,
@@ -57,7 +60,7 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
     { from, limit, order, ...filters }: MerchantQuery
   ) {
     const { accountId } = yield* CurrentActor
-    const place = { from, limit, order, windowSize }
+    const place = { from, limit, order, windowSize, maxFew }
     const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), place)
     return { ...page, rows: yield* repo.rows(accountId, ids) }
   }),
@@ -73,7 +76,8 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
         from,
         limit: windowSize,
         order: "oldest",
-        windowSize
+        windowSize,
+        maxFew
       })
       for (const id of window.ids) found.add(id)
       from = window.next

@@ -25,8 +25,10 @@ export interface WindowPage {
   readonly ids: ReadonlyArray<EntityId>
   /** The place from which the next page continues. Undefined: there are no more entities. */
   readonly next: Place | undefined
-  /** Number of matching entities, from this page on. Above the size of the window, and after the first page: at least so many. */
+  /** Number of matching entities, from this page on. */
   readonly found: number
+  /** Whether `found` counts all of them. If not, there are at least so many. */
+  readonly isAll: boolean
   /** Whether the list has more entities than the page looked at, and the page is not full. */
   readonly isCut: boolean
 }
@@ -77,7 +79,8 @@ const decodeWindow = Schema.decodeUnknown(
       places: Schema.Array(PlaceRow),
       /** The last entity that was looked at, if the page is not full and there are more entities. */
       last: Schema.NullOr(PlaceRow),
-      found: Schema.Number
+      found: Schema.Number,
+      isAll: Schema.Boolean
     })
   )
 )
@@ -88,7 +91,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   {
     /**
      * The time is bounded, however few entities match. A page is full unless no more match, or frequent matches are far away in the
-     * order. `windowSize`: the largest number of matches that are counted.
+     * order. All matches are counted if there are at most `maxFew`, or if the list has at most `windowSize` entities.
      */
     readonly window: (
       accountId: AccountId,
@@ -100,6 +103,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
         readonly limit: number
         readonly order: ListOrder
         readonly windowSize: number
+        readonly maxFew: number
       }
     ) => Effect.Effect<WindowPage>
     /** Counts the versions of each linked store by state, up to `maxCounted` each. */
@@ -132,94 +136,103 @@ const maxWindows = 5
 export const maxLookedAt = (windowSize: number) => maxWindows * windowSize
 
 /**
- * First reads the candidates: all entities that match, found by the indexes of the filters, unless there are more than `windowSize`.
- * Then matches are frequent, and the page is read in the order of the list, until it has enough of them.
+ * Few matches are found by the indexes of the filters. Many are read in the order of the list, until the page has enough of them.
+ * A page after the first begins with one window in the order, because many matches are usual there, and it counts nothing.
  */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
   const conditions = makeMerchantConditions(sql)
+  const size = (count: number) => sql.literal(String(count))
 
-  const beyond = (order: ListOrder, from: Place | undefined) => {
+  /** Entities after a place, by their key and id. */
+  const beyond = (key: Fragment, id: Fragment, order: ListOrder, from: Place | undefined) => {
     const sign = sql.literal(isDescending(order) ? "<" : ">")
-    if (from === undefined) return sql``
+    if (from === undefined) return sql`true`
     return typeof from === "number"
-      ? sql`AND e.change_seq ${sign} ${from}`
-      : sql`AND (${sql.literal(titleKey)}, e.id) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
+      ? sql`${key} ${sign} ${from}`
+      : sql`(${key}, ${id}) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
   }
 
-  return (accountId, kind, filters, { from, limit, order, windowSize }) => {
+  return (accountId, kind, filters, { from, limit, maxFew, order, windowSize }) => {
     const isByTitle = order === "title" || order === "title-desc"
     const direction = isDescending(order) ? "DESC" : "ASC"
     const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
     const inOrder = sql.literal(isByTitle ? `key ${direction}, id ${direction}` : `key ${direction}`)
-    const entities = (columns: Fragment, where: Fragment = sql``) => sql`
+    const entities = (columns: Fragment, where: Fragment) => sql`
       SELECT ${sql.literal(planCustom)} ${columns} FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)} ${beyond(order, from)} ${where}`
-    const counted = sql.literal(String(windowSize + 1))
-    const looked = maxLookedAt(windowSize)
+      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)} AND ${where}`
+    const afterFrom = beyond(key, sql`e.id`, order, from)
     const tested = conditions.ofWindow(accountId, filters)
     const places = sql`SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key) ORDER BY ${inOrder}), '[]') FROM page p`
 
     const { hasOwnValues, missing, needles, productType, state, storeId, tag, vendor } = filters
     const isOfProducts = [missing, productType, tag, vendor].some((value) => value !== undefined)
     // Only products have an index of these values.
-    const hasCandidates = tested.length > 0 && (kind === "product" || !isOfProducts)
+    const hasIndex = tested.length > 0 && (kind === "product" || !isOfProducts)
     // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
     // matches are found early, wherever they are in the list.
-    const candidateOrder =
-      storeId !== undefined
-        ? "ORDER BY e.id"
-        : state !== undefined && !isOfProducts && needles.length === 0 && hasOwnValues !== true
-          ? "ORDER BY e.change_seq"
-          : ""
-    /** Null: there are more than `windowSize`. */
-    const candidates = sql`
+    const isOfState = state !== undefined && storeId === undefined && !isOfProducts && needles.length === 0
+    const fewOrder = isOfState && hasOwnValues !== true ? "e.change_seq" : "e.id"
+    /** All matches, of which the page takes those after its place: so the time does not depend on the place. Null: there are more than `maxFew`. */
+    const few = sql`
       WITH w AS MATERIALIZED (
-        ${entities(sql`e.id, ${key} AS key`, sql`AND ${sql.and(conditions.ofCandidates(accountId, kind, filters))}`)}
-        ${sql.literal(candidateOrder)}
-        LIMIT ${counted}
-      ), page AS MATERIALIZED (SELECT w.id, w.key FROM w ORDER BY ${inOrder} LIMIT ${limit + 1})
-      SELECT (${places}) AS places, (SELECT count(*) FROM w) AS found, NULL AS last`.pipe(
+        ${entities(sql`e.id, ${key} AS key`, sql.and(conditions.ofCandidates(accountId, kind, filters)))}
+        ORDER BY ${sql.literal(fewOrder)}
+        LIMIT ${size(maxFew + 1)}
+      ), rest AS (SELECT w.id, w.key FROM w WHERE ${beyond(sql`w.key`, sql`w.id`, order, from)}),
+      page AS MATERIALIZED (SELECT r.id, r.key FROM rest r ORDER BY ${inOrder} LIMIT ${limit + 1})
+      SELECT (${places}) AS places, NULL AS last, (SELECT count(*) FROM rest) AS found,
+             (SELECT count(*) FROM w) <= ${size(maxFew)} AS "isAll"`.pipe(
       Effect.flatMap(decodeWindow),
-      Effect.map(([row]) => (row.found > windowSize ? null : row))
+      Effect.map(([row]) => (row.isAll ? row : null))
     )
-    const inWindow = sql`
+    const fits = tested.length === 0 ? sql`true` : sql.and(tested)
+    const counted =
+      from === undefined
+        ? sql`
+          SELECT count(*) FILTER (WHERE c.fits) AS found, count(*) <= ${size(windowSize)} AS "isAll"
+          FROM (${entities(sql`${fits} AS fits`, afterFrom)} ORDER BY ${key} ${sql.literal(direction)} LIMIT ${size(windowSize + 1)}) c`
+        : sql`SELECT count(*) AS found, false AS "isAll" FROM page`
+    const inOrderOf = (looked: number) =>
+      sql`
       WITH page AS MATERIALIZED (
         SELECT w.id, w.key
         FROM (
-          ${entities(sql`e.id, ${key} AS key, ${tested.length === 0 ? sql`true` : sql.and(tested)} AS fits`)}
+          ${entities(sql`e.id, ${key} AS key, ${fits} AS fits`, afterFrom)}
           ORDER BY ${inOrder}
-          LIMIT ${sql.literal(String(looked + 1))}
+          LIMIT ${size(looked + 1)}
         ) w
         WHERE w.fits
         LIMIT ${limit + 1}
       )
       SELECT (${places}) AS places,
-             ${
-               hasCandidates
-                 ? // There are more candidates than are counted.
-                   counted
-                 : tested.length === 0 && from === undefined
-                   ? sql`(SELECT count(*) FROM (${entities(sql``)} LIMIT ${counted}) c)`
-                   : sql`(SELECT count(*) FROM page)`
-             } AS found,
              CASE WHEN (SELECT count(*) FROM page) <= ${limit} THEN (
                SELECT jsonb_build_object('id', l.id, 'key', l.key)
-               FROM (${entities(sql`e.id, ${key} AS key`)} ORDER BY ${inOrder} LIMIT 1 OFFSET ${sql.literal(String(looked))}) l
-             ) END AS last`.pipe(
-      Effect.flatMap(decodeWindow),
-      Effect.map(([row]) => row)
+               FROM (${entities(sql`e.id, ${key} AS key`, afterFrom)} ORDER BY ${inOrder} LIMIT 1 OFFSET ${size(looked)}) l
+             ) END AS last,
+             n.found, n."isAll"
+      FROM (${counted}) n`.pipe(
+        Effect.flatMap(decodeWindow),
+        Effect.map(([row]) => row)
+      )
+    const most = maxLookedAt(windowSize)
+    const read = Effect.gen(function* () {
+      if (!hasIndex) return yield* inOrderOf(most)
+      const first = from === undefined ? null : yield* inOrderOf(windowSize)
+      if (first?.last === null) return first
+      const all = yield* few
+      if (all !== null) return all
+      const many = yield* inOrderOf(most)
+      // There are more than `maxFew`, perhaps outside the window that was counted.
+      return many.isAll ? many : { ...many, found: Math.max(many.found, maxFew) }
+    })
+    return read.pipe(
+      Effect.map(({ found, isAll, last, places }) => {
+        const page = places.slice(0, limit)
+        const next = places.length > limit ? page.at(-1) : (last ?? undefined)
+        return { ids: page.map(({ id }) => id), next: next && placeOf(next), found, isAll, isCut: last !== null }
+      }),
+      orDie
     )
-    return Effect.gen(function* () {
-      const { found, last, places } = (hasCandidates ? yield* candidates : null) ?? (yield* inWindow)
-      const page = places.slice(0, limit)
-      const next = places.length > limit ? page.at(-1) : (last ?? undefined)
-      return {
-        ids: page.map(({ id }) => id),
-        next: next && placeOf(next),
-        found,
-        isCut: last !== null
-      }
-    }).pipe(orDie)
   }
 }
 

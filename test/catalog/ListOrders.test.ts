@@ -138,7 +138,7 @@ for (const { absent, layer: database, name } of engines)
                   accountId,
                   "product",
                   { needles: [], vendor },
-                  { from, limit: 2, order, windowSize: 4 }
+                  { from, limit: 2, order, windowSize: 4, maxFew: 4 }
                 )
                 assert.isAtMost(window.ids.length, 2)
                 found.push(...window.ids)
@@ -154,7 +154,8 @@ for (const { absent, layer: database, name } of engines)
             const many = yield* read("Fjell", order)
             assert.lengthOf(new Set(many.found), titles.length - rare.length, order)
             assert.sameMembers(many.found, ids.slice(3), order)
-            assert.strictEqual(many.counted[0], 5, order)
+            // There are more than `maxFew`. The window that is counted has none, some or all of them.
+            assert.include([4, 5], many.counted[0], order)
             assert.deepStrictEqual(yield* read("Fe", order), { found: [], counted: [0] }, order)
           }
         })

@@ -186,7 +186,13 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
   Effect.gen(function* () {
     const lists = yield* MerchantListsRepo
     // A window that is as small in this catalog as the pages' window in a large one.
-    const page = { from: undefined, limit: 50, order: "newest", windowSize: products / 100 } as const
+    const page = {
+      from: undefined,
+      limit: 50,
+      order: "newest",
+      windowSize: products / 100,
+      maxFew: products / 1_000
+    } as const
     for (const kind of EntityKind.literals)
       for (const filters of [
         {},
@@ -596,7 +602,7 @@ const importing = (round: number) =>
     yield* repo.removals(owner.accountId, accepted.id, 0, 50)
     // The lists on the page of an import.
     const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
-      repo.listed(owner.accountId, accepted.id, list, -1, 20)
+      repo.listed(owner.accountId, accepted.id, list, [], -1, 20)
     )
     assert.isAbove(listed.flat().length, 0)
     assert.lengthOf(yield* repo.entities(owner.accountId, [product(1_000), variant(1_000)]), 2)
@@ -723,6 +729,8 @@ const refreshing = (round: number) =>
     yield* shops.put(shop, records(`Refreshed ${round}`))
     const run = yield* imports.refresh(domain, quiet)
     yield* imports.conflicts(run.id, 0, 500)
+    yield* imports.conflicts(run.id, 0, 25, { search: "lantern", isUndecided: true, numbers: [1, 2] })
+    yield* imports.reviewList(run.id, "changed", -1, 25, "refreshed")
     yield* imports.tally(run.id)
     yield* imports.accept(run.id, quiet, { rest: "take_store" })
     const edited = product(2_000)
@@ -1054,7 +1062,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           const lists = yield* MerchantListsRepo
           const windowSize = products / 100
           const pages = [undefined, [" lantern 1", product(1)] as const].map((from) =>
-            lists.window(accountId, "product", { needles: [] }, { from, limit: 50, order, windowSize })
+            lists.window(accountId, "product", { needles: [] }, { from, limit: 50, order, windowSize, maxFew: 50 })
           )
           /** The plans of both pages, with the rows that they read from the table. */
           const read = Effect.gen(function* () {
@@ -1080,7 +1088,13 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const lists = yield* MerchantListsRepo
-        const page = { from: undefined, limit: 50, order: "newest", windowSize: products / 100 } as const
+        const page = {
+          from: undefined,
+          limit: 50,
+          order: "newest",
+          windowSize: products / 100,
+          maxFew: products / 1_000
+        } as const
         const read = (filters: Partial<Parameters<typeof lists.window>[2]>) =>
           Effect.gen(function* () {
             const before = recorded.length

@@ -41,8 +41,8 @@ interface Content {
 const isFiltered = ({ from, order, ...filters }: ListQuery) => Object.keys(filters).length > 0
 
 /** The number of entities, as far as it is counted. A page after the first counts only what follows. */
-const totalOf = (t: Words, { page: { found }, query }: Content) =>
-  query.from !== undefined ? undefined : found > windowSize ? `${t.number(windowSize)}+` : t.number(found)
+const totalOf = (t: Words, { page: { found, isAll }, query }: Content) =>
+  query.from !== undefined ? undefined : `${t.number(isAll ? found : Math.min(found, windowSize))}${isAll ? "" : "+"}`
 
 const Select = ({ row }: { readonly row: ListedEntity }) => {
   const t = useWords()
