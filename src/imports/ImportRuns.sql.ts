@@ -208,11 +208,21 @@ export const makeImportRunStatements = Effect.gen(function* () {
       ),
     /** Saves how far the reading of a store or file is. Does nothing if this process has lost the lease. */
     saveProgress: (run: LeasedRun, { done, step, total }: Omit<ReadingProgress, "seconds">) =>
+      // Citus refuses CASE with app_now().
       sql`
-        UPDATE import_run
-        SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
-            step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE app_now() END
-        WHERE ${isLeased(run)}`.pipe(discardRows),
+        UPDATE import_run SET step_done = ${done}, step_total = ${total}::bigint
+        WHERE ${isLeased(run)} AND step = ${step} AND step_began_at IS NOT NULL
+        RETURNING id`.pipe(
+        hasRows,
+        Effect.flatMap((isSame) =>
+          isSame
+            ? Effect.void
+            : sql`
+              UPDATE import_run
+              SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint, step_began_at = app_now()
+              WHERE ${isLeased(run)}`.pipe(discardRows)
+        )
+      ),
     /** How far the reading is. None: no step has reported yet, or the reading is over. */
     progress,
     /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
