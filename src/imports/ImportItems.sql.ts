@@ -10,6 +10,27 @@ import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ReviewedEntity } from "./ReviewLists.ts"
 import { firstAnswer, isPlanned, type ReviewList, type StagedItem, searchedIn } from "./StagedImport.ts"
 
+/** Stages items, with the words by which a search finds them. */
+const makeStage =
+  (sql: SqlClient.SqlClient) => (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
+    orDie(
+      insertAll(
+        sql`
+          INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list, search_text)
+          SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes, r.list,
+                 concat_ws(E'\\n', r.words, (
+                   SELECT string_agg(e.search_text, E'\\n') FROM entity e
+                   WHERE e.account_id = ${accountId} AND e.id = ANY (r."entityIds")
+                 ))
+          FROM account_state own
+          CROSS JOIN jsonb_to_recordset(${JSON.stringify(items.map((item) => ({ ...item, ...searchedIn(item) })))}::jsonb) AS r (
+            ordinal integer, entities integer, changes jsonb, list text, words text, "entityIds" uuid[]
+          )
+          WHERE own.account_id = ${accountId}`,
+        items.length
+      )
+    )
+
 /** The staged changes of imports. */
 export const makeImportItemStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -100,24 +121,7 @@ export const makeImportItemStatements = Effect.gen(function* () {
     /** These entities with their canonical values. Missing entities are left out. */
     entities: (accountId: AccountId, ids: ReadonlyArray<EntityId>) =>
       ids.length === 0 ? Effect.succeed([]) : entities(accountId, ids),
-    stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
-      orDie(
-        insertAll(
-          sql`
-            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list, search_text)
-            SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes, r.list,
-                   concat_ws(E'\\n', r.words, (
-                     SELECT string_agg(e.search_text, E'\\n') FROM entity e
-                     WHERE e.account_id = ${accountId} AND e.id = ANY (r."entityIds")
-                   ))
-            FROM account_state own
-            CROSS JOIN jsonb_to_recordset(${JSON.stringify(items.map((item) => ({ ...item, ...searchedIn(item) })))}::jsonb) AS r (
-              ordinal integer, entities integer, changes jsonb, list text, words text, "entityIds" uuid[]
-            )
-            WHERE own.account_id = ${accountId}`,
-          items.length
-        )
-      ),
+    stage: makeStage(sql),
     /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
     nextItems: (accountId: AccountId, id: ImportId, maxEntities: number): Effect.Effect<ReadonlyArray<StagedItem>> =>
       nextItems(accountId, id, maxEntities),

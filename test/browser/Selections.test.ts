@@ -53,7 +53,13 @@ const lists = [
     button: "Retry the selected",
     publishes: true
   },
-  { name: "media", path: () => "/media?search=lantern", checkboxes: "publish-", button: "Set a field", publishes: false }
+  {
+    name: "media",
+    path: () => "/media?search=lantern",
+    checkboxes: "publish-",
+    button: "Set a field",
+    publishes: false
+  }
 ] as const
 
 describe.skipIf(!chromiumIsThere)("selections in Chromium", () => {

@@ -367,7 +367,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.deepInclude(yield* untilPhase(merchant, id, "applied"), { applied: 13, error: null })
       assert.lengthOf(yield* stored, before.length - 11)
       const after = yield* ask(`/import?id=${id}&list=leaving`, { cookie })
-      assert.include(textOf(after), "What it made New 0 Changed 2 Leaving 11 Conflicts 3 Search The import removed these")
+      assert.include(
+        textOf(after),
+        "What it made New 0 Changed 2 Leaving 11 Conflicts 3 Search The import removed these"
+      )
       assert.lengthOf(rowsOf(after), 11)
     })
   )

@@ -172,7 +172,9 @@ export const layerMemoryImports = Layer.effect(
           const entities = state.get(accountId)?.entities
           const searchTextOf = (item: StagedItem) => {
             const { entityIds, words } = searchedIn(item)
-            return [words, ...entityIds.map((entityId) => entities?.get(entityId)?.aggregate.searchText ?? "")].join("\n")
+            return [words, ...entityIds.map((entityId) => entities?.get(entityId)?.aggregate.searchText ?? "")].join(
+              "\n"
+            )
           }
           return update(accountId, id, (staged) => ({
             ...staged,

@@ -138,24 +138,24 @@ const placeOf = (form: Parameters, shown: ReadonlyArray<number>, [first, ...othe
     : { after: first - 1, filter: everything }
 }
 
+type Done = HttpServerResponse.HttpServerResponse
+
+const toImport = (id: ImportId, note: string): Done => seeOther(`${pageOf(paths.import, id)}&note=${note}`)
+
+/** The page of conflicts from which the form was sent. */
+const toConflicts = (id: ImportId, note: string, form: Parameters): Done => {
+  const after = numberOf(form.get("after"))
+  const filter = filterOf(form)
+  return after === 0 && filterParameters(filter).length === 0
+    ? toImport(id, note)
+    : seeOther(listPath(id, "conflicts", filter, { ...(after > 0 && { after: String(after) }), note }))
+}
+
 /** The forms that decide, accept or discard an import under review. */
 export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
   const showImport = yield* makeShowImport
   const { withForm } = yield* makeVisits
-
-  type Done = HttpServerResponse.HttpServerResponse
-
-  const toImport = (id: ImportId, note: string): Done => seeOther(`${pageOf(paths.import, id)}&note=${note}`)
-
-  /** The page of conflicts from which the form was sent. */
-  const toConflicts = (id: ImportId, note: string, form: Parameters): Done => {
-    const after = numberOf(form.get("after"))
-    const filter = filterOf(form)
-    return after === 0 && filterParameters(filter).length === 0
-      ? toImport(id, note)
-      : seeOther(listPath(id, "conflicts", filter, { ...(after > 0 && { after: String(after) }), note }))
-  }
 
   /** Carries out a form of an import. */
   const formOfImport = (
