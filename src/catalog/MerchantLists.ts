@@ -43,13 +43,15 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
   readonly rows: ReadonlyArray<ListedEntity>
 }
 
-/** Maximum number of entities that one page looks at, and the largest total that is counted. */
+/** Number of entities that are read in the order of a list at once. Totals of lists that have at most so many are exact. */
 export const windowSize = 10_000
 
-/** The filters with the words of the search. Vendors and tags are in the search text, whose index finds rare ones. */
+/** Number of matches that are read by the indexes of filters. */
+const maxFew = 1_000
+
 const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   ...filters,
-  needles: [search, filters.vendor, filters.tag].flatMap((text) => (text === undefined ? [] : terms(text)))
+  needles: search === undefined ? [] : terms(search)
 })
 
 const make = Effect.map(MerchantListsRepo, (repo) => ({
@@ -58,7 +60,7 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
     { from, limit, order, ...filters }: MerchantQuery
   ) {
     const { accountId } = yield* CurrentActor
-    const place = { from, limit, order, windowSize }
+    const place = { from, limit, order, windowSize, maxFew }
     const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), place)
     return { ...page, rows: yield* repo.rows(accountId, ids) }
   }),
@@ -74,7 +76,8 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
         from,
         limit: windowSize,
         order: "oldest",
-        windowSize
+        windowSize,
+        maxFew
       })
       for (const id of window.ids) found.add(id)
       from = window.next

@@ -8,10 +8,11 @@ import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import type { ListOrder, MerchantFilters, MerchantState, MissingField } from "./MerchantLists.ts"
-import { likePattern, type Needle } from "./SearchText.ts"
+import { makeMerchantConditions } from "./ListCandidates.sql.ts"
+import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
+import type { Needle } from "./SearchText.ts"
 
-type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
+export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
 
 /**
  * A place in the order of a list. By last change: a position of the change order. By title: the folded title of an entity, and its
@@ -24,9 +25,11 @@ export interface WindowPage {
   readonly ids: ReadonlyArray<EntityId>
   /** The place from which the next page continues. Undefined: there are no more entities. */
   readonly next: Place | undefined
-  /** Number of matching entities in the window. */
+  /** Number of matching entities, from this page on. */
   readonly found: number
-  /** Whether the window ended before the list did: there may be more than `found`. */
+  /** Whether `found` counts all of them. If not, there are at least so many. */
+  readonly isAll: boolean
+  /** Whether the list has more entities than the page looked at, and the page is not full. */
   readonly isCut: boolean
 }
 
@@ -72,12 +75,12 @@ const placeOf = ({ id, key }: typeof PlaceRow.Type): Place => (typeof key === "n
 const decodeWindow = Schema.decodeUnknown(
   Schema.Tuple(
     Schema.Struct({
-      ids: Schema.Array(EntityId),
-      // The last row of the page, and the last one of the window.
-      place: Schema.NullOr(PlaceRow),
+      /** The rows of the page, and one more if there are more. */
+      places: Schema.Array(PlaceRow),
+      /** The last entity that was looked at, if the page is not full and there are more entities. */
       last: Schema.NullOr(PlaceRow),
       found: Schema.Number,
-      seen: Schema.Number
+      isAll: Schema.Boolean
     })
   )
 )
@@ -87,8 +90,8 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
   {
     /**
-     * Looks at `windowSize` entities at most. The filters that an index serves (search, store, state) choose the entities of the
-     * window, the others choose among them. So the time is bounded, however few entities match.
+     * The time is bounded, however few entities match. A page is full unless no more match, or frequent matches are far away in the
+     * order. All matches are counted if there are at most `maxFew`, or if the list has at most `windowSize` entities.
      */
     readonly window: (
       accountId: AccountId,
@@ -100,6 +103,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
         readonly limit: number
         readonly order: ListOrder
         readonly windowSize: number
+        readonly maxFew: number
       }
     ) => Effect.Effect<WindowPage>
     /** Counts the versions of each linked store by state, up to `maxCounted` each. */
@@ -125,99 +129,107 @@ const titleKey = `(CASE WHEN e.title = '' THEN '' ELSE left(split_part(e.search_
 
 export const isDescending = (order: ListOrder) => order === "newest" || order === "title-desc"
 
-/** OFFSET 0: the look-ups by key of a window are not joined with whole tables. */
+/** A page looks at this number of windows at most. It needs several only if frequent matches are far away in the order. */
+const maxWindows = 5
+
+/** Maximum number of entities that one page of frequent matches looks at. */
+export const maxLookedAt = (windowSize: number) => maxWindows * windowSize
+
+/**
+ * Few matches are found by the indexes of the filters. Many are read in the order of the list, until the page has enough of them.
+ * A page after the first begins with one window in the order, because many matches are usual there, and it counts nothing.
+ */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
-  const stateConditions: Readonly<Record<MerchantState, (alias: Fragment) => Fragment>> = {
-    live: (alias) => sql`AND ${alias}.last_publish_status = 'published' AND NOT ${alias}.pending_publish`,
-    changed: (alias) => sql`AND ${alias}.pending_publish AND ${alias}.last_publish_status = 'published'`,
-    publishing: (alias) => sql`AND ${alias}.last_publish_status = 'pending'`,
-    failed: (alias) => sql`AND ${alias}.last_publish_status = 'failed'`,
-    unpublished: (alias) => sql`AND ${alias}.last_publish_status = 'never_published'`
-  }
-  const inState = (alias: string, state: MerchantState | undefined) =>
-    state === undefined ? sql`` : stateConditions[state](sql.literal(alias))
+  const conditions = makeMerchantConditions(sql)
+  const size = (count: number) => sql.literal(String(count))
 
-  const indexed = (accountId: AccountId, { needles, state, storeId }: WindowFilters) => sql`
-    ${
-      storeId === undefined
-        ? inState("e", state)
-        : sql`AND ${storeId} = ANY (e.store_ids) AND EXISTS (
-            SELECT FROM store_version v
-            WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId} ${inState("v", state)}
-            OFFSET 0
-          )`
-    }
-    ${needles.length === 0 ? sql`` : sql`AND ${sql.and(needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`))}`}`
-
-  const isEmpty = (key: string) => sql`coalesce(w.attributes #>> ${sql.literal(`'{${key},value}'`)}, '') IN ('', '[]')`
-  const missing = (accountId: AccountId): Readonly<Record<MissingField, Fragment>> => ({
-    description: isEmpty("description_html"),
-    vendor: isEmpty("vendor"),
-    type: isEmpty("product_type"),
-    tags: isEmpty("tags"),
-    picture: sql`NOT EXISTS (SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = w.id OFFSET 0)`
-  })
-  const chosen = (accountId: AccountId, filters: WindowFilters): ReadonlyArray<Fragment> => {
-    const { hasOwnValues, productType, storeId, tag, vendor } = filters
-    return [
-      ...(vendor === undefined ? [] : [sql`w.attributes #>> '{vendor,value}' = ${vendor}`]),
-      ...(productType === undefined ? [] : [sql`w.attributes #>> '{product_type,value}' = ${productType}`]),
-      ...(tag === undefined ? [] : [sql`position(${JSON.stringify(tag)} IN w.attributes #>> '{tags,value}') > 0`]),
-      ...(filters.missing === undefined ? [] : [missing(accountId)[filters.missing]]),
-      ...(hasOwnValues !== true
-        ? []
-        : [
-            sql`EXISTS (
-              SELECT FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = w.id AND o.overrides <> '{}'
-              ${storeId === undefined ? sql`` : sql`AND o.store_id = ${storeId}`}
-              OFFSET 0
-            )`
-          ])
-    ]
-  }
-
-  const beyond = (order: ListOrder, from: Place | undefined) => {
+  /** Entities after a place, by their key and id. */
+  const beyond = (key: Fragment, id: Fragment, order: ListOrder, from: Place | undefined) => {
     const sign = sql.literal(isDescending(order) ? "<" : ">")
-    if (from === undefined) return sql``
+    if (from === undefined) return sql`true`
     return typeof from === "number"
-      ? sql`AND e.change_seq ${sign} ${from}`
-      : sql`AND (${sql.literal(titleKey)}, e.id) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
+      ? sql`${key} ${sign} ${from}`
+      : sql`(${key}, ${id}) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
   }
 
-  return (accountId, kind, filters, { from, limit, order, windowSize }) => {
-    const conditions = chosen(accountId, filters)
+  return (accountId, kind, filters, { from, limit, maxFew, order, windowSize }) => {
     const isByTitle = order === "title" || order === "title-desc"
-    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
     const direction = isDescending(order) ? "DESC" : "ASC"
-    const opposite = isDescending(order) ? "ASC" : "DESC"
-    const ordered = (alias: string, by: string) =>
-      sql.literal(isByTitle ? `${alias}.key ${by}, ${alias}.id ${by}` : `${alias}.key ${by}`)
-    // Without other conditions the attributes, which may be long, are not read.
-    const columns = conditions.length === 0 ? sql`e.id` : sql`e.id, e.attributes`
-    return sql`
+    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
+    const inOrder = sql.literal(isByTitle ? `key ${direction}, id ${direction}` : `key ${direction}`)
+    const entities = (columns: Fragment, where: Fragment) => sql`
+      SELECT ${sql.literal(planCustom)} ${columns} FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)} AND ${where}`
+    const afterFrom = beyond(key, sql`e.id`, order, from)
+    const tested = conditions.ofWindow(accountId, filters)
+    const places = sql`SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key) ORDER BY ${inOrder}), '[]') FROM page p`
+
+    const { hasOwnValues, missing, needles, productType, state, storeId, tag, vendor } = filters
+    const isOfProducts = [missing, productType, tag, vendor].some((value) => value !== undefined)
+    // Only products have an index of these values.
+    const hasIndex = tested.length > 0 && (kind === "product" || !isOfProducts)
+    // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
+    // matches are found early, wherever they are in the list.
+    const isOfState = state !== undefined && storeId === undefined && !isOfProducts && needles.length === 0
+    const fewOrder = isOfState && hasOwnValues !== true ? "e.change_seq" : "e.id"
+    /** All matches, of which the page takes those after its place: so the time does not depend on the place. Null: there are more than `maxFew`. */
+    const few = sql`
       WITH w AS MATERIALIZED (
-        SELECT ${sql.literal(planCustom)} ${columns}, ${key} AS key
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)}
-        ${beyond(order, from)}
-        ${indexed(accountId, filters)}
-        ORDER BY ${key} ${sql.literal(isByTitle ? `${direction}, e.id ${direction}` : direction)}
-        LIMIT ${sql.literal(String(windowSize + 1))}
-      ), matching AS MATERIALIZED (
-        SELECT w.id, w.key FROM w ${conditions.length === 0 ? sql`` : sql`WHERE ${sql.and(conditions)}`}
-      ), page AS MATERIALIZED (
-        SELECT m.id, m.key FROM matching m ORDER BY ${ordered("m", direction)} LIMIT ${limit}
-      )
-      SELECT (SELECT coalesce(array_agg(p.id ORDER BY ${ordered("p", direction)}), '{}') FROM page p) AS ids,
-             (SELECT jsonb_build_object('id', p.id, 'key', p.key) FROM page p ORDER BY ${ordered("p", opposite)} LIMIT 1) AS place,
-             (SELECT jsonb_build_object('id', w.id, 'key', w.key) FROM w ORDER BY ${ordered("w", opposite)} LIMIT 1) AS last,
-             (SELECT count(*) FROM matching) AS found,
-             (SELECT count(*) FROM w) AS seen`.pipe(
+        ${entities(sql`e.id, ${key} AS key`, sql.and(conditions.ofCandidates(accountId, kind, filters)))}
+        ORDER BY ${sql.literal(fewOrder)}
+        LIMIT ${size(maxFew + 1)}
+      ), rest AS (SELECT w.id, w.key FROM w WHERE ${beyond(sql`w.key`, sql`w.id`, order, from)}),
+      page AS MATERIALIZED (SELECT r.id, r.key FROM rest r ORDER BY ${inOrder} LIMIT ${limit + 1})
+      SELECT (${places}) AS places, NULL AS last, (SELECT count(*) FROM rest) AS found,
+             (SELECT count(*) FROM w) <= ${size(maxFew)} AS "isAll"`.pipe(
       Effect.flatMap(decodeWindow),
-      Effect.map(([{ found, ids, last, place, seen }]) => {
-        const isCut = seen > windowSize
-        const next = found > limit ? place : isCut ? last : null
-        return { ids, next: next === null ? undefined : placeOf(next), found, isCut }
+      Effect.map(([row]) => (row.isAll ? row : null))
+    )
+    const fits = tested.length === 0 ? sql`true` : sql.and(tested)
+    const counted =
+      from === undefined
+        ? sql`
+          SELECT count(*) FILTER (WHERE c.fits) AS found, count(*) <= ${size(windowSize)} AS "isAll"
+          FROM (${entities(sql`${fits} AS fits`, afterFrom)} ORDER BY ${key} ${sql.literal(direction)} LIMIT ${size(windowSize + 1)}) c`
+        : sql`SELECT count(*) AS found, false AS "isAll" FROM page`
+    const inOrderOf = (looked: number) =>
+      sql`
+      WITH page AS MATERIALIZED (
+        SELECT w.id, w.key
+        FROM (
+          ${entities(sql`e.id, ${key} AS key, ${fits} AS fits`, afterFrom)}
+          ORDER BY ${inOrder}
+          LIMIT ${size(looked + 1)}
+        ) w
+        WHERE w.fits
+        LIMIT ${limit + 1}
+      )
+      SELECT (${places}) AS places,
+             CASE WHEN (SELECT count(*) FROM page) <= ${limit} THEN (
+               SELECT jsonb_build_object('id', l.id, 'key', l.key)
+               FROM (${entities(sql`e.id, ${key} AS key`, afterFrom)} ORDER BY ${inOrder} LIMIT 1 OFFSET ${size(looked)}) l
+             ) END AS last,
+             n.found, n."isAll"
+      FROM (${counted}) n`.pipe(
+        Effect.flatMap(decodeWindow),
+        Effect.map(([row]) => row)
+      )
+    const most = maxLookedAt(windowSize)
+    const read = Effect.gen(function* () {
+      if (!hasIndex) return yield* inOrderOf(most)
+      const first = from === undefined ? null : yield* inOrderOf(windowSize)
+      if (first?.last === null) return first
+      const all = yield* few
+      if (all !== null) return all
+      const many = yield* inOrderOf(most)
+      // There are more than `maxFew`, perhaps outside the window that was counted.
+      return many.isAll ? many : { ...many, found: Math.max(many.found, maxFew) }
+    })
+    return read.pipe(
+      Effect.map(({ found, isAll, last, places }) => {
+        const page = places.slice(0, limit)
+        const next = places.length > limit ? page.at(-1) : (last ?? undefined)
+        return { ids: page.map(({ id }) => id), next: next && placeOf(next), found, isAll, isCut: last !== null }
       }),
       orDie
     )

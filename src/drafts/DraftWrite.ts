@@ -142,9 +142,13 @@ export const decideAddition =
       }
     })
 
+/** The largest gallery that stores accept. */
+export const maxGallery = 250
+
 /**
  * Writes the order of a gallery, and the stores that show each entry. Stores that do not have the entity keep their entries.
- * ValidationFailed: the entries are not those of the current gallery. NotFound: also for a store that does not have the entity.
+ * Media that are added to the gallery are added to the stores that show them. ValidationFailed: an entry is given twice, or there are
+ * more than `maxGallery`. NotFound: also for a store that does not have the entity.
  */
 export const decideGallery =
   (entityId: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>) =>
@@ -152,13 +156,14 @@ export const decideGallery =
     Either.gen(function* () {
       const { gallery, storeIds } = yield* find(locked, entityId)
       const before = new Map(gallery.map((entry) => [entry.mediaId, entry.storeIds]))
-      const isWhole =
-        entries.length === gallery.length && new Set(entries.map(({ mediaId }) => mediaId)).size === before.size
-      yield* unlessAny(
-        isWhole && entries.every(({ mediaId }) => before.has(mediaId))
+      yield* unlessAny([
+        ...(new Set(entries.map(({ mediaId }) => mediaId)).size === entries.length
           ? []
-          : [{ path: "entries", message: "must name each media file of the gallery once" }]
-      )
+          : [{ path: "entries", message: "must name each media file once" }]),
+        ...(entries.length <= maxGallery
+          ? []
+          : [{ path: "entries", message: `must have at most ${maxGallery} media files` }])
+      ])
       if (entries.some((entry) => entry.storeIds.some((id) => !storeIds.includes(id))))
         return yield* Either.left(new NotFound())
       // Stores stay in their order, so that a gallery with the same stores is not a change.
@@ -171,6 +176,11 @@ export const decideGallery =
       }
       return {
         changes: [
+          ...entries
+            .filter(({ mediaId }) => !before.has(mediaId))
+            .flatMap(({ mediaId, storeIds }) =>
+              storeIds.map((storeId) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
+            ),
           CatalogChange.SetGallery({
             entityId,
             entries: entries.map((entry) => ({ mediaId: entry.mediaId, storeIds: storesOf(entry) }))

@@ -98,15 +98,27 @@ const makeFind = (catalog: CatalogRepo["Type"]) => (id: EntityId) =>
     return yield* new NotFound()
   })
 
-/** Writes one entity, and returns the state of its draft. */
+/** Writes one entity, and returns the state of its draft. `others`: entities that are written with it. */
 const makeWrite =
   (changes: CatalogChanges["Type"]) =>
   <E>(
     id: EntityId,
     decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>,
-    references: ReadonlyArray<EntityId> = []
+    references: ReadonlyArray<EntityId> = [],
+    others: ReadonlyArray<EntityId> = []
   ) =>
-    Effect.flatMap(changes.applyDecided([id], decide, references), (locked) => draftStateOf(locked, id))
+    Effect.flatMap(changes.applyDecided([id, ...others], decide, references), (locked) => draftStateOf(locked, id))
+
+const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
+  Effect.fn("Drafts.updateGallery")(
+    (id: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>, added: ReadonlyArray<EntityId> = []) =>
+      write(
+        id,
+        decideGallery(id, draftRevision, entries),
+        mediaOf(entries).filter((mediaId) => !added.includes(mediaId)),
+        added
+      )
+  )
 
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
@@ -160,13 +172,11 @@ const make = Effect.gen(function* () {
         )
     ),
     /**
-     * Writes the order of a gallery, and the stores that show each entry. `entries`: each entry of the current gallery once. Stores
-     * that do not have the entity keep their entries. ValidationFailed: other entries. NotFound: also for a store without the entity.
+     * Writes the entries of a gallery in order, and the stores that show each. Stores that do not have the entity keep their entries.
+     * `added`: the entries that the gallery does not have yet; they are added to the stores that show them. ValidationFailed: an entry
+     * is given twice, or there are too many. NotFound: also for a store without the entity.
      */
-    updateGallery: Effect.fn("Drafts.updateGallery")(
-      (id: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>) =>
-        write(id, decideGallery(id, draftRevision, entries), mediaOf(entries))
-    ),
+    updateGallery: makeUpdateGallery(write),
     /**
      * Adds an entity to a store; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.

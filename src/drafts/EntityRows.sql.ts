@@ -29,9 +29,10 @@ export const makeEntityRows = (sql: SqlClient) => ({
     const timeBefore = stamps?.counters.timeBefore ?? null
     return sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
-                        store_ids, search_text, draft_revision, change_seq, canonical_changed_at, created_at, stamped_by)
+                        store_ids, search_text, lacks_pictures, draft_revision, change_seq, canonical_changed_at, created_at,
+                        stamped_by)
     SELECT own.account_id, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
-           r."lastPublishStatus", r."storeIds", r."searchText",
+           r."lastPublishStatus", r."storeIds", r."searchText", r."lacksPictures",
            CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
            plus_micros(${timeBefore}::timestamptz, r.n),
            -- All entities of one transaction have the same time of creation.
@@ -41,7 +42,7 @@ export const makeEntityRows = (sql: SqlClient) => ({
     CROSS JOIN (SELECT tx_stamp() AS id, app_now() AS now) t
     CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
       id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
-      "lastPublishStatus" text, "storeIds" uuid[], "searchText" text, n integer
+      "lastPublishStatus" text, "storeIds" uuid[], "searchText" text, "lacksPictures" boolean, n integer
     )
     WHERE own.account_id = ${accountId}`
   },
@@ -59,13 +60,14 @@ export const makeEntityRows = (sql: SqlClient) => ({
         pending_publish = coalesce(r."pendingPublish", e.pending_publish),
         last_publish_status = coalesce(r."lastPublishStatus", e.last_publish_status),
         store_ids = coalesce(r."storeIds", e.store_ids), search_text = coalesce(r."searchText", e.search_text),
+        lacks_pictures = coalesce(r."lacksPictures", e.lacks_pictures),
         draft_revision = e.draft_revision + r.revisions,
         change_seq = coalesce(raised.seq_before + r.n, e.change_seq),
         canonical_changed_at = coalesce(plus_micros(raised.time_before, r.n), e.canonical_changed_at),
         stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE t.id END
     FROM raised, (SELECT tx_stamp() AS id) t, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
       id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
-      "storeIds" uuid[], "searchText" text, revisions integer, n integer
+      "storeIds" uuid[], "searchText" text, "lacksPictures" boolean, revisions integer, n integer
     )
     WHERE e.account_id = ${accountId} AND e.id = r.id`,
 

@@ -6,7 +6,9 @@ import type { Plan } from "./CatalogChange.ts"
 /** The columns of an entity's row that a plan can change. */
 export const entityRow = ({
   attributes,
+  gallery,
   id,
+  kind,
   lastPublishStatus,
   pendingPublish,
   position,
@@ -19,7 +21,8 @@ export const entityRow = ({
   pendingPublish,
   lastPublishStatus,
   storeIds,
-  searchText
+  searchText,
+  lacksPictures: kind === "product" && gallery.length === 0
 })
 
 /** An update of an entity's row. A column that is absent does not change. */

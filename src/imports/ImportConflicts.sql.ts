@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
+import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -7,6 +8,15 @@ import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
 import { ConflictDecision, DecisionTally, ImportConflict, maxNamedConflicts } from "./Import.ts"
 import type { StagedConflict } from "./StagedImport.ts"
+
+/** Limits a list of conflicts. */
+export interface ConflictFilter {
+  /** The entity contains all of these. */
+  readonly needles?: ReadonlyArray<Needle> | undefined
+  readonly isUndecided?: boolean | undefined
+  /** Only these numbers. */
+  readonly numbers?: ReadonlyArray<number> | undefined
+}
 
 const ConflictScope = Schema.Literal("all", "undecided", "others")
 type ConflictScope = typeof ConflictScope.Type
@@ -100,7 +110,13 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       actorName: Schema.NullOr(Schema.String)
     })
   )(
-    (accountId: AccountId, id: ImportId, after: number, limit: number) => sql`
+    (
+      accountId: AccountId,
+      id: ImportId,
+      after: number,
+      limit: number,
+      { isUndecided = false, needles = [], numbers }: ConflictFilter
+    ) => sql`
       SELECT c.ordinal AS conflict, c.entity_id, e.kind AS entity_type, e.title, c.store_id, s.domain AS store_domain,
              c.field, c.accepted, c.draft_value, c.store_value, c.decision, c.decided_kind AS kind,
              c.decided_id AS "actorId", c.decided_name AS "actorName", rfc3339(c.decided_at) AS decided_at
@@ -108,6 +124,9 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
       JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
       WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
+        ${isUndecided ? sql`AND c.decision IS NULL` : sql``}
+        ${numbers === undefined ? sql`` : sql`AND c.ordinal = ANY (${[...numbers]}::integer[])`}
+        ${needles.length === 0 ? sql`` : sql`AND e.search_text LIKE ALL (${needles.map(likePattern)}::text[])`}
       ORDER BY c.ordinal LIMIT ${limit}`
   )
 
@@ -133,9 +152,10 @@ export const makeImportConflictStatements = Effect.gen(function* () {
       accountId: AccountId,
       id: ImportId,
       after: number,
-      limit: number
+      limit: number,
+      filter: ConflictFilter = {}
     ): Effect.Effect<ReadonlyArray<ImportConflict>> =>
-      Effect.map(conflicts(accountId, id, after, limit), (rows) =>
+      Effect.map(conflicts(accountId, id, after, limit, filter), (rows) =>
         rows.map(({ actorId, actorName, decided_at, kind, ...conflict }) => ({
           ...conflict,
           decided_by: kind === null ? null : { kind, id: actorId, name: actorName },

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Schema } from "effect"
+import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -7,7 +8,28 @@ import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ReviewedEntity } from "./ReviewLists.ts"
-import { firstAnswer, isPlanned, type ReviewList, type StagedItem } from "./StagedImport.ts"
+import { firstAnswer, isPlanned, type ReviewList, type StagedItem, searchedIn } from "./StagedImport.ts"
+
+/** Stages items, with the words by which a search finds them. */
+const makeStage =
+  (sql: SqlClient.SqlClient) => (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
+    orDie(
+      insertAll(
+        sql`
+          INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list, search_text)
+          SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes, r.list,
+                 concat_ws(E'\\n', r.words, (
+                   SELECT string_agg(e.search_text, E'\\n') FROM entity e
+                   WHERE e.account_id = ${accountId} AND e.id = ANY (r."entityIds")
+                 ))
+          FROM account_state own
+          CROSS JOIN jsonb_to_recordset(${JSON.stringify(items.map((item) => ({ ...item, ...searchedIn(item) })))}::jsonb) AS r (
+            ordinal integer, entities integer, changes jsonb, list text, words text, "entityIds" uuid[]
+          )
+          WHERE own.account_id = ${accountId}`,
+        items.length
+      )
+    )
 
 /** The staged changes of imports. */
 export const makeImportItemStatements = Effect.gen(function* () {
@@ -65,9 +87,17 @@ export const makeImportItemStatements = Effect.gen(function* () {
   )
 
   const listed = findItems(
-    (accountId: AccountId, id: ImportId, list: ReviewList, after: number, limit: number) => sql`
+    (
+      accountId: AccountId,
+      id: ImportId,
+      list: ReviewList,
+      needles: ReadonlyArray<Needle>,
+      after: number,
+      limit: number
+    ) => sql`
       SELECT t.ordinal, t.entities, t.changes FROM import_item t
       WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.list = ${list} AND t.ordinal > ${after}
+        AND t.search_text LIKE ALL (${needles.map(likePattern)}::text[])
       ORDER BY t.ordinal LIMIT ${limit}`
   )
   const entities = findAll(ReviewedEntity)(
@@ -79,29 +109,19 @@ export const makeImportItemStatements = Effect.gen(function* () {
   )
 
   return {
-    /** The items of a list with an ordinal above `after` (-1: from the start), in order. */
+    /** The items of a list that contain all needles, with an ordinal above `after` (-1: from the start), in order. */
     listed: (
       accountId: AccountId,
       id: ImportId,
       list: ReviewList,
+      needles: ReadonlyArray<Needle>,
       after: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<StagedItem>> => listed(accountId, id, list, after, limit),
+    ): Effect.Effect<ReadonlyArray<StagedItem>> => listed(accountId, id, list, needles, after, limit),
     /** These entities with their canonical values. Missing entities are left out. */
     entities: (accountId: AccountId, ids: ReadonlyArray<EntityId>) =>
       ids.length === 0 ? Effect.succeed([]) : entities(accountId, ids),
-    stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
-      orDie(
-        insertAll(
-          sql`
-            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list)
-            SELECT own.account_id, ${id}::uuid, r.ordinal, r.entities, r.changes, r.list
-            FROM account_state own
-            CROSS JOIN jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb, list text)
-            WHERE own.account_id = ${accountId}`,
-          items.length
-        )
-      ),
+    stage: makeStage(sql),
     /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
     nextItems: (accountId: AccountId, id: ImportId, maxEntities: number): Effect.Effect<ReadonlyArray<StagedItem>> =>
       nextItems(accountId, id, maxEntities),

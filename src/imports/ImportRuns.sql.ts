@@ -1,4 +1,5 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
+import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
@@ -125,6 +126,25 @@ const makePausing = (sql: SqlClient.SqlClient, tell: (accountId: AccountId) => E
     )
 })
 
+/** Saves how far the reading is. Citus refuses one statement with CASE and app_now(). */
+const makeSaveProgress =
+  (sql: SqlClient.SqlClient, isLeased: (run: LeasedRun) => Fragment) =>
+  (run: LeasedRun, { done, step, total }: Omit<ReadingProgress, "seconds">) =>
+    sql`
+      UPDATE import_run SET step_done = ${done}, step_total = ${total}::bigint
+      WHERE ${isLeased(run)} AND step = ${step} AND step_began_at IS NOT NULL
+      RETURNING id`.pipe(
+      hasRows,
+      Effect.flatMap((isSame) =>
+        isSame
+          ? Effect.void
+          : sql`
+            UPDATE import_run
+            SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint, step_began_at = app_now()
+            WHERE ${isLeased(run)}`.pipe(discardRows)
+      )
+    )
+
 /** Imports, their phases and their leases. */
 export const makeImportRunStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -207,13 +227,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
         orDie
       ),
     /** Saves how far the reading of a store or file is. Does nothing if this process has lost the lease. */
-    saveProgress: (run: LeasedRun, { done, step, total }: Omit<ReadingProgress, "seconds">) =>
-      sql`
-        UPDATE import_run
-        SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
-            step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE n.at END
-        FROM (SELECT app_now() AS at) n
-        WHERE ${isLeased(run)}`.pipe(discardRows),
+    saveProgress: makeSaveProgress(sql, isLeased),
     /** How far the reading is. None: no step has reported yet, or the reading is over. */
     progress,
     /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */

@@ -4,7 +4,7 @@ import type { AccountId, ImportId, StoreId } from "../model/Ids.ts"
 import { type ImportSummary, nothingPlanned } from "./Import.ts"
 import type { ImportsRepo } from "./ImportsRepo.ts"
 import type { ImportPlan, StagedChange } from "./plan/ImportPlan.ts"
-import type { StagedConflict, StagedItem } from "./StagedImport.ts"
+import { listChanges, type StagedConflict, type StagedItem } from "./StagedImport.ts"
 
 /**
  * The progress of an import. The unit depends on the step: bytes of a file, records of a store, or items as `plannedOf`
@@ -26,9 +26,6 @@ export interface Compared {
 
 /** Number of products, variants and files that one batch plans. A single product may have more. */
 export const partsAtOnce = 500
-
-const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
-  changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
 
 const entitiesOf = (changes: ReadonlyArray<StagedChange>) => new Set(listChanges(changes).flatMap(ownersOf)).size
 

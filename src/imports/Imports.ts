@@ -1,10 +1,12 @@
 import { basename } from "node:path"
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import { terms } from "../catalog/SearchText.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { Acceptance, BulkDecision, Choices, ConflictDecision } from "./Import.ts"
 import { makeImportApply } from "./ImportApply.ts"
+import type { ConflictFilter } from "./ImportConflicts.sql.ts"
 import { type ImportLeases, makeImportLeases } from "./ImportLeases.ts"
 import { makeImportRecovery } from "./ImportRecovery.ts"
 import { makeImportReview } from "./ImportReview.ts"
@@ -65,13 +67,18 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
       return yield* getRun(accountId, id)
     }),
     /**
-     * Conflicts in the order of their numbers, starting after number `after` (0: from the start). `limit` is 1 to 500; other
-     * limits are clamped. NotFound: the account has no such import.
+     * Conflicts in the order of their numbers, starting after number `after` (0: from the start). `search`: words of their entities.
+     * `limit` is 1 to 500; other limits are clamped. NotFound: the account has no such import.
      */
-    conflicts: Effect.fn("Imports.conflicts")(function* (id: ImportId, after: number, limit: number) {
+    conflicts: Effect.fn("Imports.conflicts")(function* (
+      id: ImportId,
+      after: number,
+      limit: number,
+      { search = "", ...filter }: Omit<ConflictFilter, "needles"> & { readonly search?: string } = {}
+    ) {
       const { accountId } = yield* CurrentActor
       yield* getRun(accountId, id)
-      return yield* repo.conflicts(accountId, id, after, limitList(limit))
+      return yield* repo.conflicts(accountId, id, after, limitList(limit), { ...filter, needles: terms(search) })
     }),
     /**
      * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after
@@ -84,20 +91,26 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
       return yield* repo.removals(accountId, id, after, limitList(limit))
     }),
     /**
-     * A page of a list of the review, starting after the item `after` (-1: from the start). `limit` is 1 to 500. The rows of an import
-     * that is not under review have no values from before it. Empty after the staged items were deleted. NotFound: the account has no
-     * such import.
+     * A page of a list of the review, starting after the item `after` (-1: from the start). `search`: words of the new values, or of
+     * the entities when the import was compared. `limit` is 1 to 500. The rows of an import that is not under review have no values
+     * from before it. Empty after the staged items were deleted. NotFound: the account has no such import.
      */
     reviewList: Effect.fn("Imports.reviewList")(function* (
       id: ImportId,
       list: ReviewList,
       after: number,
-      limit: number
+      limit: number,
+      search = ""
     ) {
       const { accountId } = yield* CurrentActor
       const { phase } = yield* getRun(accountId, id)
       const isOpen = phase === "reviewing"
-      return yield* readList(accountId, id, list, { after, limit: limitList(limit), isOpen })
+      return yield* readList(accountId, id, list, {
+        needles: terms(search),
+        after,
+        limit: limitList(limit),
+        isOpen
+      })
     }),
     /**
      * The progress of reading the source. None: unknown, or the reading has ended. NotFound: the account has no such

@@ -1,9 +1,10 @@
 import { Array as Arr, Effect, Schema } from "effect"
+import type { Needle } from "../catalog/SearchText.ts"
 import { type CatalogChange, ownersOf } from "../drafts/CatalogChange.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { ImportsRepo } from "./ImportsRepo.ts"
-import type { ReviewList, StagedItem } from "./StagedImport.ts"
+import { hasValues, listChanges, maxShownEntities, type ReviewList, type StagedItem } from "./StagedImport.ts"
 
 /** An entity that an import changes, with its canonical values in the catalog. `product`: the title of a variant's product. */
 export const ReviewedEntity = Schema.Struct({
@@ -54,13 +55,7 @@ export interface ReviewRow {
   readonly hasConflicts: boolean
 }
 
-/** Entities of a row that are read and shown. A product may have thousands of variants. */
-const maxEntities = 10
-
 const hasOther = (tag: string): tag is keyof typeof others => Object.hasOwn(others, tag)
-
-const hasValues = (change: CatalogChange) =>
-  change._tag === "CreateEntity" || change._tag === "SetAttributes" || change._tag === "SetOverrides"
 
 /** Whether only a product or a collection has such a change, and not what belongs to it. */
 const isOfMain = (change: CatalogChange): boolean =>
@@ -84,10 +79,9 @@ const groupChanges = ({ changes }: StagedItem): { readonly own: ByEntity; readon
   const visible = [...groups].filter(([, own]) => own.some((change) => hasValues(change) || hasOther(change._tag)))
   if (visible.length === 0) {
     // Conflicts alone, or what the store has: the first entity names the row.
-    const all = changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
     return {
       own: new Map(
-        all
+        listChanges(changes)
           .flatMap(ownersOf)
           .slice(0, 1)
           .map((id) => [id, []])
@@ -96,12 +90,15 @@ const groupChanges = ({ changes }: StagedItem): { readonly own: ByEntity; readon
     }
   }
   const [parts, main] = Arr.partition(visible, ([, own]) => own.some(isOfMain))
-  return { own: new Map([...main, ...parts].slice(0, maxEntities)), more: Math.max(visible.length - maxEntities, 0) }
+  return {
+    own: new Map([...main, ...parts].slice(0, maxShownEntities)),
+    more: Math.max(visible.length - maxShownEntities, 0)
+  }
 }
 
 const differencesOf = (changes: ReadonlyArray<CatalogChange>, before: ReviewedEntity["values"]) =>
   changes.flatMap((change): ReadonlyArray<FieldDifference> => {
-    if (change._tag !== "CreateEntity" && change._tag !== "SetAttributes" && change._tag !== "SetOverrides") return []
+    if (!hasValues(change)) return []
     const isOverride = change._tag === "SetOverrides"
     return Object.entries(change.values)
       .filter(([, after]) => change._tag !== "CreateEntity" || (after !== null && after !== ""))
@@ -144,6 +141,8 @@ const rowsOf = (
   })
 
 interface ListPlace {
+  /** Only items that contain all of these. */
+  readonly needles: ReadonlyArray<Needle>
   readonly after: number
   readonly limit: number
   readonly isOpen: boolean
@@ -152,9 +151,9 @@ interface ListPlace {
 /** Reads a page of a list of an import's review. `isOpen`: nothing is written yet, so the catalog still has the values before it. */
 export const makeReadList =
   (repo: ImportsRepo["Type"]) =>
-  (accountId: AccountId, id: ImportId, list: ReviewList, { after, isOpen, limit }: ListPlace) =>
+  (accountId: AccountId, id: ImportId, list: ReviewList, { after, isOpen, limit, needles }: ListPlace) =>
     Effect.gen(function* () {
-      const items = yield* repo.listed(accountId, id, list, after, limit)
+      const items = yield* repo.listed(accountId, id, list, needles, after, limit)
       const grouped = items.map((item) => ({ item, ...groupChanges(item) }))
       const ids = new Set(grouped.flatMap(({ own }) => [...own.keys()]))
       const entities = new Map((yield* repo.entities(accountId, [...ids])).map((entity) => [entity.id, entity]))

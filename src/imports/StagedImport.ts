@@ -1,5 +1,8 @@
 import { Schema } from "effect"
-import { AccountId, ImportId } from "../model/Ids.ts"
+import { everySearchedKey } from "../catalog/SearchedFields.ts"
+import { searchText } from "../catalog/SearchText.ts"
+import { type CatalogChange, ownersOf } from "../drafts/CatalogChange.ts"
+import { AccountId, type EntityId, ImportId } from "../model/Ids.ts"
 import type { FieldConflict, StagedChange } from "./plan/ImportPlan.ts"
 
 /** The lists of a review: new and changed products, collections and files, and entities that the store does not have any more. */
@@ -14,6 +17,32 @@ export interface StagedItem {
   readonly changes: ReadonlyArray<StagedChange>
   /** Missing: no list shows the item. */
   readonly list?: ReviewList
+}
+
+/** All changes, whatever is decided. */
+export const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
+  changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
+
+type WithValues = Extract<CatalogChange, { readonly _tag: "CreateEntity" | "SetAttributes" | "SetOverrides" }>
+
+/** Whether the change writes values. */
+export const hasValues = (change: StagedChange): change is WithValues =>
+  change._tag === "CreateEntity" || change._tag === "SetAttributes" || change._tag === "SetOverrides"
+
+/** Maximum number of entities of an item that are shown, and searched by their values in the catalog. A product may have thousands of variants. */
+export const maxShownEntities = 10
+
+/** By what a search finds an item: the new values, and entities, whose values in the catalog are searched too. */
+export const searchedIn = (
+  item: StagedItem
+): { readonly words: string; readonly entityIds: ReadonlyArray<EntityId> } => {
+  const changes = listChanges(item.changes)
+  return {
+    words: searchText(
+      changes.filter(hasValues).flatMap(({ values }) => everySearchedKey.flatMap((key) => values[key] ?? []))
+    ),
+    entityIds: [...new Set(changes.flatMap(ownersOf))].slice(0, maxShownEntities)
+  }
 }
 
 /** First ordinal of the items that record what the store has after an export. The export's own items come before them. */

@@ -5,6 +5,7 @@ import { machine } from "./harness/Report.ts"
 import { cluster } from "./scenarios/Cluster.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
 import { compression } from "./scenarios/Compression.ts"
+import { consoleLists } from "./scenarios/ConsoleLists.ts"
 import { distinctPages, includeWalk } from "./scenarios/DistinctPages.ts"
 import { draftNotes } from "./scenarios/DraftNotes.ts"
 import { exporting } from "./scenarios/Export.ts"
@@ -41,6 +42,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   healthRemedies,
   healthSnapshots,
   draftNotes,
+  consoleLists,
   coldStart,
   telemetry,
   webhooks,
@@ -63,6 +65,8 @@ BENCH_REFRESH_PRODUCTS
                     products that \`refresh\` reads (default 10000)
 BENCH_HEALTH_PRODUCTS
                     products of the catalog that \`health-...\` use (default 100000)
+BENCH_LIST_PRODUCTS
+                    products of the catalog that \`console-lists\` uses (default 100000)
 BENCH_CLUSTER_URL   an empty database on the coordinator of a Citus cluster that \`cluster\` fills and distributes (default: it
                     starts a cluster of its own by test/support/citus.sh, on ports from CITUS_PORT, default 5700)
 BENCH_CLUSTER_PRODUCTS, BENCH_CLUSTER_ACCOUNTS

@@ -119,30 +119,44 @@ for (const { absent, layer: database, name } of engines)
           })
         )
 
-      it.effect("a window that ends before the list continues after its last row, though few rows match", () =>
+      it.effect("few matches are found at once, many in windows that continue after their last row", () =>
         Effect.gen(function* () {
           const { accountId, actor, ids } = yield* someProducts
           const repo = yield* MerchantListsRepo
-          const [first] = ids
-          assert(first !== undefined)
-          yield* (yield* CatalogChanges).apply([setOf(first, { vendor: "Fell" })]).pipe(actingAs(actor))
+          const rare = ids.slice(0, 3)
+          yield* (yield* CatalogChanges)
+            .apply(rare.map((entityId) => setOf(entityId, { vendor: "Fell" })))
+            .pipe(actingAs(actor))
+          /** The ids and the number of windows. */
+          const read = (vendor: string, order: ListOrder) =>
+            Effect.gen(function* () {
+              const found: Array<EntityId> = []
+              const counted: Array<number> = []
+              let from: Place | undefined
+              do {
+                const window: Effect.Effect.Success<ReturnType<typeof repo.window>> = yield* repo.window(
+                  accountId,
+                  "product",
+                  { needles: [], vendor },
+                  { from, limit: 2, order, windowSize: 4, maxFew: 4 }
+                )
+                assert.isAtMost(window.ids.length, 2)
+                found.push(...window.ids)
+                counted.push(window.found)
+                from = window.next
+              } while (from !== undefined)
+              return { found, counted }
+            })
           for (const order of listOrders) {
-            const found: Array<EntityId> = []
-            let from: Place | undefined
-            let windows = 0
-            do {
-              const window: Effect.Effect.Success<ReturnType<typeof repo.window>> = yield* repo.window(
-                accountId,
-                "product",
-                { needles: [], vendor: "Fell" },
-                { from, limit: 2, order, windowSize: 4 }
-              )
-              found.push(...window.ids)
-              from = window.next
-              windows++
-            } while (from !== undefined)
-            assert.deepStrictEqual(found, [first], order)
-            assert.strictEqual(windows, Math.floor(titles.length / 5) + 1, order)
+            const few = yield* read("Fell", order)
+            assert.sameMembers(few.found, rare, order)
+            assert.deepStrictEqual(few.counted, [3, 1], order)
+            const many = yield* read("Fjell", order)
+            assert.lengthOf(new Set(many.found), titles.length - rare.length, order)
+            assert.sameMembers(many.found, ids.slice(3), order)
+            // There are more than `maxFew`. The window that is counted has none, some or all of them.
+            assert.include([4, 5], many.counted[0], order)
+            assert.deepStrictEqual(yield* read("Fe", order), { found: [], counted: [0] }, order)
           }
         })
       )

@@ -26,7 +26,13 @@ const listOf = (changes: Array<number>, meanwhile: (window: number) => void = ()
         const isCut = seen.length > windowSize
         const next = found.length > limit ? found[limit - 1]?.place : isCut ? seen.at(-1)?.place : undefined
         meanwhile(++windows)
-        return { ids: found.slice(0, limit).map(({ number }) => entity(number)), next, found: found.length, isCut }
+        return {
+          ids: found.slice(0, limit).map(({ number }) => entity(number)),
+          next,
+          found: found.length,
+          isAll: !isCut,
+          isCut
+        }
       })
   })
 }

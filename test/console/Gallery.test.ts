@@ -5,7 +5,7 @@ import type { StoreId } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
-import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf } from "./Merchant.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf } from "./Merchant.ts"
 import { assertPage, escaped, mainOf } from "./WholePage.ts"
 
 type Gallery = Effect.Effect.Success<typeof aGallery>
@@ -80,10 +80,10 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       assert.lengthOf([...section.matchAll(/<img src="\/pictures\/400\/[\w-]+\/[\w-]+\/[\w-]+"[^>]* alt[ >]/g)], 4)
       const cards = [...section.matchAll(/<li id="picture-.*?<\/li>/gs)].map(([card]) => wordsOf(card))
       assert.deepStrictEqual(cards, [
-        "Front On all stores Change the stores of Front Main picture",
-        "Side &amp; more On all stores Change the stores of Side &amp; more",
-        "Back On all stores Change the stores of Back",
-        `Lid Only on ${escaped(shop.name)} Change the stores of Lid`
+        "Front On all stores Change the stores of Front Take out Front Main picture",
+        "Side &amp; more On all stores Change the stores of Side &amp; more Take out Side &amp; more",
+        "Back On all stores Change the stores of Back Take out Back",
+        `Lid Only on ${escaped(shop.name)} Change the stores of Lid Take out Lid`
       ])
       // The first cannot move up, the last cannot move down.
       for (const [id, by, isEnd] of [
@@ -100,7 +100,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       assert.include(wordsOf(mainOf(yield* ask(`/entity?id=${front}`, { cookie }))), "Front")
       const { cookie: viewer } = yield* aBrowser(gallery.accountId, `viewer-${front}@example.com`, "view")
       const seen = galleryIn(yield* ask(`/entity?id=${gallery.stove}&picture=${lid}`, { cookie: viewer }))
-      assert.notMatch(seen, /<button|Change|checkbox/)
+      assert.notMatch(seen, /<button|Change|checkbox|Add pictures/)
       assertNoEffect(yield* send(viewer, yield* openForm(gallery)))
     })
   )
@@ -172,6 +172,98 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       const form = { ...(yield* openForm(gallery)), picture: back }
       for (const store of [stranger.shop.id, "x"])
         assertNotThere(yield* send(cookie, { ...form, [`on-${store}`]: "yes" }))
+    })
+  )
+
+  it.effect("takes a picture out, and adds pictures of the account, as drafts that can be undone", () =>
+    Effect.gen(function* () {
+      const gallery = yield* aGallery
+      const { actor, back, cookie, files, front, lid, shop, side, stove } = gallery
+      const undoOf = (answer: Answer) =>
+        sectionsOf(
+          [...galleryIn(answer).matchAll(/<form[\s\S]*?<\/form>/g)]
+            .map(([text]) => text)
+            .find((text) => text.includes("Undo")) ?? assert.fail("no undo"),
+          "/entity/gallery"
+        ).hidden
+      /** Sends a form, and opens the page to which it leads. */
+      const sendAndOpen = (form: Readonly<Record<string, string>>) =>
+        Effect.gen(function* () {
+          const sent = yield* send(cookie, form)
+          assert.strictEqual(sent.status, 303, sent.text)
+          const [address = ""] = String(sent.headers.get("location")).split("#")
+          return yield* ask(address, { cookie: withNote(cookie, address) })
+        })
+      const out = yield* sendAndOpen({ ...(yield* openForm(gallery)), remove: side })
+      assert.deepStrictEqual(namesIn(out), ["Front", "Back", "Lid"])
+      assert.include(
+        out.text,
+        '<div class="note" role="status"><p><bdi>Side &amp; more</bdi> is not in the gallery any more: saved as a draft.</p></div>'
+      )
+      const again = yield* sendAndOpen(undoOf(out))
+      assert.deepStrictEqual(namesIn(again), ["Front", "Side &amp; more", "Back", "Lid"])
+      assert.deepStrictEqual((yield* stored(gallery))[1], [side, 2])
+
+      const pot = yield* anEntity("media", { alt: "Pot", url: "https://shop.example/pot.jpg" }).pipe(actingAs(actor))
+      const picker = yield* pageOf(gallery, "&pick=yes&find=pot")
+      assertPage(picker)
+      const section = /<section id="picker".*?<\/section>/s.exec(picker.text)?.[0] ?? assert.fail("no picker")
+      assert.match(section, /<input type="search" name="find" value="pot" aria-label="Search media"/)
+      assert.include(wordsOf(section), "Pot Add Pot")
+      assert.notInclude(wordsOf(section), "Front")
+      assert.include(wordsOf((yield* pageOf(gallery, "&pick=yes")).text), "Front In the gallery")
+      const { hidden } = sectionsOf(section.slice(section.indexOf('<form method="post"')), "/entity/gallery")
+      const added = yield* sendAndOpen({ ...hidden, add: pot })
+      assert.deepStrictEqual(namesIn(added), ["Front", "Side &amp; more", "Back", "Lid", "Pot"])
+      assert.include(added.text, "<bdi>Pot</bdi> is in the gallery now: saved as a draft.")
+      // The picker stays open, and shows that the picture is in the gallery now.
+      assert.include(wordsOf(galleryIn(added)), "Pot In the gallery")
+      assert.deepStrictEqual((yield* stored(gallery)).at(-1), [pot, 2])
+      const on = yield* Effect.flatMap(Drafts, ({ sheet }) => sheet(pot)).pipe(actingAs(actor))
+      assert.sameMembers(
+        on.stores.map(({ projection }) => projection.store_id),
+        [shop.id, files.id]
+      )
+      const removed = yield* sendAndOpen(undoOf(added))
+      assert.deepStrictEqual(namesIn(removed), ["Front", "Side &amp; more", "Back", "Lid"])
+
+      // Refused are: a search that is too long, an outdated form, an entity that is not a picture, a malformed form, and a full gallery.
+      const long = yield* pageOf(gallery, `&pick=yes&find=${"x".repeat(201)}`)
+      assert.include(wordsOf(galleryIn(long)), "A search or filter has at most 200 characters.")
+      assert.match(long.text, /<input type="search" name="find"[^>]*aria-invalid="true"/)
+      const late = yield* openForm(gallery)
+      yield* sendAndOpen({ ...late, remove: back })
+      const refused = yield* send(cookie, { ...late, add: pot })
+      assertPage(refused, 409)
+      assert.match(
+        alertIn(refused),
+        / changed the gallery after you opened it\. Nothing was overwritten\. Below is the gallery as it is now\. You wanted to add Pot\. Add it now$/
+      )
+      const taken = yield* send(cookie, { ...late, remove: lid })
+      assert.match(alertIn(taken), /You wanted to take Lid out\. Take it out now$/)
+      const form = yield* openForm(gallery)
+      assertNotThere(yield* send(cookie, { ...form, add: stove }))
+      assertNotThere(yield* send(cookie, { ...form, remove: pot }))
+      // An empty value counts as not given, so this form names no picture.
+      for (const put of ["", `${pot} 1 x`]) assertNotThere(yield* send(cookie, { ...form, put }))
+      for (const put of ["x 1 -", `${pot} x -`, `${pot} 1`])
+        assertRefusal(yield* send(cookie, { ...form, put }), 400, {
+          title: "Not understood",
+          message: "The form names no place for a picture. Open the page again and repeat it there.",
+          next: ["/", "To the start page"]
+        })
+      yield* Effect.gen(function* () {
+        const many = yield* Effect.forEach(
+          Array.from({ length: 250 }, (_, index) => index),
+          (index) => anEntity("media", { url: `https://shop.example/many-${index}.jpg` })
+        )
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.SetGallery({ entityId: stove, entries: many.map((mediaId) => ({ mediaId, storeIds: [] })) })
+        ])
+      }).pipe(actingAs(actor))
+      const full = yield* send(cookie, { ...(yield* openForm(gallery)), add: front })
+      assertPage(full, 400)
+      assert.include(alertIn(full), "must have at most 250 media files")
     })
   )
 

@@ -57,6 +57,39 @@ const WithNights = PagesServer.pipe(
 )
 
 layer(WithNights, { excludeTestServices: true })("the pages of data health", (it) => {
+  it.effect("the pages update when a scan ends, and say its results", () =>
+    Effect.gen(function* () {
+      const { a, actor, open, scan } = yield* aShop
+      yield* anEntity("product", { title: "Tent" }).pipe(actingAs(actor))
+      const liveOf = ({ text }: Answer) =>
+        [...text.matchAll(/<div class="live" id="(\w+)" data-live="([^"]*)"(?: data-says="([^"]*)")?>/g)].map(
+          ([, ...parts]) => parts
+        )
+      assert.deepStrictEqual(liveOf(yield* open("/data-health")), [
+        ["scans", "scan job", undefined],
+        ["scores", "scan", undefined]
+      ])
+      const said = Effect.fn(function* (path: string) {
+        const page = yield* open(path)
+        assert.match(page.text, /<main[^>]* data-events="/)
+        return liveOf(page)[1]?.[2]
+      })
+      yield* scan({ dimension: "completeness" })
+      // A product on no store is not checked, and nothing that was checked has no score.
+      assert.strictEqual(yield* said("/data-health"), "Completeness: no issue")
+      yield* anEntity("product", { title: "Pot" }, { on: [a] }).pipe(actingAs(actor))
+      yield* scan({ dimension: "completeness" })
+      assert.match(
+        (yield* said("/data-health")) ?? "",
+        /^Overall score: \d+ of 100\. Completeness: 1 entity with an issue$/
+      )
+      assert.strictEqual(yield* said(`/data-health?store_id=${a.id}`), "Completeness: 1 entity with an issue")
+      const [found] = liveOf(yield* open("/data-health/issues?section=completeness-recommended"))
+      assert.deepStrictEqual(found?.slice(0, 2), ["found", "scan"])
+      assert.match(found?.[2] ?? "", /^\d+ issues? now\.$/)
+    })
+  )
+
   it.effect("the page says when the last scan ended and why, which scans run now, and when the next scan starts", () =>
     Effect.gen(function* () {
       const { accountId, actor, open, scan } = yield* aShop
@@ -231,7 +264,10 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       }
 
       const ofA = yield* open(`/data-health/issues?section=divergence&store_id=${a.id}`)
-      assert.match(mainOf(ofA), /<p>There are no issues, as of the scan at <time[^>]*>[^<]*<\/time>\.<\/p><\/main>$/)
+      assert.match(
+        mainOf(ofA),
+        /<p>There are no issues, as of the scan at <time[^>]*>[^<]*<\/time>\.<\/p><\/div><\/main>$/
+      )
       const ofB = yield* open(`/data-health/issues?section=divergence&store_id=${b.id}`)
       assert.include(ofB.text, `<a href="/data-health/issues?section=divergence&amp;store_id=${b.id}&amp;page=2"`)
       assert.include(ofB.text, `<option value="${b.id}" selected>`)

@@ -6,7 +6,7 @@ import type { ImportId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aProductOf, held } from "../support/ShopRecords.ts"
 import {
   aMerchant,
@@ -172,6 +172,97 @@ layer(PagesServer, { excludeTestServices: true })("the lists of an import", (it)
             "This address names no list of the import, or no place in it. The lists are New, Changed, Leaving and Conflicts.",
           next: [`/import?id=${id}`, "To the import"]
         })
+    })
+  )
+
+  it.effect("have a search, which stays on pages and other lists", () =>
+    Effect.gen(function* () {
+      const { cookie, id } = yield* aFileOf(53)
+      const at = `/import?id=${id}&list=new`
+      const one = yield* assertPage(`${at}&search=pan+7`, cookie)
+      assert.deepStrictEqual(
+        rowsOf(one).map(([name]) => name),
+        ["Pan 7 Product"]
+      )
+      assert.match(one.text, /<input type="search" name="search" value="pan 7"/)
+      assert.include(one.text, `<a href="/import?id=${id}&amp;list=changed&amp;search=pan+7#lists"`)
+      const first = yield* ask(`${at}&search=PAN`, { cookie })
+      const next = /<a href="([^"]+)#lists">Next new<\/a>/.exec(first.text)?.[1]?.replaceAll("&amp;", "&") ?? ""
+      assert.match(next, /&list=new&search=PAN&after=24$/)
+      const second = yield* ask(next, { cookie })
+      assert.lengthOf(rowsOf(second), 25)
+      assert.include(second.text, `<a href="/import?id=${id}&amp;list=new&amp;search=PAN#lists">To the first</a>`)
+      const none = yield* assertPage(`${at}&search=kettle`, cookie)
+      assert.include(textOf(none), "Nothing was found.")
+      assert.lengthOf(rowsOf(none), 0)
+      assertRefusal(yield* ask(`${at}&search=${"x".repeat(201)}`, { cookie }), 400, {
+        title: "Not understood",
+        message: "A search or filter has at most 200 characters.",
+        next: [`/import?id=${id}`, "To the import"]
+      })
+      for (const query of ["list=new&only=undecided", "only=undecided", "list=conflicts&only=decided"])
+        assertRefusal(yield* ask(`/import?id=${id}&${query}`, { cookie }), 400, {
+          title: "Not understood",
+          message:
+            "This address names no list of the import, or no place in it. The lists are New, Changed, Leaving and Conflicts.",
+          next: [`/import?id=${id}`, "To the import"]
+        })
+    })
+  )
+
+  it.effect("find conflicts by words and those that are undecided, and a refused form keeps every choice", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie } = merchant
+      const id = yield* aReview(merchant)
+      const imports = yield* Imports
+      const at = `/import?id=${id}&list=conflicts`
+      const numbersOn = (text: string) =>
+        [...text.matchAll(/<input type="hidden" name="seen-(\d+)"/g)].map(([, number]) => Number(number))
+      const all = yield* imports.conflicts(id, 0, 9).pipe(actingAs(actor))
+      const [first, ...others] = all.filter(({ title }) => title === "The tent").map(({ conflict }) => conflict)
+      assert(first !== undefined)
+      assert.lengthOf(others, 1)
+      const tent = yield* assertPage(`${at}&search=tent`, cookie)
+      assert.deepStrictEqual(numbersOn(tent.text), [first, ...others])
+      yield* imports.decide(id, [first], "take_store").pipe(actingAs(actor))
+      const open = yield* assertPage(`${at}&search=tent&only=undecided`, cookie)
+      assert.deepStrictEqual(numbersOn(open.text), others)
+      assert.include(textOf(open), "All 2 undecided")
+      assert.include(textOf(yield* ask(`${at}&search=kettle&only=undecided`, { cookie })), "Nothing was found.")
+      assert.deepStrictEqual(
+        numbersOn((yield* ask(`${at}&only=undecided&after=1`, { cookie })).text),
+        all.map(({ conflict }) => conflict).filter((conflict) => conflict > 1 && conflict !== first)
+      )
+
+      const { hidden } = sectionsOf(open.text, "/import/accept")
+      const form = { ...hidden, csrf: csrfOf(open), id }
+      assert.deepInclude(hidden, { search: "tent", only: "undecided" })
+      const [second = 0] = others
+      const choice = { ...form, [`conflict-${second}`]: "keep_draft" }
+      // A colleague decides the conflict meanwhile, so the filter does not find it any more.
+      yield* imports.decide(id, [second], "take_store").pipe(actingAs(actor))
+      const refused = yield* ask("/import/decide", { cookie, form: choice })
+      assert.strictEqual(refused.status, 400)
+      assert.deepStrictEqual(numbersOn(refused.text), others)
+      assert.include(textOf(refused), "You chose: Keep our draft.")
+      const again = { ...sectionsOf(refused.text, "/import/accept").hidden, csrf: csrfOf(refused), id }
+      const saved = yield* ask("/import/decide", { cookie, form: { ...again, [`conflict-${second}`]: "keep_draft" } })
+      assert.deepStrictEqual(
+        [saved.status, saved.headers.get("location")],
+        [303, `/import?id=${id}&list=conflicts&search=tent&only=undecided&note=decided`]
+      )
+      const address = saved.headers.get("location") ?? ""
+      const left = yield* ask(address, { cookie: withNote(cookie, address) })
+      assert.include(textOf(left), "Your decisions are saved.")
+      assert.include(textOf(left), "Nothing was found.")
+      // Accepting from a page that shows none of the undecided conflicts shows these.
+      const incomplete = yield* ask("/import/accept", {
+        cookie,
+        form: { csrf: csrfOf(left), id, search: "tent", only: "undecided" }
+      })
+      assert.strictEqual(incomplete.status, 400)
+      assert.include(numbersOn(incomplete.text), all.find(({ title }) => title !== "The tent")?.conflict)
     })
   )
 

@@ -329,7 +329,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.match(page.text, /<bdi>&lt;b><\/bdi><\/a> <span class="quiet">Variant of <bdi>The boat<\/bdi><\/span>/)
       assert.include(
         textOf(page),
-        "Conflicts 3 Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
+        "Conflicts 3 Search Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
       )
       assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
       assert.include(textOf(page), "Yes, remove these 11 entities from tarn.demo.example")
@@ -367,7 +367,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.deepInclude(yield* untilPhase(merchant, id, "applied"), { applied: 13, error: null })
       assert.lengthOf(yield* stored, before.length - 11)
       const after = yield* ask(`/import?id=${id}&list=leaving`, { cookie })
-      assert.include(textOf(after), "What it made New 0 Changed 2 Leaving 11 Conflicts 3 The import removed these")
+      assert.include(
+        textOf(after),
+        "What it made New 0 Changed 2 Leaving 11 Conflicts 3 Search The import removed these"
+      )
       assert.lengthOf(rowsOf(after), 11)
     })
   )

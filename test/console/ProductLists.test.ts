@@ -40,6 +40,30 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
     })
   )
 
+  it.effect("media have the selection of the other lists", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop } = yield* aMerchant
+      const picture = yield* anEntity("media", { alt: "", url: "https://shop.example/lid.jpg" }).pipe(actingAs(actor))
+      const { text } = yield* assertPage("/media", cookie)
+      assert.match(
+        text,
+        new RegExp(`<input type="checkbox" name="publish-${picture}" value="yes" aria-label="Select [^"]+"`)
+      )
+      assert.include(text, 'data-island="SelectAll"')
+      const words = textOf({ text } as never)
+      for (const action of ["Publish the selected to", "Set a field", "Add to a store", "Export the selected"])
+        assert.include(words, action)
+      const form = { csrf: csrfOf({ text } as never), list: "media", query: "", [`publish-${picture}`]: "yes" }
+      const add = textOf(yield* ask("/selection/store", { cookie, form }))
+      assert.include(add, "The 1 media file that you selected")
+      assert.include(add, shop.name.replace("&", "&amp;"))
+      const field = textOf(yield* ask("/selection/field", { cookie, form }))
+      assert.include(field, "The 1 media file that you selected")
+      const none = yield* ask("/selection/field", { cookie, form: { ...form, [`publish-${picture}`]: "" } })
+      assert.include([200, 400], none.status)
+    })
+  )
+
   it.effect("save filters as views of one user, show and delete them", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aMerchant

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import { Draft, DraftState } from "../../src/drafts/DraftWrite.ts"
+import { Draft, DraftState, maxGallery } from "../../src/drafts/DraftWrite.ts"
 import { HistoryEntry } from "../../src/drafts/History.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor, CurrentActor } from "../../src/model/Actor.ts"
@@ -516,17 +516,24 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* drafts.updateGallery(ids.product, revision + 1, same), state)
             yield* drafts.addStoreVersion(ids.product, there.id)
             assert.deepStrictEqual(yield* gallery, [entry(second, here.id, there.id), entry(ids.media, there.id)])
-            for (const entries of [
-              [],
-              same.slice(1),
-              [...same, ...same],
-              [same[0], same[0]].flatMap((each) => each ?? [])
-            ])
+            for (const entries of [[...same, ...same], [same[0], same[0]].flatMap((each) => each ?? [])])
               assert.strictEqual(
                 yield* refusal(drafts.updateGallery(ids.product, revision + 2, entries)),
-                "entries: must name each media file of the gallery once"
+                "entries: must name each media file once"
               )
+            const many = Array.from({ length: maxGallery + 1 }, (_, index) =>
+              entry(EntityId.make(`00000000-0000-4000-8000-${String(index).padStart(12, "0")}`))
+            )
+            assert.strictEqual(
+              yield* refusal(drafts.updateGallery(ids.product, revision + 2, many)),
+              "entries: must have at most 250 media files"
+            )
+            const third = yield* anEntity("media", { url: "https://shop.example/c.jpg" })
             for (const broken of [
+              // A product, an entry that is not named as added, and an unknown one.
+              drafts.updateGallery(ids.product, revision + 2, [...same, entry(ids.variant)], [ids.variant]),
+              drafts.updateGallery(ids.product, revision + 2, [...same, entry(third, here.id)]),
+              drafts.updateGallery(ids.product, revision + 2, [...same, entry(nobody)], [nobody]),
               drafts.updateGallery(ids.product, revision + 2, [entry(second, nowhere), entry(ids.media)]),
               drafts.updateGallery(nobody, revision + 2, same)
             ])
@@ -536,6 +543,16 @@ for (const engine of serviceEngines) {
               new RevisionConflict({ entityId: ids.product, currentRevision: revision + 2 }).message
             )
             assert.deepStrictEqual(yield* gallery, [entry(second, here.id, there.id), entry(ids.media, there.id)])
+            // An entry is taken out, and another one is added, also to the stores that show it.
+            const changed = [entry(third, there.id), entry(ids.media, there.id)]
+            yield* drafts.updateGallery(ids.product, revision + 2, changed, [third])
+            assert.deepStrictEqual(yield* gallery, changed)
+            assert.deepStrictEqual(
+              (yield* drafts.sheet(third)).stores.map(({ projection }) => projection.store_id),
+              [there.id]
+            )
+            yield* drafts.updateGallery(ids.product, revision + 3, [])
+            assert.deepStrictEqual(yield* gallery, [])
           })
         )
       )

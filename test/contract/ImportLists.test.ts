@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
+import { terms } from "../../src/catalog/SearchText.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ReviewList, type StagedItem } from "../../src/imports/StagedImport.ts"
 import { EntityId, ImportId } from "../../src/model/Ids.ts"
@@ -86,16 +87,18 @@ for (const side of sides)
           })
           yield* repo.stage(accountId, id, items)
           const read = (list: ReviewList, after: number, limit: number) =>
-            Effect.map(repo.listed(accountId, id, list, after, limit), (found) => found.map(({ ordinal }) => ordinal))
+            Effect.map(repo.listed(accountId, id, list, [], after, limit), (found) =>
+              found.map(({ ordinal }) => ordinal)
+            )
           assert.deepStrictEqual(yield* read("new", -1, 2), [0, 3])
           assert.deepStrictEqual(yield* read("new", 3, 2), [5])
           assert.deepStrictEqual(yield* read("new", 5, 2), [])
           assert.deepStrictEqual(yield* read("changed", -1, 9), [1, 6])
           assert.deepStrictEqual(yield* read("leaving", -1, 9), [4])
-          const [first] = yield* repo.listed(accountId, id, "new", -1, 1)
+          const [first] = yield* repo.listed(accountId, id, "new", [], -1, 1)
           assert.deepEqual(first, { ordinal: 0, entities: 1, changes: items[0]?.changes ?? [] })
           const other = yield* anImport
-          assert.deepStrictEqual(yield* other.repo.listed(other.accountId, id, "new", -1, 9), [])
+          assert.deepStrictEqual(yield* other.repo.listed(other.accountId, id, "new", [], -1, 9), [])
           // Items that were applied stay in their list.
           const [next, ...others] = yield* repo.nextItems(accountId, id, 2)
           if (next !== undefined) yield* repo.markDone(accountId, id, [next, ...others])
@@ -104,6 +107,74 @@ for (const side of sides)
           const left = yield* Effect.forEach(ReviewList.literals, (list) => read(list, -1, 9))
           assert.deepStrictEqual(left, [[0], [1], []])
         })
+      )
+
+      it.effect(
+        "finds rows by new values and by those of the catalog, and conflicts by their entity and decision",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, id, product, repo, storeId, variant } = yield* anImport
+            const created = yield* mintId(EntityId)
+            const set = (entityId: EntityId, values: Readonly<Record<string, string | null>>) =>
+              CatalogChange.SetAttributes({ entityId, values })
+            const taken = [set(variant, { sku: "Ü-77" })]
+            const changes: ReadonlyArray<StagedItem["changes"]> = [
+              [
+                CatalogChange.CreateEntity({
+                  id: created,
+                  kind: "product",
+                  parentId: null,
+                  values: { title: "100%_Ölzeug" }
+                })
+              ],
+              [set(product, { title: "Ship", description_html: "<p>hidden</p>", vendor: null })],
+              [{ _tag: "Decided", conflict: 1, take: taken, keep: [] }],
+              [CatalogChange.AddToStore({ entityId: variant, storeId })]
+            ]
+            yield* repo.stage(
+              accountId,
+              id,
+              changes.map((changes, ordinal) => ({ ordinal, entities: 1, changes, list: "new" }))
+            )
+            const find = (search: string, after = -1, limit = 9) =>
+              Effect.map(repo.listed(accountId, id, "new", terms(search), after, limit), (found) =>
+                found.map(({ ordinal }) => ordinal)
+              )
+            const found: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
+              ["", [0, 1, 2, 3]],
+              ["olzeug", [0]],
+              ["100%_", [0]],
+              ["1000", []],
+              ["SHIP", [1]],
+              ["ship fell", [1]],
+              ["ship long", []],
+              ["hidden", []],
+              ["boat", [1, 2, 3]],
+              ["u-77", [2]],
+              ["b-1", [1, 2, 3]]
+            ]
+            for (const [search, ordinals] of found) assert.deepStrictEqual(yield* find(search), ordinals, search)
+            assert.deepStrictEqual(yield* find("boat", 1, 1), [2])
+
+            const texts = { field: "vendor", accepted: null, draft: "Fell", store: "Tern" }
+            yield* repo.stageConflicts(accountId, id, storeId, [
+              { ...texts, entityId: product, ordinal: 1 },
+              { ...texts, entityId: variant, ordinal: 2 },
+              { ...texts, entityId: product, ordinal: 3 }
+            ])
+            yield* repo.decide(accountId, author, id, [1], "keep_draft")
+            const conflicts = (filter: Parameters<typeof repo.conflicts>[4], after = 0, limit = 9) =>
+              Effect.map(repo.conflicts(accountId, id, after, limit, filter), (all) =>
+                all.map(({ conflict }) => conflict)
+              )
+            assert.deepStrictEqual(yield* conflicts({}), [1, 2, 3])
+            assert.deepStrictEqual(yield* conflicts({ isUndecided: true }), [2, 3])
+            assert.deepStrictEqual(yield* conflicts({ isUndecided: true }, 0, 1), [2])
+            assert.deepStrictEqual(yield* conflicts({ needles: terms("boat long") }), [2])
+            assert.deepStrictEqual(yield* conflicts({ needles: terms("fell"), isUndecided: true }, 1), [3])
+            assert.deepStrictEqual(yield* conflicts({ numbers: [3, 1, 99] }), [1, 3])
+            assert.deepStrictEqual(yield* conflicts({ numbers: [] }), [])
+          })
       )
 
       it.effect("has the entities of a page with their values and the product of a variant", () =>

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { matches } from "../../src/catalog/SearchText.ts"
 import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
 import {
   type ImportConflict,
@@ -9,7 +10,7 @@ import {
   type ReadingProgress
 } from "../../src/imports/Import.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
-import type { LeasedRun, StagedItem } from "../../src/imports/StagedImport.ts"
+import { type LeasedRun, type StagedItem, searchedIn } from "../../src/imports/StagedImport.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis, type Timestamp } from "../../src/model/Timestamp.ts"
@@ -18,7 +19,7 @@ interface StagedRun {
   readonly accountId: AccountId
   readonly run: ImportRun
   readonly conflicts: ReadonlyArray<ImportConflict>
-  readonly items: ReadonlyArray<StagedItem & { readonly done: boolean }>
+  readonly items: ReadonlyArray<StagedItem & { readonly done: boolean; readonly searchText: string }>
   /** The lease: `import_run.takeovers` and `handovers`, whether any process may take it, and whether it was paused since. */
   readonly takeovers: number
   readonly handovers: number
@@ -167,10 +168,19 @@ export const layerMemoryImports = Layer.effect(
       abandonedReviews: Effect.succeed([]),
       forgetStaged: Effect.succeed(0),
       stage: (accountId, id, items) =>
-        update(accountId, id, (staged) => ({
-          ...staged,
-          items: [...staged.items, ...items.map((item) => ({ ...item, done: false }))]
-        })),
+        Effect.flatMap(Ref.get(store), (state) => {
+          const entities = state.get(accountId)?.entities
+          const searchTextOf = (item: StagedItem) => {
+            const { entityIds, words } = searchedIn(item)
+            return [words, ...entityIds.map((entityId) => entities?.get(entityId)?.aggregate.searchText ?? "")].join(
+              "\n"
+            )
+          }
+          return update(accountId, id, (staged) => ({
+            ...staged,
+            items: [...staged.items, ...items.map((item) => ({ ...item, done: false, searchText: searchTextOf(item) }))]
+          }))
+        }),
       stageConflicts: (accountId, id, storeId, conflicts) =>
         Effect.flatMap(Ref.get(store), (state) => {
           const account = state.get(accountId)
@@ -199,8 +209,19 @@ export const layerMemoryImports = Layer.effect(
             ]
           }))
         }),
-      conflicts: (accountId, id, after, limit) =>
-        Effect.map(conflictsOf(accountId, id), (all) => all.filter(({ conflict }) => conflict > after).slice(0, limit)),
+      conflicts: (accountId, id, after, limit, { isUndecided = false, needles = [], numbers } = {}) =>
+        Effect.gen(function* () {
+          const entities = (yield* Ref.get(store)).get(accountId)?.entities
+          return (yield* conflictsOf(accountId, id))
+            .filter(
+              ({ conflict, decision, entity_id }) =>
+                conflict > after &&
+                !(isUndecided && decision !== null) &&
+                (numbers?.includes(conflict) ?? true) &&
+                matches(entities?.get(entity_id)?.aggregate.searchText ?? "", needles)
+            )
+            .slice(0, limit)
+        }),
       decide: (accountId, decided_by, id, which, decision) =>
         Effect.gen(function* () {
           const isWritten = (each: ImportConflict) =>
@@ -262,10 +283,10 @@ export const layerMemoryImports = Layer.effect(
         })),
       // Only imports of stores with a platform use these.
       changedKeys: () => Effect.succeed(new Map()),
-      listed: (accountId, id, list, after, limit) =>
+      listed: (accountId, id, list, needles, after, limit) =>
         Effect.map(one(accountId, id), (found) =>
           Option.match(found, { onNone: () => [], onSome: ({ items }) => items })
-            .filter((item) => item.list === list && item.ordinal > after)
+            .filter((item) => item.list === list && item.ordinal > after && matches(item.searchText, needles))
             .toSorted((left, right) => left.ordinal - right.ordinal)
             .slice(0, limit)
             .map(({ changes, entities, ordinal }) => ({ changes, entities, ordinal }))

@@ -20,7 +20,7 @@ import { resultOf } from "./EntityNotes.tsx"
 import { againField } from "./EntityPage.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
 import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
-import { makeEditGallery } from "./GalleryEdits.ts"
+import { makeEditGallery, pickerIn } from "./GalleryEdits.ts"
 import { cellPath, editPath, entityIdIn, type GridView, noteOfCell, storeIdIn, viewOf } from "./GridAddress.ts"
 import { makeUndoEdit } from "./UndoEdits.ts"
 import { nextCell } from "./ValueGrid.tsx"
@@ -74,7 +74,7 @@ export const entities: Surface<Catalog | Drafts | Drops | MerchantLists | Pictur
                 key === undefined || !mayEdit
                   ? undefined
                   : { of: entityIdIn(query, cellFields.of), key, storeId: storeIdIn(query, cellFields.store) ?? null },
-              galleryEditing: mayEdit && Option.isSome(picture) ? { open: picture.value } : undefined,
+              galleryEditing: mayEdit ? { open: Option.getOrUndefined(picture), picker: pickerIn(query) } : undefined,
               field: query.get("field"),
               resultOn: (on) => resultOf(query, on)
             })
@@ -116,7 +116,7 @@ export const entities: Surface<Catalog | Drafts | Drops | MerchantLists | Pictur
         gallery: withForm((visitor, form) =>
           Effect.gen(function* () {
             const outcome = yield* editGallery(form)
-            const { by, change, view } = outcome.edit
+            const { by, change, picker, view } = outcome.edit
             if (outcome._tag === "Refused") {
               const { editing, status } = outcome
               return yield* showEntity(visitor, view.id, { view, galleryEditing: editing, status })
@@ -124,7 +124,10 @@ export const entities: Surface<Catalog | Drafts | Drops | MerchantLists | Pictur
             return seeOther(
               outcome._tag === "Same"
                 ? picturePath(view, change.mediaId, by)
-                : savedPicturePath(view, outcome.undo, outcome.by)
+                : savedPicturePath(view, outcome.undo, outcome.by, {
+                    ...(picker !== undefined && { [galleryFields.picks]: "yes" }),
+                    ...(picker !== undefined && picker.find !== "" && { [galleryFields.find]: picker.find })
+                  })
             )
           })
         ),

@@ -36,13 +36,27 @@ const cellNotes: Readonly<Record<string, Sentence>> = {
   undone: "{cell}: has the value of before again, as a draft."
 }
 
+/** What was done, by the change that undoes it. */
+const pictureNotes: Readonly<Record<GalleryChange["_tag"], Sentence>> = {
+  Move: "{picture} is picture {place, number} of {all, number} now: saved as a draft.",
+  Show: "{picture}: its stores are saved as a draft.",
+  Remove: "{picture} is in the gallery now: saved as a draft.",
+  Put: "{picture} is not in the gallery any more: saved as a draft."
+}
+
 /** Reads the change that undoes a change of a picture from the note of that change. */
 const undoIn = (name: string): GalleryChange | undefined => {
-  const [, does = "", id = "", before = ""] = /^(moved|shown) (\S+) (\S+)$/.exec(name) ?? []
+  const [, does = "", id = "", before = "", on = ""] =
+    /^(added|moved|removed|shown) (\S+) (\S+)(?: (\S+))?$/.exec(name) ?? []
   const mediaId = Option.getOrUndefined(readId(id))
   if (mediaId === undefined) return undefined
-  if (does === "shown")
-    return { _tag: "Show", mediaId, storeIds: before.split(",").flatMap((each) => Option.toArray(readStoreId(each))) }
+  const storesIn = (text: string) => text.split(",").flatMap((each) => Option.toArray(readStoreId(each)))
+  if (does === "added") return { _tag: "Remove", mediaId }
+  if (does === "shown") return { _tag: "Show", mediaId, storeIds: storesIn(before) }
+  if (does === "removed")
+    return /^\d{1,5}$/.test(before)
+      ? { _tag: "Put", mediaId, place: Number(before), storeIds: storesIn(on) }
+      : undefined
   return /^\d{1,5}$/.test(before) ? { _tag: "Move", mediaId, place: Number(before) } : undefined
 }
 
@@ -126,23 +140,18 @@ export const ResultNote = ({
       return (
         <Note>
           <p>
-            {t.rich(
-              undo._tag === "Move"
-                ? "{picture} is picture {place, number} of {all, number} now: saved as a draft."
-                : "{picture}: its stores are saved as a draft.",
-              {
-                picture: (
-                  <bdi>
-                    {pictureName(
-                      t,
-                      pictures.find((picture) => picture.id === mediaId)
-                    )}
-                  </bdi>
-                ),
-                place: place + 1,
-                all: sheet.gallery.length
-              }
-            )}
+            {t.rich(pictureNotes[undo._tag], {
+              picture: (
+                <bdi>
+                  {pictureName(
+                    t,
+                    pictures.find((picture) => picture.id === mediaId)
+                  )}
+                </bdi>
+              ),
+              place: place + 1,
+              all: sheet.gallery.length
+            })}
           </p>
         </Note>
       )

@@ -1,4 +1,5 @@
 import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
@@ -24,6 +25,7 @@ import { fieldName } from "./FieldNames.ts"
 import { Gallery, type GalleryEditing } from "./Gallery.tsx"
 import type { GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
+import { PicturePicker } from "./PicturePicker.tsx"
 import { ValueGrid } from "./ValueGrid.tsx"
 import { VariantTable } from "./VariantTable.tsx"
 
@@ -309,6 +311,7 @@ export const EntityPage = ({
   drops,
   editing,
   field,
+  found,
   galleryEditing,
   history,
   kind,
@@ -332,8 +335,10 @@ export const EntityPage = ({
   readonly view: GridView
   readonly editing: Editing | undefined
   readonly galleryEditing: GalleryEditing | undefined
-  /** The media of the gallery, in order. */
+  /** The media of the gallery, in order, and of its last change. */
   readonly pictures: ReadonlyArray<ListedEntity>
+  /** The media that can be added to the gallery. */
+  readonly found: MerchantPage | undefined
   readonly address: PictureAddress
   readonly field: string | undefined
   readonly related: Related
@@ -342,6 +347,18 @@ export const EntityPage = ({
   readonly canShowMore: boolean
 }) => {
   const t = useWords()
+  const galleryProps = {
+    csrf: visitor.csrf,
+    draftRevision: record.draftRevision,
+    sheet,
+    linked,
+    view,
+    pictures,
+    found,
+    address,
+    editing: galleryEditing,
+    saved: result?._tag === "Picture" ? result.saved : undefined
+  }
   return (
     <Frame
       title={titleOr(t, kind, record.title)}
@@ -373,17 +390,9 @@ export const EntityPage = ({
           saved={savedIn(result)}
         />
       </Live>
-      <Gallery
-        csrf={visitor.csrf}
-        draftRevision={record.draftRevision}
-        sheet={sheet}
-        linked={linked}
-        view={view}
-        pictures={pictures}
-        address={address}
-        editing={galleryEditing}
-        saved={result?._tag === "Picture" ? result.saved : undefined}
-      />
+      <Gallery {...galleryProps}>
+        <PicturePicker {...galleryProps} />
+      </Gallery>
       <Live id="onstores" on={[`publish:${record.id}`]}>
         <VariantTable
           csrf={visitor.csrf}

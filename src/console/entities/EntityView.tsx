@@ -20,6 +20,7 @@ import type { FormResult } from "./EntityNotes.tsx"
 import { EntityPage } from "./EntityPage.tsx"
 import type { GalleryEditing } from "./Gallery.tsx"
 import { type GridView, viewOf } from "./GridAddress.ts"
+import { maxFind, maxPicks } from "./PicturePicker.tsx"
 import { variantPageOf } from "./VariantTable.tsx"
 
 /** Maximum number of related entities on an entity's page. */
@@ -98,18 +99,31 @@ export const makeShowEntity = Effect.gen(function* () {
       })
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
-      const pictures = yield* lists.rows(content.sheet.gallery.map(({ mediaId }) => mediaId))
+      const result = resultOn(content.record.stores)
+      const changedPicture = result?._tag === "Picture" ? result.saved.mediaId : galleryEditing?.change?.mediaId
+      const pictures = yield* lists.rows([
+        ...new Set([
+          ...content.sheet.gallery.map(({ mediaId }) => mediaId),
+          ...(changedPicture === undefined ? [] : [changedPicture])
+        ])
+      ])
+      const picker = galleryEditing?.picker
+      const found =
+        picker === undefined || picker.find.length > maxFind
+          ? undefined
+          : yield* lists.page("media", { search: picker.find, from: picker.from, order: "newest", limit: maxPicks })
       return html(
         visitor,
         <EntityPage
           visitor={visitor}
           kind={kind}
           canShowMore={field === undefined && content.history.length === limit && limit < maxEntries}
-          result={resultOn(content.record.stores)}
+          result={result}
           view={{ ...view, variants: page }}
           editing={editing}
           galleryEditing={galleryEditing}
           pictures={pictures}
+          found={found}
           address={addressesFor(visitor.accountId)}
           field={field}
           {...content}

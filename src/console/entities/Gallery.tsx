@@ -1,5 +1,7 @@
+import type { ComponentChildren } from "preact"
 import type { GalleryEntry } from "../../catalog/Aggregate.ts"
-import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import type { MerchantPage } from "../../catalog/MerchantLists.ts"
+import type { ListedEntity, Place } from "../../catalog/MerchantListsRepo.ts"
 import type { Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryActor } from "../../drafts/History.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
@@ -25,18 +27,40 @@ export const galleryFields = {
   /** The picture whose stores are chosen. */
   picture: "picture",
   /** Before the id of a store that shows the picture. */
-  on: "on-"
+  on: "on-",
+  /** The picture to take out. */
+  remove: "remove",
+  /** The picture to add at the end, on all stores. */
+  add: "add",
+  /** The id of a picture, its place and its stores. */
+  put: "put",
+  /** `yes`: the media of the account can be picked; the words that they must have, and the place of the list. */
+  picks: "pick",
+  find: "find",
+  from: "from"
 } as const
 
-/** A change of one entry. `Move`: to a place of the gallery, from 0. `Show`: on these stores, and on no other that has the entity. */
+/**
+ * A change of one entry. `Move`: to a place of the gallery, from 0. `Show`: on these stores, and on no other that has the entity.
+ * `Put`: adds it, without a place at the end, and without stores on all.
+ */
 export type GalleryChange =
   | { readonly _tag: "Move"; readonly mediaId: EntityId; readonly place: number }
   | { readonly _tag: "Show"; readonly mediaId: EntityId; readonly storeIds: ReadonlyArray<StoreId> }
+  | { readonly _tag: "Remove"; readonly mediaId: EntityId }
+  | {
+      readonly _tag: "Put"
+      readonly mediaId: EntityId
+      readonly place?: number | undefined
+      readonly storeIds?: ReadonlyArray<StoreId> | undefined
+    }
 
 /** The part of the gallery that is open or was refused. */
 export interface GalleryEditing {
   /** The picture whose stores are chosen. */
   readonly open?: EntityId | undefined
+  /** The media of the account can be picked. `find`: words that they must have. */
+  readonly picker?: { readonly find: string; readonly from: Place | undefined } | undefined
   /** The change that was refused. */
   readonly change?: GalleryChange
   /** `Newer`: somebody else has changed the gallery; `author`: who, if it is known. */
@@ -58,7 +82,10 @@ export interface GalleryProps {
   /** The stores of the account. */
   readonly linked: ReadonlyArray<Store>
   readonly view: GridView
+  /** Those of the gallery, and those of the last or refused change. */
   readonly pictures: ReadonlyArray<ListedEntity>
+  /** The page of the picker. */
+  readonly found: MerchantPage | undefined
   readonly address: PictureAddress
   readonly editing: GalleryEditing | undefined
   readonly saved: SavedPicture | undefined
@@ -84,12 +111,23 @@ export const picturePath = (
 ): string => `${viewPath(view, more)}#${by === "" ? pictureId(mediaId) : pictureControlId(mediaId, by)}`
 
 /** The address of the page after a saved change. The page offers to undo the change. */
-export const savedPicturePath = (view: GridView, undo: GalleryChange, by: string): string => {
-  const before =
-    undo._tag === "Move"
-      ? `moved ${undo.mediaId} ${undo.place}`
-      : `shown ${undo.mediaId} ${undo.storeIds.join() || "-"}`
-  return picturePath(view, undo.mediaId, by, { note: before })
+export const savedPicturePath = (
+  view: GridView,
+  undo: GalleryChange,
+  by: string,
+  more: Readonly<Record<string, string>> = {}
+): string => {
+  const { mediaId } = undo
+  switch (undo._tag) {
+    case "Move":
+      return picturePath(view, mediaId, by, { note: `moved ${mediaId} ${undo.place}` })
+    case "Show":
+      return picturePath(view, mediaId, by, { note: `shown ${mediaId} ${undo.storeIds.join() || "-"}` })
+    case "Remove":
+      return `${viewPath(view, { ...more, note: `added ${mediaId} -` })}#${more[galleryFields.picks] === undefined ? pictureId(mediaId) : "picker"}`
+    case "Put":
+      return `${viewPath(view, { note: `removed ${mediaId} ${undo.place ?? 0} ${undo.storeIds?.join() || "-"}` })}#gallery`
+  }
 }
 
 const moveForm = "gallery-move"
@@ -98,7 +136,7 @@ const moveForm = "gallery-move"
 export const pictureName = (t: Words, picture: ListedEntity | undefined): string =>
   picture?.picture?.alt || titleOr(t, "media", picture?.title ?? "")
 
-const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) => {
+export const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) => {
   const hidden = {
     ...parametersOfView(view),
     [galleryFields.revision]: String(draftRevision),
@@ -115,17 +153,34 @@ const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) => {
 }
 
 /** A change as hidden fields. `by`: the control that gets the focus. */
-const ChangeFields = ({ by, change }: { readonly change: GalleryChange; readonly by: string }) =>
-  change._tag === "Move" ? (
-    <input type="hidden" name={galleryFields.move} value={`${change.mediaId} ${change.place} ${by}`} />
-  ) : (
-    <>
-      <input type="hidden" name={galleryFields.picture} value={change.mediaId} />
-      {change.storeIds.map((id) => (
-        <input key={id} type="hidden" name={`${galleryFields.on}${id}`} value="yes" />
-      ))}
-    </>
-  )
+const ChangeFields = ({ by, change }: { readonly change: GalleryChange; readonly by: string }) => {
+  const { mediaId } = change
+  switch (change._tag) {
+    case "Move":
+      return <input type="hidden" name={galleryFields.move} value={`${mediaId} ${change.place} ${by}`} />
+    case "Remove":
+      return <input type="hidden" name={galleryFields.remove} value={mediaId} />
+    case "Put":
+      return change.place === undefined ? (
+        <input type="hidden" name={galleryFields.add} value={mediaId} />
+      ) : (
+        <input
+          type="hidden"
+          name={galleryFields.put}
+          value={`${mediaId} ${change.place} ${change.storeIds?.join() || "-"}`}
+        />
+      )
+    case "Show":
+      return (
+        <>
+          <input type="hidden" name={galleryFields.picture} value={mediaId} />
+          {change.storeIds.map((id) => (
+            <input key={id} type="hidden" name={`${galleryFields.on}${id}`} value="yes" />
+          ))}
+        </>
+      )
+  }
+}
 
 /** The stores that have the entity. */
 const storesOf = ({ linked, sheet }: GalleryProps) =>
@@ -241,7 +296,7 @@ const ShowForm = (props: CardProps) => {
 }
 
 /** The form that undoes the last change by another write. */
-const UndoForm = ({ saved, ...props }: CardProps & { readonly saved: SavedPicture }) => {
+const UndoForm = ({ saved, ...props }: GalleryProps & { readonly saved: SavedPicture }) => {
   const t = useWords()
   return (
     <Allowed to="edit">
@@ -292,11 +347,19 @@ const Card = (props: CardProps) => {
               <UndoForm {...props} saved={saved} />
             </div>
           )}
-          {sheet.gallery.length > 1 && (
-            <Allowed to="edit">
-              <Moves {...props} />
-            </Allowed>
-          )}
+          <Allowed to="edit">
+            {sheet.gallery.length > 1 && <Moves {...props} />}
+            <button
+              type="submit"
+              form={moveForm}
+              class="bare"
+              id={pictureControlId(mediaId, "remove")}
+              name={galleryFields.remove}
+              value={mediaId}
+            >
+              {t.rich("Take out<spoken> {picture}</spoken>", { picture: name, spoken })}
+            </button>
+          </Allowed>
         </>
       )}
       {place === 0 && <span class="chip first">{t("Main picture")}</span>}
@@ -316,6 +379,19 @@ const RefusalIn = (props: GalleryProps) => {
     pictures.find(({ id }) => id === change.mediaId)
   )
   const isThere = sheet.gallery.some(({ mediaId }) => mediaId === change.mediaId)
+  /** The button that makes the change now, if it is still possible. */
+  const again =
+    change._tag === "Put"
+      ? isThere || refusal._tag === "Refused"
+        ? undefined
+        : t("Add it now")
+      : !isThere || change._tag === "Show"
+        ? undefined
+        : change._tag === "Remove"
+          ? t("Take it out now")
+          : change.place < sheet.gallery.length
+            ? t("Move it to place {place, number} now", { place: change.place + 1 })
+            : undefined
   return (
     <Alert>
       {refusal._tag === "Refused" ? (
@@ -329,20 +405,26 @@ const RefusalIn = (props: GalleryProps) => {
             )}
           </p>
           <p>
-            {!isThere
-              ? t("The picture that you changed is not in it any more.")
-              : change._tag === "Show"
-                ? t("Your choice of stores is still below. Saving it replaces the earlier choice.")
-                : t("You wanted {picture} as picture {place, number}.", { picture: name, place: change.place + 1 })}
+            {change._tag === "Put"
+              ? isThere
+                ? t("{picture} is in it already.", { picture: name })
+                : t("You wanted to add {picture}.", { picture: name })
+              : !isThere
+                ? t("The picture that you changed is not in it any more.")
+                : change._tag === "Show"
+                  ? t("Your choice of stores is still below. Saving it replaces the earlier choice.")
+                  : change._tag === "Remove"
+                    ? t("You wanted to take {picture} out.", { picture: name })
+                    : t("You wanted {picture} as picture {place, number}.", { picture: name, place: change.place + 1 })}
           </p>
         </>
       )}
-      {isThere && change._tag === "Move" && change.place < sheet.gallery.length && (
+      {again !== undefined && (
         <form method="post" action={paths.editGallery}>
           <StateFields {...props} />
           <ChangeFields change={change} by="undo" />
           <button type="submit" autofocus>
-            {t("Move it to place {place, number} now", { place: change.place + 1 })}
+            {again}
           </button>
         </form>
       )}
@@ -353,18 +435,24 @@ const RefusalIn = (props: GalleryProps) => {
 /** The browser fills these placeholders. */
 const kept = { picture: "{picture}", place: "{place}", all: "{all}" }
 
-/** The pictures of an entity in their order, with forms that move them and choose their stores. */
-export const Gallery = (props: GalleryProps) => {
+/** The pictures of an entity in their order, with forms that move them and choose their stores. `children`: the picker. */
+export const Gallery = ({ children, ...props }: GalleryProps & { readonly children: ComponentChildren }) => {
   const t = useWords()
 
-  const { editing, pictures, sheet } = props
+  const { editing, pictures, saved, sheet } = props
   const { gallery, kind } = sheet
   const isInCard = gallery.some(({ mediaId }) => mediaId === editing?.open)
-  if (gallery.length === 0 && kind !== "product" && editing === undefined) return null
+  if (gallery.length === 0 && kind !== "product" && editing === undefined && saved === undefined) return null
   return (
     <section aria-labelledby="gallery">
       <h2 id="gallery">{t("Gallery")}</h2>
       {!isInCard && <RefusalIn {...props} />}
+      {saved !== undefined && !gallery.some(({ mediaId }) => mediaId === saved.mediaId) && (
+        <div class="marks">
+          <span class="state good">{t("Saved")}</span>
+          <UndoForm {...props} saved={saved} />
+        </div>
+      )}
       {gallery.length === 0 ? (
         <p class="quiet">{t("There are no pictures.")}</p>
       ) : (
@@ -402,6 +490,7 @@ export const Gallery = (props: GalleryProps) => {
           </ol>
         </>
       )}
+      <Allowed to="edit">{children}</Allowed>
     </section>
   )
 }

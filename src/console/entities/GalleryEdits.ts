@@ -5,6 +5,7 @@ import { Drafts } from "../../drafts/Drafts.ts"
 import { NotFound } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
+import { placeIn } from "../products/ListOrder.ts"
 import { decoded, idOf } from "../Visits.ts"
 import { lockedMessage, maxAttempts, RevisionForm, sentencesOf } from "./CellEdits.ts"
 import { digestOfGallery, type GalleryChange, type GalleryEditing, galleryFields } from "./Gallery.tsx"
@@ -19,6 +20,8 @@ interface GalleryEdit {
   readonly seen: string
   /** The control that gets the focus. */
   readonly by: string
+  /** The picker that the form is in. */
+  readonly picker: GalleryEditing["picker"]
 }
 
 /** `Saved`: the change that undoes it, and the control that gets the focus. */
@@ -35,6 +38,7 @@ export type GalleryOutcome =
 const readMediaId = Schema.decodeOption(EntityId)
 const readStoreId = Schema.decode(StoreId)
 
+const put = /^(\S+) (\d{1,5}) (\S+)$/
 const moved = /^(\S+) (\d{1,5})(?: (up|down|handle|undo))?$/
 
 const notUnderstood = new PageRefused({
@@ -46,6 +50,21 @@ const notUnderstood = new PageRefused({
 const readChange = (form: Parameters): Effect.Effect<GalleryChange, NotFound | PageRefused> =>
   Effect.gen(function* () {
     const move = form.get(galleryFields.move)
+    for (const [name, _tag] of [
+      [galleryFields.add, "Put"],
+      [galleryFields.remove, "Remove"]
+    ] as const)
+      if (form.get(name) !== undefined) return { _tag, mediaId: yield* idOf(EntityId, form, name) }
+    const again = form.get(galleryFields.put)
+    if (again !== undefined) {
+      const [, id = "", place = "", stores = ""] = put.exec(again) ?? []
+      const mediaId = readMediaId(id)
+      if (Option.isNone(mediaId)) return yield* notUnderstood
+      const storeIds = yield* Effect.forEach(stores === "-" ? [] : stores.split(","), (storeId) =>
+        Effect.mapError(readStoreId(storeId), () => new NotFound())
+      )
+      return { _tag: "Put", mediaId: mediaId.value, place: Number(place), storeIds }
+    }
     if (move === undefined) {
       const mediaId = yield* idOf(EntityId, form, galleryFields.picture)
       const storeIds = yield* Effect.forEach(
@@ -60,6 +79,15 @@ const readChange = (form: Parameters): Effect.Effect<GalleryChange, NotFound | P
     return { _tag: "Move", mediaId: mediaId.value, place: Number(place) }
   })
 
+/** The open picker of a form or an address. */
+export const pickerIn = (given: Parameters): GalleryEditing["picker"] =>
+  given.get(galleryFields.picks) === "yes"
+    ? {
+        find: given.get(galleryFields.find)?.trim() ?? "",
+        from: placeIn(given.get(galleryFields.from) ?? "", "newest")
+      }
+    : undefined
+
 const readEdit = (form: Parameters) =>
   Effect.gen(function* () {
     const id = yield* idOf(EntityId, form)
@@ -70,22 +98,37 @@ const readEdit = (form: Parameters) =>
       change: yield* readChange(form),
       draftRevision: draft_revision,
       seen: form.get(galleryFields.seen) ?? "",
-      by
+      by,
+      picker: pickerIn(form)
     } satisfies GalleryEdit
   })
 
 const placeOf = (gallery: ReadonlyArray<GalleryEntry>, mediaId: EntityId) =>
   gallery.findIndex((entry) => entry.mediaId === mediaId)
 
-/** The gallery after a change, and the change that undoes it. Undefined: the gallery has no such picture or place. */
+/**
+ * The gallery after a change, and the change that undoes it. Undefined: the gallery has no such picture or place. `storeIds`: the
+ * stores that have the entity.
+ */
 const changed = (
   gallery: ReadonlyArray<GalleryEntry>,
-  change: GalleryChange
+  change: GalleryChange,
+  storeIds: ReadonlyArray<StoreId>
 ): { readonly entries: ReadonlyArray<GalleryEntry>; readonly undo: GalleryChange } | undefined => {
   const { mediaId } = change
   const from = placeOf(gallery, mediaId)
   const entry = gallery[from]
+  if (change._tag === "Put") {
+    const added = { mediaId, storeIds: change.storeIds ?? storeIds }
+    const entries = gallery.toSpliced(change.place ?? gallery.length, 0, added)
+    return { entries: entry === undefined ? entries : gallery, undo: { _tag: "Remove", mediaId } }
+  }
   if (entry === undefined) return undefined
+  if (change._tag === "Remove")
+    return {
+      entries: gallery.toSpliced(from, 1),
+      undo: { _tag: "Put", mediaId, place: from, storeIds: entry.storeIds }
+    }
   if (change._tag === "Show")
     return {
       entries: gallery.map((each) => (each === entry ? { mediaId, storeIds: change.storeIds } : each)),
@@ -112,11 +155,13 @@ const focused = ({ by, change }: GalleryEdit, count: number): string =>
 const sameStores = (left: ReadonlyArray<StoreId>, right: ReadonlyArray<StoreId>) =>
   left.length === right.length && left.every((id) => right.includes(id))
 
-/** Whether a change leaves the gallery as it is: its reverse is the change itself. */
-const isSame = (change: GalleryChange, undo: GalleryChange) =>
+/** Whether a change leaves the gallery as it is: its reverse is the change itself, or it adds what is there. */
+const isSame = (gallery: ReadonlyArray<GalleryEntry>, change: GalleryChange, undo: GalleryChange) =>
   change._tag === "Move"
     ? undo._tag === "Move" && undo.place === change.place
-    : undo._tag === "Show" && sameStores(undo.storeIds, change.storeIds)
+    : change._tag === "Show"
+      ? undo._tag === "Show" && sameStores(undo.storeIds, change.storeIds)
+      : change._tag === "Put" && placeOf(gallery, change.mediaId) >= 0
 
 /** Saves a form of a gallery as a draft. */
 export const makeEditGallery = Effect.map(Drafts, (drafts) => {
@@ -131,7 +176,12 @@ export const makeEditGallery = Effect.map(Drafts, (drafts) => {
     _tag: "Refused",
     edit,
     status,
-    editing: { change: edit.change, refusal, open: edit.change._tag === "Show" ? edit.change.mediaId : undefined }
+    editing: {
+      change: edit.change,
+      refusal,
+      picker: edit.picker,
+      open: edit.change._tag === "Show" ? edit.change.mediaId : undefined
+    }
   })
 
   /**
@@ -153,13 +203,16 @@ export const makeEditGallery = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (edit: GalleryEdit, revision: number) =>
     Effect.gen(function* () {
       const { change, seen, view } = edit
-      const { gallery } = yield* drafts.sheet(view.id)
+      const { gallery, stores } = yield* drafts.sheet(view.id)
       if (digestOfGallery(gallery) !== seen)
         return refuse(edit, 409, { _tag: "Newer", author: yield* authorOf(view.id) })
-      const next = changed(gallery, change)
+      const storeIds = stores.map(({ projection }) => projection.store_id)
+      const next = changed(gallery, change, storeIds)
       if (next === undefined) return yield* new NotFound()
-      if (isSame(change, next.undo)) return { _tag: "Same", edit } as GalleryOutcome
-      const written = yield* Effect.either(drafts.updateGallery(view.id, revision, next.entries))
+      if (isSame(gallery, change, next.undo)) return { _tag: "Same", edit } as GalleryOutcome
+      const written = yield* Effect.either(
+        drafts.updateGallery(view.id, revision, next.entries, change._tag === "Put" ? [change.mediaId] : [])
+      )
       if (Either.isRight(written))
         return { _tag: "Saved", edit, undo: next.undo, by: focused(edit, gallery.length) } as GalleryOutcome
       const error = written.left

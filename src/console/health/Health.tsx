@@ -38,7 +38,7 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth
     const stores = yield* Stores
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makeVisits
 
     const snapshotsOf = (storeId: StoreId | undefined) =>
       Effect.flatMap(dataHealth.overview(storeId), ({ text }) =>
@@ -46,7 +46,7 @@ export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
       )
 
     return {
-      show: asVisitor((visitor, request) =>
+      show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)
           const { store_id: storeId } = yield* decoded(HealthParams, ["store_id"], query)

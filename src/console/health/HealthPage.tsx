@@ -13,6 +13,8 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
+import type { Words } from "../languages/Words.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
@@ -230,6 +232,29 @@ const Card = ({
   )
 }
 
+const scoreOf = (snapshots: ReadonlyArray<HealthSnapshot>) =>
+  overallScore(new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : []))))
+
+/** What screen readers read out when a scan has changed the results. */
+const scoresIn = (t: Words, snapshots: ReadonlyArray<HealthSnapshot>, storeId: StoreId | undefined): string => {
+  // Only the page of all stores shows an overall score.
+  const score = storeId === undefined ? scoreOf(snapshots) : undefined
+  const found = snapshots.flatMap((each) =>
+    each.scanned
+      ? [
+          t(
+            "{dimension}: {count, plural, =0 {no issue} one {# entity with an issue} other {# entities with an issue}}",
+            {
+              dimension: t(dimensionWords[each.dimension].name),
+              count: each.result.affected
+            }
+          )
+        ]
+      : []
+  )
+  return [...(score === undefined ? [] : [t("Overall score: {score, number} of 100", { score })]), ...found].join(". ")
+}
+
 /** The overall score, and how it developed. `trend`: oldest first. */
 const Overall = ({
   snapshots,
@@ -239,9 +264,7 @@ const Overall = ({
   readonly trend: ReadonlyArray<DayScore>
 }) => {
   const t = useWords()
-  const score = overallScore(
-    new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : [])))
-  )
+  const score = scoreOf(snapshots)
   return score === undefined ? null : (
     <section class="sheet overall" aria-labelledby="overall">
       <div>
@@ -284,7 +307,9 @@ export const HealthPage = ({
     <Frame title={t("Data health")} visitor={visitor} current={paths.health}>
       {scanned === everyDimension && <Note>{t("Everything was scanned just now.")}</Note>}
       <p>{t("Results of the last scan of each dimension.")}</p>
-      <ScanTimes lastScan={lastScan} schedule={schedule} />
+      <Live id="scans" on={["scan", "job"]}>
+        <ScanTimes lastScan={lastScan} schedule={schedule} />
+      </Live>
       <div class="above">
         <form method="get" action={paths.health} class="line">
           <StoreChoice stores={stores} chosen={storeId} label={t("Stores to show")} />
@@ -300,19 +325,21 @@ export const HealthPage = ({
           </form>
         </Allowed>
       </div>
-      {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
-      <div class="cards">
-        {snapshots.map((snapshot) => (
-          <Card
-            key={snapshot.dimension}
-            visitor={visitor}
-            stores={stores}
-            storeId={storeId}
-            snapshot={snapshot}
-            isNew={snapshot.dimension === scanned}
-          />
-        ))}
-      </div>
+      <Live id="scores" on={["scan"]} says={scoresIn(t, snapshots, storeId) || undefined}>
+        {storeId === undefined && <Overall snapshots={snapshots} trend={trend} />}
+        <div class="cards">
+          {snapshots.map((snapshot) => (
+            <Card
+              key={snapshot.dimension}
+              visitor={visitor}
+              stores={stores}
+              storeId={storeId}
+              snapshot={snapshot}
+              isNew={snapshot.dimension === scanned}
+            />
+          ))}
+        </div>
+      </Live>
     </Frame>
   )
 }

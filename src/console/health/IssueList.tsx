@@ -192,7 +192,7 @@ export const issueList: Surface<Needs> = surfaceOf(
     const publishJobs = yield* PublishJobs
     const repairs = yield* makeRepairs
     const showIssues = yield* makeShowIssues
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makeVisits
 
     const filterOf = ({ field, locale, section, store_id }: Query) => ({ section, store_id, locale, field })
 
@@ -207,7 +207,7 @@ export const issueList: Surface<Needs> = surfaceOf(
       })
 
     return {
-      issues: asVisitor((visitor, request) =>
+      issues: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const given = queryOf(request)
           const outcome = outcomeIn(given)

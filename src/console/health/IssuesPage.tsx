@@ -10,6 +10,7 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { Frame, Refusal, Time } from "../Frame.tsx"
+import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
@@ -350,11 +351,20 @@ export const IssuesPage = (content: IssuesContent) => {
         </p>
       ) : (
         <>
-          <p>
-            <Found at={page.scanned_at} rows={rows} hasLocales={dimension === "translations"} />
-            {filters.field !== undefined &&
-              ` ${t("This number counts all fields. Below are only the issues of {field}.", { field: fieldName(t, filters.field) })}`}
-          </p>
+          {/* Rows stay as they are: somebody may be filling them. */}
+          <Live
+            id="found"
+            on={["scan"]}
+            says={t("{count, plural, =0 {There are no issues now.} one {# issue now.} other {# issues now.}}", {
+              count: rows
+            })}
+          >
+            <p>
+              <Found at={page.scanned_at} rows={rows} hasLocales={dimension === "translations"} />
+              {filters.field !== undefined &&
+                ` ${t("This number counts all fields. Below are only the issues of {field}.", { field: fieldName(t, filters.field) })}`}
+            </p>
+          </Live>
           {page.data.length > 0 && <Issues content={content} last={last} />}
           {rows > 0 && page.data.length === 0 && <p>{t("There are no more issues.")}</p>}
           {rows > 0 && <Pages page={page} filters={filters} last={last} />}

@@ -11,7 +11,7 @@ import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink, importTitle } from "../Naming.tsx"
 import { dropPath, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
-import { selectedPrefix } from "../stores/PublishStorePage.tsx"
+import { everyFailed } from "../stores/PublishStorePage.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 
@@ -80,16 +80,9 @@ const FailedPublishes = ({
           <Allowed to="publish">
             <form method="post" action={paths.publishSelected}>
               <HiddenFields csrf={visitor.csrf} id={store.id} />
-              {failures.map(({ entityId }) => (
-                <input key={entityId} type="hidden" name={`${selectedPrefix}${entityId}`} value="yes" />
-              ))}
+              <input type="hidden" name={everyFailed} value="yes" />
               <button type="submit" class="plain">
-                {t.rich(
-                  failures.length === failed
-                    ? "Retry all<spoken> on {store}</spoken>"
-                    : "Retry {count, number}<spoken> on {store}</spoken>",
-                  { count: failures.length, store: store.name, spoken }
-                )}
+                {t.rich("Retry all<spoken> on {store}</spoken>", { store: store.name, spoken })}
               </button>
             </form>
           </Allowed>

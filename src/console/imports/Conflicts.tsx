@@ -5,10 +5,11 @@ import { FieldMisfit, fieldState, type Misfit, misfitId } from "../Field.tsx"
 import { Time } from "../Frame.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { actorName, EntityLink } from "../Naming.tsx"
-import { pageOf, paths } from "../Paths.ts"
+import { paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
 import { useWords } from "../Viewer.tsx"
+import { filterParameters, type ListFilter, listPath } from "./ImportLists.tsx"
 
 /** The name of the form field with the decision on a conflict. */
 export const conflictField = (conflict: number | ""): string => `conflict-${conflict}`
@@ -228,13 +229,39 @@ interface ConflictsShown {
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly after: number
   readonly atOnce: number
+  readonly filter: ListFilter
 }
 
-const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShown) => {
+/** Pages of the conflicts that a filter finds. Their numbers have gaps. */
+const FilteredPages = ({ after, atOnce, conflicts, filter, run: { id } }: ConflictsShown) => {
   const t = useWords()
 
+  const next = conflicts.length === atOnce ? conflicts.at(-1) : undefined
+  return after === 0 && next === undefined ? null : (
+    <nav class="pages" aria-label={t("Pages of conflicts")}>
+      {after > 0 && <a href={`${listPath(id, "conflicts", filter)}#lists`}>{t("To the first")}</a>}
+      {next !== undefined && (
+        <a href={`${listPath(id, "conflicts", filter, { after: String(next.conflict) })}#lists`}>
+          {t("Next conflicts")}
+        </a>
+      )}
+    </nav>
+  )
+}
+
+const Pages = (shown: ConflictsShown) => {
+  const t = useWords()
+
+  const {
+    after,
+    atOnce,
+    conflicts,
+    filter,
+    run: { id, summary }
+  } = shown
   const last = conflicts.at(-1)?.conflict ?? after
-  const at = (number: number) => `${pageOf(paths.import, id)}&list=conflicts&after=${number}`
+  const at = (number: number) => listPath(id, "conflicts", filter, { after: String(number) })
+  if (filterParameters(filter).length > 0) return <FilteredPages {...shown} />
   return after === 0 && last >= summary.conflicts ? null : (
     <nav class="pages" aria-label={t("Pages of conflicts")}>
       {after > 0 && <a href={at(Math.max(after - atOnce, 0))}>{t("Previous conflicts")}</a>}
@@ -266,7 +293,7 @@ export const ConflictsToDecide = ({
 }) => {
   const t = useWords()
 
-  const { after, conflicts, run } = shown
+  const { after, conflicts, filter, run } = shown
   const { undecided } = tally
   const misfitOf = ({ conflict }: ImportConflict) => misfits.find(({ field }) => field === conflictField(conflict))
   return (
@@ -280,7 +307,11 @@ export const ConflictsToDecide = ({
         {undecided === 0 ? t("All are decided.") : t("{count, number} undecided.", { count: undecided })}{" "}
         {t("Differences are marked.")}
       </p>
+      {conflicts.length === 0 && filter.search !== "" && <p class="quiet">{t("Nothing was found.")}</p>}
       <Pages {...shown} />
+      {filterParameters(filter).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
       {conflicts.length > 0 && (
         <div class="fields">
           {after > 0 && <input type="hidden" name="after" value={after} />}
@@ -318,7 +349,11 @@ export const ConflictsDecided = (shown: ConflictsShown) => {
     <section aria-labelledby="conflicts">
       <h2 id="conflicts">{t("Conflicts")}</h2>
       {shown.conflicts.length === 0 ? (
-        <p class="quiet">{t("They were deleted seven days after the end of the import.")}</p>
+        <p class="quiet">
+          {shown.filter.search !== ""
+            ? t("Nothing was found.")
+            : t("They were deleted seven days after the end of the import.")}
+        </p>
       ) : (
         <Table
           labelledBy="conflicts"

@@ -3,7 +3,9 @@ import { type ImportRun, plannedOf } from "../../imports/Import.ts"
 import type { FieldDifference, ReviewedChange, ReviewRow } from "../../imports/ReviewLists.ts"
 import type { ReviewList } from "../../imports/StagedImport.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
+import type { ImportId } from "../../model/Ids.ts"
 import { fieldName } from "../entities/FieldNames.ts"
+import { Icon } from "../Icon.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink, kindWords, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
@@ -68,19 +70,124 @@ const titles: Readonly<Partial<Record<ImportRun["phase"], Sentence>>> = {
 /** The heading of the lists. Undefined: the import has none. */
 export const listsTitle = ({ phase }: ImportRun): Sentence | undefined => titles[phase]
 
-const tabPath = (run: ImportRun, tab: ImportTab) => `${pageOf(paths.import, run.id)}&list=${tab}#lists`
+/** What a page shows of a list: entities with all words of `search`; in Conflicts, also only the undecided ones. */
+export interface ListFilter {
+  readonly search: string
+  readonly isUndecided: boolean
+}
 
-/** The lists of an import, as links, with their numbers. */
-export const ImportTabs = ({ current, run }: { readonly run: ImportRun; readonly current: ImportTab }) => {
+export const everything: ListFilter = { search: "", isUndecided: false }
+
+/** Maximum length of a search, in characters. */
+export const maxSearch = 200
+
+/** The value of the parameter `only`. */
+export const undecided = "undecided"
+
+/** The parameters of a filter, for addresses and forms. */
+export const filterParameters = ({ isUndecided, search }: ListFilter): ReadonlyArray<readonly [string, string]> => [
+  ...(search === "" ? [] : [["search", search] as const]),
+  ...(isUndecided ? [["only", undecided] as const] : [])
+]
+
+/** The address of a page of a list, with these further parameters. */
+export const listPath = (
+  id: ImportId,
+  tab: ImportTab,
+  filter: ListFilter,
+  further: Readonly<Record<string, string>> = {}
+): string => {
+  const query = new URLSearchParams(
+    [["list", tab], ...filterParameters(filter), ...Object.entries(further)].map((pair) => [...pair])
+  )
+  return `${pageOf(paths.import, id)}&${query}`
+}
+
+/** The lists of an import, as links, with their numbers. A search stays. */
+export const ImportTabs = ({
+  current,
+  filter: { search },
+  run
+}: {
+  readonly run: ImportRun
+  readonly current: ImportTab
+  readonly filter: ListFilter
+}) => {
   const t = useWords()
   return plannedOf(run.summary) + run.summary.conflicts === 0 ? null : (
     <nav class="tabs" aria-label={t("Lists of the import")}>
       {tabs.map((tab) => (
-        <a key={tab} href={tabPath(run, tab)} {...(tab === current ? { "aria-current": "true" as const } : {})}>
+        <a
+          key={tab}
+          href={`${listPath(run.id, tab, { search, isUndecided: false })}#lists`}
+          {...(tab === current ? { "aria-current": "true" as const } : {})}
+        >
           {t(tabWords[tab])} <span class="number">{t.number(countOf(run.summary, tab))}</span>
         </a>
       ))}
     </nav>
+  )
+}
+
+/** Finds rows of a list by their words, and conflicts that are undecided. */
+export const ListSearch = ({
+  filter,
+  run,
+  tab,
+  toDecide
+}: {
+  readonly run: ImportRun
+  readonly tab: ImportTab
+  readonly filter: ListFilter
+  /** The number of undecided conflicts. */
+  readonly toDecide: number
+}) => {
+  const t = useWords()
+
+  const { isUndecided, search } = filter
+  const chip = (name: string, isOnly: boolean) => (
+    <li>
+      <a
+        class="chip"
+        href={`${listPath(run.id, tab, { search, isUndecided: isOnly })}#lists`}
+        aria-current={isOnly === isUndecided ? "true" : undefined}
+      >
+        {name}
+      </a>
+    </li>
+  )
+  return countOf(run.summary, tab) === 0 ? null : (
+    <search class="filters">
+      {tab === "conflicts" && run.phase === "reviewing" && (
+        <ul class="chips" aria-label={t("Decision")}>
+          {chip(t("All"), false)}
+          {chip(t("{count, number} undecided", { count: toDecide }), true)}
+        </ul>
+      )}
+      <form method="get" action={`${paths.import}#lists`}>
+        {[["id", run.id] as const, ["list", tab] as const, ...filterParameters({ search: "", isUndecided })].map(
+          ([name, value]) => (
+            <input key={name} type="hidden" name={name} value={value} />
+          )
+        )}
+        <div class="line">
+          <div class="find">
+            <Icon name="search" />
+            <input
+              type="search"
+              name="search"
+              value={search}
+              aria-label={t("Search this list")}
+              maxLength={maxSearch}
+              data-search
+            />
+          </div>
+          <button type="submit" class="plain">
+            {t("Search")}
+          </button>
+        </div>
+      </form>
+    </search>
   )
 }
 
@@ -200,19 +307,20 @@ const cellsOf = (t: Words, row: ReviewRow, isApplied: boolean): readonly [Compon
 export const ImportRows = ({
   after,
   atOnce,
+  filter,
   rows,
   run,
   tab
 }: {
   readonly run: ImportRun
   readonly tab: ReviewList
+  readonly filter: ListFilter
   readonly rows: ReadonlyArray<ReviewRow>
   readonly after: number | undefined
   readonly atOnce: number
 }) => {
   const t = useWords()
 
-  const path = `${pageOf(paths.import, run.id)}&list=${tab}`
   const next = rows.length === atOnce ? rows.at(-1) : undefined
   return (
     <>
@@ -222,7 +330,9 @@ export const ImportRows = ({
             ? t("There are none.")
             : after !== undefined
               ? t("There are no more.")
-              : t("The list was deleted seven days after the end of the import.")}
+              : filter.search !== ""
+                ? t("Nothing was found.")
+                : t("The list was deleted seven days after the end of the import.")}
         </p>
       ) : (
         <Table
@@ -233,8 +343,10 @@ export const ImportRows = ({
       )}
       {(after !== undefined || next !== undefined) && (
         <nav class="pages" aria-label={t(pageWords[tab])}>
-          {after !== undefined && <a href={`${path}#lists`}>{t("To the first")}</a>}
-          {next !== undefined && <a href={`${path}&after=${next.ordinal}#lists`}>{t(nextWords[tab])}</a>}
+          {after !== undefined && <a href={`${listPath(run.id, tab, filter)}#lists`}>{t("To the first")}</a>}
+          {next !== undefined && (
+            <a href={`${listPath(run.id, tab, filter, { after: String(next.ordinal) })}#lists`}>{t(nextWords[tab])}</a>
+          )}
         </nav>
       )}
     </>

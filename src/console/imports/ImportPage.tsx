@@ -21,7 +21,7 @@ import { jobPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
-import { ImportRows, type ImportTab, ImportTabs, listsTitle } from "./ImportLists.tsx"
+import { ImportRows, type ImportTab, ImportTabs, type ListFilter, ListSearch, listsTitle } from "./ImportLists.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 import { ProgressOf, progressSentence, StepsOf } from "./ImportProgress.tsx"
 import type { RefusedReview } from "./ImportView.tsx"
@@ -304,6 +304,7 @@ const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportSho
 interface ImportShown {
   readonly run: ImportRun
   readonly tab: ImportTab
+  readonly filter: ListFilter
   /** The rows or conflicts of the tab after `after`, at most `atOnce`. */
   readonly rows: ReadonlyArray<ReviewRow>
   readonly conflicts: ReadonlyArray<ImportConflict>
@@ -314,14 +315,14 @@ interface ImportShown {
   readonly refused: (RefusedReview & { readonly misfits: ReadonlyArray<Misfit> }) | undefined
 }
 
-const Rows = ({ after, atOnce, rows, run, tab }: ImportShown) => {
+const Rows = ({ after, atOnce, filter, rows, run, tab }: ImportShown) => {
   const t = useWords()
   return tab === "conflicts" ? (
     run.summary.conflicts === 0 && <p class="quiet">{t("There are none.")}</p>
   ) : (
     <>
       {tab === "leaving" && rows.length > 0 && <Leaving run={run} />}
-      <ImportRows run={run} tab={tab} rows={rows} after={after} atOnce={atOnce} />
+      <ImportRows run={run} tab={tab} filter={filter} rows={rows} after={after} atOnce={atOnce} />
     </>
   )
 }
@@ -359,7 +360,7 @@ const Review = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => 
 const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
   const t = useWords()
 
-  const { after = 0, run, tab } = shown
+  const { after = 0, filter, run, tab, tally } = shown
   const title = listsTitle(run)
   const decided =
     tab === "conflicts" && run.summary.conflicts > 0 ? <ConflictsDecided {...shown} after={after} /> : null
@@ -367,7 +368,8 @@ const Lists = ({ csrf, ...shown }: ImportShown & { readonly csrf: string }) => {
   return (
     <>
       <h2 id="lists">{t(title)}</h2>
-      <ImportTabs run={run} current={tab} />
+      <ImportTabs run={run} current={tab} filter={filter} />
+      <ListSearch run={run} tab={tab} filter={filter} toDecide={tally.undecided} />
       <Rows {...shown} />
       {run.phase === "reviewing" ? (
         <Allowed

@@ -10,10 +10,10 @@ import { wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
-import { isTab } from "./ImportLists.tsx"
+import { isTab, maxSearch, undecided } from "./ImportLists.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
 import { makeShowImport } from "./ImportView.tsx"
-import { makeReviewForms } from "./ReviewForms.tsx"
+import { filterOf, makeReviewForms } from "./ReviewForms.tsx"
 
 const routes = {
   list: ["GET", paths.imports, refuseOnPage, "view"],
@@ -42,6 +42,15 @@ const unsent = (message: string) =>
     title: "Not accepted",
     message,
     next: { path: paths.imports, name: "To the imports" }
+  })
+
+const tooLong = (id: ImportId) =>
+  new PageRefused({
+    status: 400,
+    title: "Not understood",
+    message: "A search or filter has at most {count, number} characters.",
+    values: { count: maxSearch },
+    next: { path: pageOf(paths.import, id), name: "To the import" }
   })
 
 const noSuchList = (id: ImportId) =>
@@ -101,10 +110,18 @@ export const importReviews: Surface<Stores | Visits> = surfaceOf(
           const id = yield* idOf(ImportId, query)
           const list = query.get("list")
           const after = query.get("after")
-          if ((list !== undefined && !isTab(list)) || (after !== undefined && !/^\d{1,9}$/.test(after)))
+          const only = query.get("only")
+          if (
+            (list !== undefined && !isTab(list)) ||
+            (after !== undefined && !/^\d{1,9}$/.test(after)) ||
+            (only !== undefined && (only !== undecided || list !== "conflicts"))
+          )
             return yield* noSuchList(id)
+          const filter = filterOf(query)
+          if (filter.search.length > maxSearch) return yield* tooLong(id)
           return yield* showImport(visitor, id, {
             tab: list,
+            filter,
             after: after === undefined ? undefined : Number(after),
             note: noteOf(notes, query.get("note"))
           })

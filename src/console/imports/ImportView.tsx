@@ -8,7 +8,7 @@ import { html } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { conflictField, decisionWords } from "./Conflicts.tsx"
-import { firstTab, type ImportTab, listsTitle } from "./ImportLists.tsx"
+import { firstTab, type ImportTab, type ListFilter, listsTitle } from "./ImportLists.tsx"
 import { ImportPage } from "./ImportPage.tsx"
 
 /** Number of rows, or conflicts, on a page. */
@@ -35,6 +35,9 @@ export interface ImportPlace {
   readonly tab: ImportTab | undefined
   /** The number of the conflict, or the ordinal of the row, after which the page starts; undefined: from the start. */
   readonly after: number | undefined
+  readonly filter: ListFilter
+  /** Of conflicts: only these, whatever the filter finds. */
+  readonly numbers?: ReadonlyArray<number> | undefined
   readonly note?: string | undefined
   readonly refused?: RefusedReview
 }
@@ -76,13 +79,19 @@ const refusedOf = (t: Words, refused: RefusedReview, conflicts: ReadonlyArray<Im
 export const makeShowImport = Effect.map(
   Imports,
   (imports) =>
-    (visitor: Visitor, id: ImportId, { after, note, refused, tab: chosenTab }: ImportPlace) =>
+    (visitor: Visitor, id: ImportId, { after, filter, note, numbers, refused, tab: chosenTab }: ImportPlace) =>
       Effect.gen(function* () {
         const run = yield* imports.get(id)
         const tab = listsTitle(run) !== undefined ? (chosenTab ?? firstTab(run)) : "conflicts"
         const shown = yield* Effect.all({
-          conflicts: tab === "conflicts" ? imports.conflicts(id, after ?? 0, rowsPerPage) : Effect.succeed([]),
-          rows: tab === "conflicts" ? Effect.succeed([]) : imports.reviewList(id, tab, after ?? -1, rowsPerPage),
+          conflicts:
+            tab === "conflicts"
+              ? imports.conflicts(id, after ?? 0, rowsPerPage, numbers === undefined ? filter : { numbers })
+              : Effect.succeed([]),
+          rows:
+            tab === "conflicts"
+              ? Effect.succeed([])
+              : imports.reviewList(id, tab, after ?? -1, rowsPerPage, filter.search),
           tally: imports.tally(id),
           reading: imports.progress(id)
         })
@@ -92,6 +101,7 @@ export const makeShowImport = Effect.map(
             visitor={visitor}
             run={run}
             tab={tab}
+            filter={filter}
             after={after}
             atOnce={rowsPerPage}
             now={yield* Clock.currentTimeMillis}

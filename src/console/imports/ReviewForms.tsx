@@ -18,6 +18,7 @@ import { type Words, wordsIn } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { idOf, makeVisits, numberOf } from "../Visits.ts"
 import { conflictField, replaceField, seenField } from "./Conflicts.tsx"
+import { everything, filterParameters, type ListFilter, listPath, undecided } from "./ImportLists.tsx"
 import { confirmField, restField } from "./ImportPage.tsx"
 import { makeShowImport, type RefusedReview, rowsPerPage } from "./ImportView.tsx"
 
@@ -87,6 +88,12 @@ const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomp
   return sentences.join(" ")
 }
 
+/** The filter in an address or a form. */
+export const filterOf = (given: Parameters): ListFilter => ({
+  search: given.get("search") ?? "",
+  isUndecided: given.get("only") === undecided
+})
+
 const phaseMessages: Readonly<Record<ImportPhase, string>> = {
   fetching: "This import is still being read: there is nothing to decide yet.",
   reviewing: "The form names a conflict that this import does not have: nothing was decided.",
@@ -117,12 +124,31 @@ const notReplaced: Misfit = {
 const unconfirmed: Misfit = { field: confirmField, message: "Tick this to accept the removals." }
 
 /**
- * The position of a page that shows one of these conflicts: the page of the form, or the page of the first conflict.
+ * A page that shows one of these conflicts: the page of the form, or the page that begins with the first conflict. With a filter, the
+ * page of the form has the conflicts that it had, whatever the filter finds by now.
  */
-const placeOf = (form: Parameters, [first, ...others]: ReadonlyArray<number>): number => {
+const placeOf = (form: Parameters, shown: ReadonlyArray<number>, [first, ...others]: ReadonlyArray<number>) => {
   const after = numberOf(form.get("after"))
-  const isShown = (conflict: number) => conflict > after && conflict <= after + rowsPerPage
-  return first === undefined || [first, ...others].some(isShown) ? after : first - 1
+  const filter = filterOf(form)
+  const isFiltered = filterParameters(filter).length > 0
+  const isShown = (conflict: number) =>
+    isFiltered ? shown.includes(conflict) : conflict > after && conflict <= after + rowsPerPage
+  return first === undefined || [first, ...others].some(isShown)
+    ? { after, filter, numbers: isFiltered ? shown : undefined }
+    : { after: first - 1, filter: everything }
+}
+
+type Done = HttpServerResponse.HttpServerResponse
+
+const toImport = (id: ImportId, note: string): Done => seeOther(`${pageOf(paths.import, id)}&note=${note}`)
+
+/** The page of conflicts from which the form was sent. */
+const toConflicts = (id: ImportId, note: string, form: Parameters): Done => {
+  const after = numberOf(form.get("after"))
+  const filter = filterOf(form)
+  return after === 0 && filterParameters(filter).length === 0
+    ? toImport(id, note)
+    : seeOther(listPath(id, "conflicts", filter, { ...(after > 0 && { after: String(after) }), note }))
 }
 
 /** The forms that decide, accept or discard an import under review. */
@@ -130,13 +156,6 @@ export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
   const showImport = yield* makeShowImport
   const { withForm } = yield* makeVisits
-
-  type Done = HttpServerResponse.HttpServerResponse
-
-  const toImport = (id: ImportId, note: string, after = 0): Done => {
-    const query = new URLSearchParams({ ...(after > 0 && { list: "conflicts", after: String(after) }), note })
-    return seeOther(`${pageOf(paths.import, id)}&${query}`)
-  }
 
   /** Carries out a form of an import. */
   const formOfImport = (
@@ -177,11 +196,14 @@ export const makeReviewForms = Effect.gen(function* () {
     review: Omit<RefusedReview, "isConfirmed">
   ) => {
     const isConfirmed = !review.misfits.includes(unconfirmed) && form.get(confirmField) !== undefined
-    const after = placeOf(form, conflicts)
-    return showImport(visitor, id, {
-      tab: undefined,
-      after: after === 0 ? undefined : after,
-      refused: { ...review, isConfirmed }
+    return Effect.flatMap(choicesOf(form), ({ shown }) => {
+      const { after, ...place } = placeOf(form, [...shown.keys()], conflicts)
+      return showImport(visitor, id, {
+        tab: undefined,
+        after: after === 0 ? undefined : after,
+        ...place,
+        refused: { ...review, isConfirmed }
+      })
     })
   }
 
@@ -200,7 +222,7 @@ export const makeReviewForms = Effect.gen(function* () {
       Effect.gen(function* () {
         const { isEmpty, ...choices } = yield* choicesOf(form)
         yield* imports.decideEach(id, choices)
-        return toImport(id, isEmpty ? "nothing" : "decided", numberOf(form.get("after")))
+        return toConflicts(id, isEmpty ? "nothing" : "decided", form)
       })
     ),
     decideAll: formOfImport((id, form) =>
@@ -210,7 +232,7 @@ export const makeReviewForms = Effect.gen(function* () {
         const { decisions, seen } = yield* choicesOf(form)
         const replaces = form.get(replaceField)
         const isWritten = yield* imports.decideAll(id, { decision, choices: { decisions, seen }, replaces })
-        return toImport(id, isWritten ? "decided" : "kept", numberOf(form.get("after")))
+        return toConflicts(id, isWritten ? "decided" : "kept", form)
       })
     ),
     accept: formOfImport((id, form, visitor) =>

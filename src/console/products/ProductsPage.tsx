@@ -1,6 +1,7 @@
+import { Array as Arr } from "effect"
 import type { ComponentChildren } from "preact"
 import { type ListOrder, type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
-import { isDescending, type ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import { isDescending, type ListedEntity, maxLookedAt } from "../../catalog/MerchantListsRepo.ts"
 import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
@@ -40,23 +41,26 @@ interface Content {
 const isFiltered = ({ from, order, ...filters }: ListQuery) => Object.keys(filters).length > 0
 
 /** The number of entities, as far as it is counted. A page after the first counts only what follows. */
-const totalOf = (t: Words, { page: { found, isCut }, query }: Content) =>
-  query.from !== undefined
-    ? undefined
-    : found > windowSize
-      ? `${t.number(windowSize)}+`
-      : `${t.number(found)}${isCut ? "+" : ""}`
+const totalOf = (t: Words, { page: { found, isAll }, query }: Content) =>
+  query.from !== undefined ? undefined : `${t.number(isAll ? found : Math.min(found, windowSize))}${isAll ? "" : "+"}`
+
+const Select = ({ row }: { readonly row: ListedEntity }) => {
+  const t = useWords()
+  return (
+    <input
+      type="checkbox"
+      name={`${selectedPrefix}${row.id}`}
+      value="yes"
+      aria-label={t("Select {title}", { title: titleOr(t, row.kind, row.title) })}
+    />
+  )
+}
 
 const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => {
   const t = useWords()
   return (
     <div class="item">
-      <input
-        type="checkbox"
-        name={`${selectedPrefix}${row.id}`}
-        value="yes"
-        aria-label={t("Select {title}", { title: row.title })}
-      />
+      <Select row={row} />
       {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
       <div>
         <EntityLink id={row.id} kind={row.kind} title={row.title} />
@@ -85,7 +89,7 @@ const sorts: ReadonlyMap<Column, readonly [ListOrder, ListOrder]> = new Map([
   [changed, ["newest", "oldest"]]
 ])
 
-const columns: Readonly<Record<Exclude<EntityKind, "media">, ReadonlyArray<Column>>> = {
+const columns: Readonly<Record<Exclude<EntityKind, "media">, readonly [Column, ...ReadonlyArray<Column>]>> = {
   product: [
     name,
     states,
@@ -149,21 +153,6 @@ const sortOf = (column: Column, { kind, query }: Content): ColumnSort | undefine
 const Rows = (content: Content) => {
   const t = useWords()
   const { address, kind, page, query, visitor } = content
-  if (kind === "media")
-    return (
-      <ul class="pictures">
-        {page.rows.map((row) => (
-          <li key={row.id}>
-            <a href={pageOf(paths.entity, row.id)}>
-              <Thumbnail picture={row.picture} width={400} address={address} />
-              <bdi>{titleOr(t, kind, row.title)}</bdi>
-            </a>
-            {row.picture?.alt === "" && <span class="quiet">{t("No description")}</span>}
-          </li>
-        ))}
-      </ul>
-    )
-  const [first = name, ...others] = columns[kind]
   return (
     <form method="post" action={paths.exportSelected} class="listed">
       <HiddenFields csrf={visitor.csrf} />
@@ -173,15 +162,30 @@ const Rows = (content: Content) => {
         all={page.rows.length}
         findField={page.next === undefined && query.from === undefined ? undefined : fields.of}
       />
-      <Table
-        name={t(listPages[kind].name)}
-        columns={[t(first[0]), ...others.map(([column]) => t(column))]}
-        sorts={[first, ...others].map((column) => sortOf(column, content))}
-        rows={page.rows.map((row) => ({
-          key: row.id,
-          cells: [first, ...others].map(([, cell]) => cell(row, content, t))
-        }))}
-      />
+      {kind === "media" ? (
+        <ul class="pictures">
+          {page.rows.map((row) => (
+            <li key={row.id}>
+              <Select row={row} />
+              <a href={pageOf(paths.entity, row.id)}>
+                <Thumbnail picture={row.picture} width={400} address={address} />
+                <bdi>{titleOr(t, kind, row.title)}</bdi>
+              </a>
+              {row.picture?.alt === "" && <span class="quiet">{t("No description")}</span>}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <Table
+          name={t(listPages[kind].name)}
+          columns={Arr.map(columns[kind], ([column]) => t(column))}
+          sorts={columns[kind].map((column) => sortOf(column, content))}
+          rows={page.rows.map((row) => ({
+            key: row.id,
+            cells: columns[kind].map(([, cell]) => cell(row, content, t))
+          }))}
+        />
+      )}
       <SelectionBar kind={kind} query={query} stores={content.stores} />
     </form>
   )
@@ -191,7 +195,7 @@ const Empty = ({ kind, page, query }: Content) => {
   const t = useWords()
 
   const { cut, none, path } = listPages[kind]
-  if (page.isCut) return <p role="status">{t(cut, { count: windowSize })}</p>
+  if (page.isCut) return <p role="status">{t(cut, { count: maxLookedAt(windowSize) })}</p>
   return (
     <p class="quiet" role="status">
       {isFiltered(query)

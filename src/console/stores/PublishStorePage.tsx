@@ -16,6 +16,9 @@ const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => t
 /** The name of the checkbox of an entity, before its id. */
 export const selectedPrefix = "publish-"
 
+/** The name of the field that is `yes` if everything is published whose last publish failed. */
+export const everyFailed = "failed"
+
 /** The first unpublished drafts, each with a checkbox. */
 const Selection = ({
   entities,

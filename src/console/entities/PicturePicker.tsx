@@ -1,0 +1,106 @@
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Icon } from "../Icon.tsx"
+import { paths } from "../Paths.ts"
+import { Thumbnail } from "../pictures/Thumbnail.tsx"
+import { placeText } from "../products/ListOrder.ts"
+import { useWords } from "../Viewer.tsx"
+import { spoken } from "../Wording.tsx"
+import { type GalleryProps, galleryFields, pictureName, StateFields } from "./Gallery.tsx"
+import { parametersOfView, viewPath } from "./GridAddress.ts"
+
+/** Maximum length of the words that are looked for, in characters. */
+export const maxFind = 200
+
+/** Pictures on a page of the picker. */
+export const maxPicks = 24
+
+/** A link that opens the picker; or the media of the account with a search, each with a button that adds it to the gallery. */
+export const PicturePicker = (props: GalleryProps) => {
+  const t = useWords()
+  const { address, editing, found, sheet, view } = props
+  const picker = editing?.picker
+  if (picker === undefined)
+    return (
+      <p>
+        <a class="button plain" href={`${viewPath(view, { [galleryFields.picks]: "yes" })}#picker`}>
+          <Icon name="plus" />
+          {t("Add pictures")}
+        </a>
+      </p>
+    )
+  const misfit: Misfit | undefined =
+    picker.find.length <= maxFind
+      ? undefined
+      : {
+          field: galleryFields.find,
+          message: {
+            sentence: "A search or filter has at most {count, number} characters.",
+            values: { count: maxFind }
+          }
+        }
+  const isInGallery = (id: string) => sheet.gallery.some(({ mediaId }) => mediaId === id)
+  const opened = { [galleryFields.picks]: "yes", ...(picker.find !== "" && { [galleryFields.find]: picker.find }) }
+  const rows = found?.rows ?? []
+  return (
+    <section id="picker" aria-labelledby="picker-name" class="sheet">
+      <h3 id="picker-name">{t("Add pictures")}</h3>
+      <form method="get" action={`${paths.entity}#picker`} class="line">
+        {Object.entries({ ...parametersOfView(view), [galleryFields.picks]: "yes" }).map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        <input
+          type="search"
+          name={galleryFields.find}
+          value={picker.find}
+          aria-label={t("Search media")}
+          maxLength={maxFind}
+          autofocus
+          {...fieldState(misfit, galleryFields.find)}
+        />
+        <button type="submit" class="plain">
+          {t("Search")}
+        </button>
+        <a class="button bare" href={`${viewPath(view)}#gallery`}>
+          {t("Cancel")}
+        </a>
+        <FieldMisfit field={galleryFields.find} misfit={misfit} />
+      </form>
+      {misfit === undefined && rows.length === 0 && (
+        <p class="quiet" role="status">
+          {t("There are no pictures.")}
+        </p>
+      )}
+      <form method="post" action={paths.editGallery}>
+        <StateFields {...props} />
+        {Object.entries(opened).map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        <ul class="pictures">
+          {rows.map((row) => {
+            const name = pictureName(t, row)
+            return (
+              <li key={row.id}>
+                <Thumbnail picture={row.picture} width={400} address={address} />
+                <bdi>{name}</bdi>
+                {isInGallery(row.id) ? (
+                  <span class="quiet">{t("In the gallery")}</span>
+                ) : (
+                  <button type="submit" class="plain" name={galleryFields.add} value={row.id}>
+                    {t.rich("Add<spoken> {picture}</spoken>", { picture: name, spoken })}
+                  </button>
+                )}
+              </li>
+            )
+          })}
+        </ul>
+      </form>
+      {found?.next !== undefined && (
+        <p>
+          <a href={`${viewPath(view, { ...opened, [galleryFields.from]: placeText(found.next) })}#picker`}>
+            {t("Next page")}
+          </a>
+        </p>
+      )}
+    </section>
+  )
+}
