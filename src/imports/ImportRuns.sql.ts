@@ -126,24 +126,16 @@ const makePausing = (sql: SqlClient.SqlClient, tell: (accountId: AccountId) => E
     )
 })
 
-/** Saves how far the reading is. Citus refuses one statement with CASE and app_now(). */
+/** Saves how far the reading is. The time is joined, because Citus refuses app_now() inside CASE. */
 const makeSaveProgress =
   (sql: SqlClient.SqlClient, isLeased: (run: LeasedRun) => Fragment) =>
   (run: LeasedRun, { done, step, total }: Omit<ReadingProgress, "seconds">) =>
     sql`
-      UPDATE import_run SET step_done = ${done}, step_total = ${total}::bigint
-      WHERE ${isLeased(run)} AND step = ${step} AND step_began_at IS NOT NULL
-      RETURNING id`.pipe(
-      hasRows,
-      Effect.flatMap((isSame) =>
-        isSame
-          ? Effect.void
-          : sql`
-            UPDATE import_run
-            SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint, step_began_at = app_now()
-            WHERE ${isLeased(run)}`.pipe(discardRows)
-      )
-    )
+      UPDATE import_run
+      SET step = ${step}, step_done = ${done}, step_total = ${total}::bigint,
+          step_began_at = CASE WHEN step = ${step} AND step_began_at IS NOT NULL THEN step_began_at ELSE n.at END
+      FROM (SELECT app_now() AS at) n
+      WHERE ${isLeased(run)}`.pipe(discardRows)
 
 /** Imports, their phases and their leases. */
 export const makeImportRunStatements = Effect.gen(function* () {
