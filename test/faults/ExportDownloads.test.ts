@@ -186,7 +186,7 @@ describe.skipIf(!serverAnswers)("a download of an export that is interrupted", (
           }).pipe(Effect.provide(Planted))
           report("Downloads interrupted", { whole, written, planted })
           // Planted fault: an export that cannot be interrupted reads the catalog to its end for nobody.
-          assert.isAbove(planted, whole * 0.9)
+          assert.isAbove(planted, whole / 2)
         })
     )
   })
