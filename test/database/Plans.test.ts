@@ -1124,7 +1124,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           limit: 50,
           order: "newest",
           windowSize: products / 100,
-          maxFew: products / 1_000
+          maxFew: 50
         } as const
         const read = (filters: Partial<Parameters<typeof lists.window>[2]>) =>
           Effect.gen(function* () {
