@@ -64,6 +64,9 @@ const make = Effect.gen(function* () {
     find,
     /** Secrets of all users of an account. */
     list,
+    /** Locks the second factor of a user until the transaction ends, so that its changes do not overlap. */
+    lock: ({ accountId, id }: UserKey) =>
+      sql`SELECT FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id} FOR UPDATE`.pipe(discardRows),
     /** The user of a sign-in that waits for a code. */
     findSignIn,
     /** Stores a secret that is not confirmed yet. It replaces one that is not confirmed. False: the user has a confirmed one. */
@@ -106,6 +109,16 @@ const make = Effect.gen(function* () {
         DELETE FROM recovery_code
         WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
         RETURNING user_id`.pipe(hasRows),
+    /** Deletes all recovery codes of the user. */
+    deleteRecoveryCodes: ({ accountId, id }: UserKey) =>
+      sql`DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(discardRows),
+    /** Stores the hashes of new recovery codes. */
+    addRecoveryCodes: ({ accountId, id }: UserKey, codes: ReadonlyArray<string>) =>
+      sql`
+        INSERT INTO recovery_code (account_id, user_id, hash)
+        SELECT ${accountId}, ${id}, decode(h.hash, 'hex') FROM unnest(${[...codes]}::text[]) AS h (hash)`.pipe(
+        discardRows
+      ),
     /** Removes the secret, the recovery codes, and sign-ins that wait for a code. False: the user had no confirmed secret. */
     remove: (user: UserKey) =>
       Effect.map(

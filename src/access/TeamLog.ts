@@ -21,6 +21,7 @@ export const TeamAction = Schema.Literal(
   "second_factor_on",
   "second_factor_off",
   "second_factor_reset",
+  "recovery_codes_renewed",
   "sessions_ended"
 )
 export type TeamAction = typeof TeamAction.Type

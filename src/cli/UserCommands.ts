@@ -101,6 +101,7 @@ const actionWords: Readonly<Record<TeamAction, string>> = {
   second_factor_on: "switched the second factor on",
   second_factor_off: "switched the second factor off",
   second_factor_reset: "reset the second factor of",
+  recovery_codes_renewed: "made new recovery codes",
   sessions_ended: "ended other sessions"
 }
 

@@ -79,6 +79,7 @@ export const paths = {
   secondFactor: "/settings/second-factor",
   confirmSecondFactor: "/settings/second-factor/confirm",
   disableSecondFactor: "/settings/second-factor/disable",
+  renewRecoveryCodes: "/settings/second-factor/recovery-codes",
   signInCode: "/sign-in/code",
   forgotPassword: "/forgot-password"
 } as const

@@ -20,7 +20,7 @@ import {
   PagesServer,
   pagesServer
 } from "../oauth/PagesServer.ts"
-import { csrfOf, textOf } from "./Merchant.ts"
+import { assertForeignForm, csrfOf, textOf } from "./Merchant.ts"
 
 const path = "/settings/profile"
 const factorPath = "/settings/second-factor"
@@ -66,6 +66,10 @@ const withFreshCodes = (userId: string) =>
     Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100, used_steps = '{}' WHERE user_id = ${userId}`)
   )
 
+/** The recovery codes that a page shows. */
+const codesIn = ({ text }: Answer) =>
+  [...text.matchAll(/<code>([a-z2-9]{5}-[a-z2-9]{5})<\/code>/g)].map(([, code]) => String(code))
+
 /** A user with a second factor. `first`: the code that confirmed it. */
 const anEnrolled = Effect.gen(function* () {
   const person = yield* aPerson
@@ -75,8 +79,7 @@ const anEnrolled = Effect.gen(function* () {
   const first = codeOf(secret)
   const confirmed = yield* person.send(`${factorPath}/confirm`, { code: first })
   assert.strictEqual(confirmed.status, 200, confirmed.text)
-  const codes = [...confirmed.text.matchAll(/<code>([a-z2-9]{5}-[a-z2-9]{5})<\/code>/g)].map(([, code]) => String(code))
-  return { ...person, page, secret, first, codes, confirmed }
+  return { ...person, page, secret, first, codes: codesIn(confirmed), confirmed }
 })
 
 /** The first step of a sign-in. Returns the hidden fields of the second form. */
@@ -279,6 +282,75 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
           assert.strictEqual(yield* enterAt(millis, codeOf(secret, millis)), "CodeRefused")
         assert.strictEqual(yield* enterAt(ahead + 60_000, codeOf(secret, ahead + 60_000)), "accepted")
       }).pipe(Effect.provide(SecondFactors.layer))
+  )
+
+  it.effect(
+    "recovery codes are renewed with a current code; the old ones stop, and the record of the team has it",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, codes, cookie, email, first, secret, send, userId } = yield* anEnrolled
+        const renew = (code: string) => send(`${factorPath}/recovery-codes`, { code })
+        for (const wrong of ["", "000000", first, "x".repeat(100_000)])
+          assertErrorPage(yield* renew(wrong), 403, new RegExp(`id="code-misfit" role="alert">${refusedCode}`))
+        assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
+        yield* withFreshCodes(userId)
+        const renewed = yield* renew(codeOf(secret))
+        assert.strictEqual(renewed.status, 200, renewed.text)
+        assert.include(renewed.text, "<h1>New recovery codes</h1>")
+        const next = codesIn(renewed)
+        assert.lengthOf(new Set([...codes, ...next]), 20)
+        assertErrorPage(yield* enter(yield* firstStep(email), String(codes[0])), 403, new RegExp(refusedCode))
+        assert.strictEqual((yield* enter(yield* firstStep(email), String(next[0]))).status, 303)
+        // A recovery code is a current code too, and is used up.
+        const again = codesIn(yield* renew(String(next[1])))
+        assert.lengthOf(again, 10)
+        assertErrorPage(yield* renew(String(next[2])), 403, new RegExp(refusedCode))
+        const [entry] = yield* (yield* Users).log(accountId, 1)
+        assert.deepInclude(entry, { action: "recovery_codes_renewed", email })
+        for (let time = 0; time < 4; time++) yield* renew("000000")
+        assertErrorPage(yield* renew(String(again[0])), 429, /Too many wrong codes\. Try again in 1[45] minutes/)
+      })
+  )
+
+  it.effect("recovery codes are not renewed without a second factor, nor from another site", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* aPerson
+      assertErrorPage(yield* send(`${factorPath}/recovery-codes`, { code: "000000" }), 403, /<h1>Profile<\/h1>/)
+      assertForeignForm(yield* ask(`${factorPath}/recovery-codes`, { cookie, form: { code: "000000" } }))
+    })
+  )
+
+  it.effect(
+    "of renewals at the same time, and of a renewal beside the end of the second factor, one set of codes remains at most",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const stored = (userId: string) =>
+          Effect.map(
+            Effect.orDie(sql`SELECT count(*)::int AS count FROM recovery_code WHERE user_id = ${userId}`),
+            ([row]) => row?.count
+          )
+        for (let round = 0; round < 3; round++) {
+          const { codes, send, userId } = yield* anEnrolled
+          const answers = yield* Effect.forEach(
+            codes.slice(0, 4),
+            (code) => send(`${factorPath}/recovery-codes`, { code }),
+            { concurrency: "unbounded" }
+          )
+          // The first renewal deletes the codes of the others.
+          assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 403, 403, 403])
+          assert.strictEqual(yield* stored(userId), 10)
+          const other = yield* anEnrolled
+          yield* Effect.all(
+            [
+              other.send(`${factorPath}/recovery-codes`, { code: String(other.codes[0]) }),
+              other.send(`${factorPath}/disable`, { current: password })
+            ],
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(yield* stored(other.userId), 0)
+        }
+      })
   )
 
   it.effect("recovery codes work once each", () =>

@@ -64,6 +64,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /settings/second-factor",
     "POST /settings/second-factor/confirm",
     "POST /settings/second-factor/disable",
+    "POST /settings/second-factor/recovery-codes",
     "POST /settings/theme",
     "POST /views/delete",
     "POST /views/save"

@@ -22,7 +22,8 @@ const routes = {
   enrol: ["GET", paths.secondFactor, refuseOnPage, "view"],
   begin: ["POST", paths.secondFactor, refuseOnPage, "view"],
   confirm: ["POST", paths.confirmSecondFactor, refuseOnPage, "view"],
-  disable: ["POST", paths.disableSecondFactor, refuseOnPage, "view"]
+  disable: ["POST", paths.disableSecondFactor, refuseOnPage, "view"],
+  renewCodes: ["POST", paths.renewRecoveryCodes, refuseOnPage, "view"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
@@ -141,6 +142,16 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           }
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")
+        })
+      ),
+      renewCodes: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), form.get("code") ?? ""))
+          if (Either.isLeft(renewed)) {
+            const misfit = { field: "code", message: renewed.left.message }
+            return yield* show(visitor, { misfit }, statusOf(renewed.left))
+          }
+          return html(visitor, <RecoveryCodesPage visitor={visitor} codes={renewed.right} isRenewed />)
         })
       )
     }

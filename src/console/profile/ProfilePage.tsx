@@ -9,6 +9,7 @@ import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { timeIn } from "../Times.ts"
 import { useWords } from "../Viewer.tsx"
+import { CodeField } from "./SecondFactorPages.tsx"
 
 const Preferences = ({ visitor }: { readonly visitor: Visitor }) => {
   const t = useWords()
@@ -115,21 +116,33 @@ const SecondFactor = ({
     <section aria-labelledby="factor">
       <h2 id="factor">{t("Second factor")}</h2>
       {state === "on" ? (
-        <form method="post" action={paths.disableSecondFactor} class="sheet fields">
-          <HiddenFields csrf={visitor.csrf} />
-          <p>
-            {t(
-              "It is on: sign-in asks for a code of your authenticator app. {left, plural, one {# of your recovery codes is} other {# of your recovery codes are}} left.",
-              { left: codesLeft }
-            )}
-          </p>
-          <CurrentPassword field="factor" misfit={misfit} />
-          <div class="buttons">
-            <button type="submit" class="danger">
-              {t("Switch off")}
-            </button>
-          </div>
-        </form>
+        <>
+          <form method="post" action={paths.renewRecoveryCodes} class="sheet fields">
+            <HiddenFields csrf={visitor.csrf} />
+            <p>
+              {t(
+                "It is on: sign-in asks for a code of your authenticator app. {left, plural, one {# of your recovery codes is} other {# of your recovery codes are}} left.",
+                { left: codesLeft }
+              )}
+            </p>
+            <CodeField misfit={misfit} rule="codes-rule" />
+            <p id="codes-rule" class="quiet">
+              {t("New recovery codes replace all old ones. Enter a code of your app, or one of your recovery codes.")}
+            </p>
+            <div class="buttons">
+              <button type="submit">{t("Make new recovery codes")}</button>
+            </div>
+          </form>
+          <form method="post" action={paths.disableSecondFactor} class="sheet fields">
+            <HiddenFields csrf={visitor.csrf} />
+            <CurrentPassword field="factor" misfit={misfit} />
+            <div class="buttons">
+              <button type="submit" class="danger">
+                {t("Switch off")}
+              </button>
+            </div>
+          </form>
+        </>
       ) : (
         <form method="post" action={paths.secondFactor} class="sheet fields">
           <HiddenFields csrf={visitor.csrf} />

@@ -67,19 +67,26 @@ export const EnrolPage = ({
   )
 }
 
-/** The recovery codes, which are shown only once. */
+/** The recovery codes, which are shown only once. `isRenewed`: they replace others. */
 export const RecoveryCodesPage = ({
   codes,
+  isRenewed = false,
   visitor
 }: {
   readonly visitor: Visitor
   readonly codes: ReadonlyArray<string>
+  readonly isRenewed?: boolean
 }) => {
   const t = useWords()
   return (
-    <Frame title={t("The second factor is on")} visitor={visitor} current={paths.profile}>
+    <Frame
+      title={isRenewed ? t("New recovery codes") : t("The second factor is on")}
+      visitor={visitor}
+      current={paths.profile}
+    >
       <section class="sheet" aria-labelledby="codes">
         <h2 id="codes">{t("Recovery codes")}</h2>
+        {isRenewed && <p>{t("The old recovery codes are no longer accepted.")}</p>}
         <p>
           {t(
             "Keep these codes in a safe place. They are shown only once. If you lose your app, each of them replaces one code at sign-in. When you have none left, an administrator can reset your second factor."
