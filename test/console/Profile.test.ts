@@ -155,6 +155,25 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
     })
   )
 
+  it.effect("names the browser and the system of each session, and says which one is this one", () =>
+    Effect.gen(function* () {
+      const { email } = yield* aPerson
+      const firefox = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0"
+      const enterWith = (userAgent: string) =>
+        ask("/sign-in", { form: { email, password }, headers: { "user-agent": userAgent } })
+      const cookie = cookieOf(yield* enterWith(firefox))
+      for (const userAgent of [`${"<b>x".repeat(2_000)} Firefox/1`, "<script>", "Opera/9.80 Linux", "\u00ff"])
+        assert.strictEqual((yield* enterWith(userAgent)).status, 303)
+      const page = yield* ask(path, { cookie })
+      const names = [...page.text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, name]) => name)
+      assert.sameMembers(names, [
+        'Firefox on Windows<span class="quiet"> (this session)</span>',
+        ...Array(4).fill("Unknown browser"),
+        "Linux"
+      ])
+    })
+  )
+
   it.effect("lists sessions, ends one, and ends all others, but none of other users", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -162,8 +181,7 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       const others = [cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email))]
       const open = (each: string) => Effect.map(ask(path, { cookie: each }), ({ status }) => status === 200)
       const page = yield* ask(path, { cookie })
-      assert.strictEqual([...page.text.matchAll(/Another browser/g)].length, 3)
-      assert.strictEqual([...page.text.matchAll(/This browser/g)].length, 1)
+      assert.strictEqual([...page.text.matchAll(/\(this session\)/g)].length, 1)
       const [first] = [...page.text.matchAll(/name="session" value="([0-9a-f]{64})"/g)].map(([, hash]) => String(hash))
       assert.deepStrictEqual(to(yield* send(`${path}/end-session`, { session: String(first) })), [
         303,
@@ -291,7 +309,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         const { accountId, codes, cookie, email, first, secret, send, userId } = yield* anEnrolled
         const renew = (code: string) => send(`${factorPath}/recovery-codes`, { code })
         for (const wrong of ["", "000000", first, "x".repeat(100_000)])
-          assertErrorPage(yield* renew(wrong), 403, new RegExp(`id="code-misfit" role="alert">${refusedCode}`))
+          assertErrorPage(yield* renew(wrong), 400, new RegExp(`id="code-misfit" role="alert">${refusedCode}`))
         assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
         yield* withFreshCodes(userId)
         const renewed = yield* renew(codeOf(secret))
@@ -304,7 +322,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         // A recovery code is a current code too, and is used up.
         const again = codesIn(yield* renew(String(next[1])))
         assert.lengthOf(again, 10)
-        assertErrorPage(yield* renew(String(next[2])), 403, new RegExp(refusedCode))
+        assertErrorPage(yield* renew(String(next[2])), 400, new RegExp(refusedCode))
         const [entry] = yield* (yield* Users).log(accountId, 1)
         assert.deepInclude(entry, { action: "recovery_codes_renewed", email })
         for (let time = 0; time < 4; time++) yield* renew("000000")
@@ -338,7 +356,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
             { concurrency: "unbounded" }
           )
           // The first renewal deletes the codes of the others.
-          assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 403, 403, 403])
+          assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 400, 400, 400])
           assert.strictEqual(yield* stored(userId), 10)
           const other = yield* anEnrolled
           yield* Effect.all(

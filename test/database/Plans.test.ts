@@ -356,7 +356,10 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findSession(hashes.session, life)))
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
-    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round))
+    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round), {
+      browser: "Firefox",
+      system: "Linux"
+    })
     assert.isTrue(Option.isSome(yield* users.findDevice(hashes.device, 60_000)))
     yield* users.rememberDevice(accountId, userId, {
       hash: secret("device", round),

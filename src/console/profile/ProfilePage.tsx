@@ -1,11 +1,11 @@
 import { languages, timeZones } from "../../access/Profile.ts"
-import type { SessionRow } from "../../access/UsersRepo.ts"
+import type { SessionRow } from "../../access/Sessions.sql.ts"
 import { roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, NewPassword } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import type { Saying } from "../languages/Words.tsx"
+import type { Saying, Words } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { timeIn } from "../Times.ts"
 import { useWords } from "../Viewer.tsx"
@@ -161,6 +161,12 @@ const SecondFactor = ({
   )
 }
 
+/** "Firefox on Windows". */
+const browserOf = (t: Words, { browser, system }: SessionRow) =>
+  browser !== null && system !== null
+    ? t("{browser} on {system}", { browser, system })
+    : (browser ?? system ?? t("Unknown browser"))
+
 const SessionList = ({
   now,
   sessions,
@@ -175,12 +181,17 @@ const SessionList = ({
     <section aria-labelledby="sessions">
       <h2 id="sessions">{t("Sessions")}</h2>
       <ul class="records">
-        {sessions.map(({ createdAt, hash, lastSeenAt }) => {
+        {sessions.map((session) => {
+          const { createdAt, hash, lastSeenAt } = session
           const isThis = hash === visitor.sessionHash
+          const browser = browserOf(t, session)
           return (
             <li class="sheet" key={hash}>
               <div>
-                <h3>{isThis ? t("This browser") : t("Another browser")}</h3>
+                <h3>
+                  {browser}
+                  {isThis && <span class="quiet"> {t("(this session)")}</span>}
+                </h3>
                 <Facts
                   of={[
                     [t("Signed in"), <Time at={createdAt} />],
@@ -195,7 +206,10 @@ const SessionList = ({
                   <button
                     type="submit"
                     class="plain"
-                    aria-label={t("End the session that began {time}", { time: timeIn(createdAt, visitor) })}
+                    aria-label={t("End the session of {browser} that began {time}", {
+                      browser,
+                      time: timeIn(createdAt, visitor)
+                    })}
                   >
                     {t("End")}
                   </button>
