@@ -41,6 +41,10 @@ export const makeSessionStatements = (sql: SqlClient) => {
     (hash: string, { idleSeconds, wholeSeconds }: SessionLife) => sql`
       SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email, u.role,
              u.language, u.time_zone AS "timeZone",
+             a.requires_second_factor AND NOT EXISTS (
+               SELECT FROM second_factor f
+               WHERE f.account_id = s.account_id AND f.user_id = s.user_id AND f.confirmed_at IS NOT NULL
+             ) AS "lacksFactor",
              encode(s.hash, 'hex') AS "sessionHash", s.last_seen_at < date_trunc('minute', app_now()) AS "useUnrecorded"
       FROM session s
       JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id

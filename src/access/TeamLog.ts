@@ -22,6 +22,8 @@ export const TeamAction = Schema.Literal(
   "second_factor_off",
   "second_factor_reset",
   "recovery_codes_renewed",
+  "second_factor_required",
+  "second_factor_optional",
   "sessions_ended"
 )
 export type TeamAction = typeof TeamAction.Type

@@ -258,6 +258,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/access/AttemptLimits.ts": [],
   "src/access/Email.ts": [],
   "src/access/Mailer.ts": ["A mail could not be sent by the server of SMTP_URL: X1", "A mail could not be sent again"],
+  "src/access/RequiredFactor.ts": [],
   "src/access/SecondFactors.ts": ["was not started; start again"],
   "src/access/SignIns.ts": [],
   "src/access/Users.ts": ["must be admin for the first user of an account"],

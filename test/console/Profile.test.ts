@@ -333,7 +333,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
   it.effect("recovery codes are not renewed without a second factor, nor from another site", () =>
     Effect.gen(function* () {
       const { cookie, send } = yield* aPerson
-      assertErrorPage(yield* send(`${factorPath}/recovery-codes`, { code: "000000" }), 403, /<h1>Profile<\/h1>/)
+      assertErrorPage(yield* send(`${factorPath}/recovery-codes`, { code: "000000" }), 400, /<h1>Profile<\/h1>/)
       assertForeignForm(yield* ask(`${factorPath}/recovery-codes`, { cookie, form: { code: "000000" } }))
     })
   )
@@ -476,6 +476,80 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.notStrictEqual(accountId, enrolled.accountId)
       assert.notStrictEqual(userId, enrolled.userId)
     })
+  )
+
+  it.effect(
+    "is required of all users by an administrator who has one; others set it up first, and can do nothing else",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* Users
+        const team = "/settings/team"
+        const requirePath = `${team}/require-second-factor`
+        const admin = yield* anEnrolled
+        const other = yield* anEnrolled
+        const { accountId } = admin
+        const colleague = `colleague-of-${admin.email}`
+        const { token } = yield* Effect.orDie(users.invite(accountId, colleague, { role: "admin" }))
+        const joined = yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+        const theirs = cookieOf(joined)
+        const csrf = csrfOf(yield* ask(path, { cookie: theirs }))
+        const refused = yield* ask(requirePath, { cookie: theirs, form: { csrf } })
+        assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+        assert.include(
+          textOf(refused),
+          "The second factor cannot be required before you have one yourself: set it up on your profile."
+        )
+        const question = yield* ask(requirePath, { cookie: admin.cookie })
+        assert.include(textOf(question), "Require a second factor of all users?")
+        assertForeignForm(yield* ask(requirePath, { cookie: admin.cookie, form: {} }))
+        assert.isFalse(yield* users.requiresSecondFactor(accountId))
+        const answers = yield* Effect.forEach([1, 2, 3], () => admin.send(requirePath), { concurrency: "unbounded" })
+        for (const answer of answers) assert.deepStrictEqual(to(answer), [303, `${team}?note=required`])
+        const recordOf = Effect.map(users.log(accountId, 50), (changes) =>
+          changes
+            .filter(({ action }) => /required|optional/.test(action))
+            .map(({ action, actor }) => [action, actor.name])
+        )
+        assert.deepStrictEqual(yield* recordOf, [["second_factor_required", admin.email]])
+        // Sessions of users without a second factor end; those of others, and of other accounts, stay.
+        assert.deepStrictEqual(to(yield* ask("/drops", { cookie: theirs })), [303, "/sign-in?return_to=%2Fdrops"])
+        assert.strictEqual((yield* ask(team, { cookie: admin.cookie })).status, 200)
+        assert.strictEqual((yield* ask(team, { cookie: other.cookie })).status, 200)
+        const entered = yield* signIn(colleague)
+        assert.strictEqual(entered.status, 303)
+        const cookie = cookieOf(entered)
+        for (const page of ["/", "/products", path, team, requirePath, `${factorPath}/none`])
+          assert.notStrictEqual((yield* ask(page, { cookie })).status, 200, page)
+        assert.deepStrictEqual(to(yield* ask("/products", { cookie })), [303, factorPath])
+        assert.strictEqual((yield* ask("/events", { cookie })).status, 401)
+        const first = yield* ask(factorPath, { cookie })
+        assert.include(first.text, "<h1>Set up a second factor first</h1>")
+        const { hidden } = sectionsOf(first.text, factorPath)
+        for (const form of [path, `${team}/release-second-factor`, `${factorPath}/disable`])
+          assertErrorPage(
+            yield* ask(form, { cookie, form: { ...hidden, language: "de", time_zone: "" } }),
+            403,
+            /<h1>Set up a second factor first<\/h1>/
+          )
+        assert.isTrue(yield* users.requiresSecondFactor(accountId))
+        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie, form: hidden })), [303, factorPath])
+        const secret = /id="secret" value="([A-Z2-7]{32})"/.exec((yield* ask(factorPath, { cookie })).text)?.[1] ?? ""
+        const confirm = (code: string) => ask(`${factorPath}/confirm`, { cookie, form: { ...hidden, code } })
+        assert.strictEqual((yield* confirm("000000")).status, 400)
+        assert.strictEqual((yield* ask("/products", { cookie })).status, 303)
+        assert.lengthOf(codesIn(yield* confirm(codeOf(secret))), 10)
+        assert.strictEqual((yield* ask("/products", { cookie })).status, 200)
+        // Who switches it off, or whose is reset, must set it up again.
+        const switchedOff = yield* ask(`${factorPath}/disable`, { cookie, form: { ...hidden, current: password } })
+        assert.deepStrictEqual(to(switchedOff), [303, `${path}?note=off`])
+        assert.deepStrictEqual(to(yield* ask(path, { cookie })), [303, factorPath])
+        assert.deepStrictEqual(to(yield* admin.send(`${team}/release-second-factor`)), [303, `${team}?note=released`])
+        assert.deepStrictEqual(yield* recordOf, [
+          ["second_factor_optional", admin.email],
+          ["second_factor_required", admin.email]
+        ])
+        assert.strictEqual((yield* ask(path, { cookie })).status, 200)
+      })
   )
 
   it.effect("a rotation encrypts its secret again; with the wrong key only recovery codes work", () =>

@@ -32,6 +32,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be one of the time zones in the list",
   "is in the team already",
   "is on already",
+  "cannot be required before you have one yourself: set it up on your profile",
   "is the last administrator of the account; make somebody else administrator first",
   "is your own address: switch your second factor off on your profile, with your password",
   "belongs to a disabled user",

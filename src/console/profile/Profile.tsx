@@ -11,7 +11,7 @@ import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { type ProfileContent, ProfilePage } from "./ProfilePage.tsx"
-import { EnrolPage, RecoveryCodesPage } from "./SecondFactorPages.tsx"
+import { EnrolPage, RecoveryCodesPage, RequiredFactorPage } from "./SecondFactorPages.tsx"
 
 const routes = {
   show: ["GET", paths.profile, refuseOnPage, "view"],
@@ -56,16 +56,24 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const factor = yield* secondFactors.state(keyOf(visitor))
+        const isRequired = yield* users.requiresSecondFactor(visitor.accountId)
         const list = yield* sessions.list(visitor)
-        return html(visitor, <ProfilePage visitor={visitor} sessions={list} factor={factor} now={now} {...content} />, {
-          status
-        })
+        return html(
+          visitor,
+          <ProfilePage visitor={visitor} sessions={list} factor={{ ...factor, isRequired }} now={now} {...content} />,
+          {
+            status
+          }
+        )
       })
 
     const showEnrolment = (visitor: Visitor, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
         Option.match(pending, {
-          onNone: () => seeOther(paths.profile),
+          onNone: () =>
+            visitor.lacksFactor
+              ? html(visitor, <RequiredFactorPage visitor={visitor} refusal={message} />, { status })
+              : seeOther(paths.profile),
           onSome: (enrolment) =>
             html(
               visitor,
@@ -119,7 +127,9 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
             issue?.path === ""
               ? `The second factor ${issue.message}.`
               : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
-          return yield* show(visitor, { misfit: { field: "factor", message } }, 409)
+          return yield* visitor.lacksFactor
+            ? showEnrolment(visitor, message, 409)
+            : show(visitor, { misfit: { field: "factor", message } }, 409)
         })
       ),
       confirm: withForm((visitor, form) =>

@@ -102,6 +102,7 @@ const Password = ({ misfit, visitor }: { readonly visitor: Visitor; readonly mis
 
 const SecondFactor = ({
   codesLeft,
+  isRequired,
   misfit,
   state,
   visitor
@@ -109,6 +110,7 @@ const SecondFactor = ({
   readonly visitor: Visitor
   readonly state: "off" | "pending" | "on"
   readonly codesLeft: number
+  readonly isRequired: boolean
   readonly misfit: Misfit | undefined
 }) => {
   const t = useWords()
@@ -135,6 +137,13 @@ const SecondFactor = ({
           </form>
           <form method="post" action={paths.disableSecondFactor} class="sheet fields">
             <HiddenFields csrf={visitor.csrf} />
+            {isRequired && (
+              <p>
+                {t(
+                  "Your account requires a second factor of all its users. When you switch it off, for example to change to another phone, you set up a new one at once."
+                )}
+              </p>
+            )}
             <CurrentPassword field="factor" misfit={misfit} />
             <div class="buttons">
               <button type="submit" class="danger">
@@ -246,7 +255,11 @@ export const ProfilePage = ({
 }: ProfileContent & {
   readonly visitor: Visitor
   readonly sessions: ReadonlyArray<SessionRow>
-  readonly factor: { readonly state: "off" | "pending" | "on"; readonly codesLeft: number }
+  readonly factor: {
+    readonly state: "off" | "pending" | "on"
+    readonly codesLeft: number
+    readonly isRequired: boolean
+  }
   readonly now: number
 }) => {
   const t = useWords()

@@ -11,7 +11,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
-import { type Words, wordsIn } from "../languages/Words.tsx"
+import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { linkMail, makeMailLink } from "../Mails.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -29,7 +29,11 @@ const routes = {
   disable: ["POST", paths.disableUser, refuseOnPage, "admin"],
   enable: ["POST", paths.enableUser, refuseOnPage, "admin"],
   askReset: ["GET", paths.resetSecondFactor, refuseOnPage, "admin"],
-  reset: ["POST", paths.resetSecondFactor, refuseOnPage, "admin"]
+  reset: ["POST", paths.resetSecondFactor, refuseOnPage, "admin"],
+  askRequire: ["GET", paths.requireSecondFactor, refuseOnPage, "admin"],
+  require: ["POST", paths.requireSecondFactor, refuseOnPage, "admin"],
+  askRelease: ["GET", paths.releaseSecondFactor, refuseOnPage, "admin"],
+  release: ["POST", paths.releaseSecondFactor, refuseOnPage, "admin"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
@@ -37,7 +41,9 @@ const notes: Readonly<Record<string, string>> = {
   cancelled: "The invitation is cancelled. Its link is refused.",
   disabled: "The user is signed out and cannot sign in any more. The user's agents are disconnected.",
   enabled: "The user can sign in again, with the same password and role.",
-  reset: "The second factor is off. The user signs in with the password alone, and can set up a new one."
+  reset: "The second factor is off. The user signs in with the password alone, and can set up a new one.",
+  required: "A second factor is required. Users without one are signed out and set it up when they sign in again.",
+  released: "A second factor is no longer required. Users who have one keep it."
 }
 
 /** The number of changes of the team on a page. */
@@ -74,6 +80,25 @@ const disableWords = (t: Words, { email, role }: User) => ({
   button: "Disable the user"
 })
 
+interface RequirementWords {
+  readonly title: Sentence
+  readonly question: Sentence
+  readonly button: Sentence
+}
+
+const requireWords: RequirementWords = {
+  title: "Require a second factor of all users?",
+  question:
+    "Users without one are signed out now, and lose what they have not saved. They set it up when they sign in again, before they can do anything else. Agents and API keys go on working.",
+  button: "Require a second factor"
+}
+
+const releaseWords: RequirementWords = {
+  title: "No longer require a second factor?",
+  question: "Users can then switch theirs off, and new users can work without one. Users who have one keep it.",
+  button: "No longer require it"
+}
+
 /** Finds the user that a form or a query names. NotFound: the account has no such user. */
 const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
   Effect.gen(function* () {
@@ -98,7 +123,8 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         // Reads one more than a page, to know whether more follow.
         const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
         const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
-        const given = { visitor, users: list, now, log, form: emptyInvite, ...content }
+        const isFactorRequired = yield* users.requiresSecondFactor(visitor.accountId)
+        const given = { visitor, users: list, isFactorRequired, now, log, form: emptyInvite, ...content }
         return html(visitor, <TeamPage {...given} />, { status })
       })
 
@@ -149,7 +175,27 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         )
       )
 
+    /** A page that asks before the setting is changed. */
+    const askingAll = (action: string, words: RequirementWords) =>
+      asVisitor((visitor) =>
+        Effect.succeed(html(visitor, <ConfirmPage visitor={visitor} section={paths.team} action={action} {...words} />))
+      )
+
+    const requiring = (isRequired: boolean) =>
+      withForm((visitor) =>
+        Effect.gen(function* () {
+          const changed = yield* Effect.either(users.requireSecondFactor(visitor.accountId, isRequired))
+          return Either.isRight(changed)
+            ? seeOther(`${paths.team}?note=${isRequired ? "required" : "released"}`)
+            : yield* show(visitor, { refusal: wordsOf(changed.left, "The second factor") }, 409)
+        })
+      )
+
     return {
+      askRequire: askingAll(paths.requireSecondFactor, requireWords),
+      require: requiring(true),
+      askRelease: askingAll(paths.releaseSecondFactor, releaseWords),
+      release: requiring(false),
       show: asVisitor((visitor, request) => {
         const query = queryOf(request)
         const before = numberOf(query.get("before"))
