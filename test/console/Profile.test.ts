@@ -150,6 +150,10 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "another password")).status, 403)
       const limited = yield* change("another password", "yet another one")
       assertErrorPage(limited, 429, /Too many wrong passwords\. Try again in 1[45] minutes/)
+      // The time is in the zone of the profile.
+      yield* send(path, { language: "", time_zone: "Asia/Tokyo" })
+      const inTokyo = yield* change("another password", "yet another one")
+      assert.match(textOf(inTokyo), /\(after \d{1,2} \w{3,4} \d{4}, \d\d:\d\d Asia\/Tokyo\)\./)
       // Wrong passwords on the profile do not lock the user out of the sign-in.
       assert.strictEqual((yield* signIn(email, "another password")).status, 303)
     })

@@ -44,6 +44,31 @@ export const rules: ReadonlyArray<Sentence> = [
   "must not have a fragment",
   "cannot receive webhooks. {problem}",
   "has no platform: nothing can be published to it",
+  "kept changing while the {kind} was compared with it; try again later",
+  "is {state}, not under review",
+  "is paused: resume or cancel its job",
+  "is already being applied; if its process stopped, another process continues within 75 s",
+  "stopped because its lease expired: {cause}",
+  "has no platform",
+  "has a {kind} with the id {id}, which cannot be stored",
+  "has {things} whose SKUs belong to different products here: {items}; give all of them to one product, or to none",
+  "has a {things} whose {key} {problem}",
+  "is only for stores on the platform {platform}",
+  "is not a field of the platform {platform}: choose from {choices}",
+  "is not a field of the platform {platform}",
+  "belongs to {owner}: a {platform} store needs another one",
+  "must be a language such as en, pt-BR or zh-Hans",
+  "must be an ISO 4217 code such as EUR",
+  "is read from the store itself: leave it out",
+  "is an alias of {domain}: link {other} instead",
+  "must be a host name such as shop.example.com",
+  "must be later than the start",
+  "must be an IANA time zone such as Europe/Berlin",
+  "must have 1 to {max} changes",
+  "writes the same field as changes[{count}]",
+  "must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5",
+  "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the dot and 64 after it",
+  "must be text of at most {count} characters",
   "is on the platform {platform}, for which this process has no adapter: nothing can be published to it"
 ]
 
@@ -156,6 +181,107 @@ export const messages: ReadonlyArray<Sentence> = [
   "live",
   "ending",
   "ended",
+  "other decisions were made meanwhile",
+  "these conflicts were decided meanwhile: {items}",
+  "{count} conflicts are undecided",
+  "the removal of {count} entities from {domain} is not confirmed",
+  "{domain} was unlinked while its file was read",
+  "{domain} was unlinked while it was read",
+  "the handle {value}",
+  "the SKU {value}",
+  "this SKU and an earlier SKU of the product belong to different products here",
+  "the product does not exist yet, and a new product needs a title",
+  "{reason} matches the same product here as the product on line {line}",
+  "the import has no conflict {value}",
+  "import the file again",
+  "Import the file again to complete it.",
+  "The process that read the file stopped; import it again.",
+  "refresh the store again",
+  "Refresh the store again to complete it.",
+  "The process that read the store stopped; refresh it again.",
+  "{applied} of {planned} {things} were applied",
+  "products",
+  "changes",
+  "file",
+  "store",
+  "fetching",
+  "reviewing",
+  "applying",
+  "applied",
+  "discarded",
+  "Applying the import was interrupted {count} times; {cause}. {reason}",
+  "The import was cancelled while it was applied; {cause}. {reason}",
+  "The import could not be applied: {problem}; {cause}.",
+  "an error of the service",
+  "the database refused a value ({code})",
+  "The import was interrupted.",
+  "Nobody accepted or discarded it within 7 days.",
+  "no store {domain} is linked",
+  "{domain} {problem}: import its product export instead",
+  "{value} does not fit the definition of {key} ({type}): it {problem}. Correct the cell, or change the definition in the shop or in this service.",
+  "Line {line}, column {column}: {reason}",
+  "Line {line}: {reason}",
+  "The file has {count} problems. The first: {problem}",
+  "another file of {domain}, {file}, is being read",
+  "The file is empty.",
+  "The file was changed while it was read.",
+  "There is no such file: {path}",
+  "The service has no permission to read the file.",
+  "The file cannot be read ({code}).",
+  "The file is not valid UTF-16 from here on: save it as UTF-8.",
+  "The file contains U+0000: it is not a text file.",
+  "The line is longer than 1 MiB.",
+  'The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").',
+  "The quote that opens this cell is never closed.",
+  "This cell has text after its closing quote: quotes inside a cell must be doubled.",
+  "This cell contains a quote but is not quoted: quote the cell and double the quote inside.",
+  "The record is longer than 1 MiB: a quote may be left open.",
+  "This is a directory, not a file.",
+  "This is not a regular file.",
+  "The record is not valid CSV.",
+  "The file has a header but no products.",
+  "Each item of the list {problem}.",
+  "The value {problem}.",
+  "This value must be a single line, but it has a line break.",
+  "A {kind} has at most {count} characters.",
+  "{value} is not a number of 0 or more, written like 12.50.",
+  "{value} may mean thousands or decimals: write it with two decimals, like 12,50.",
+  "{value} is not a whole number of 0 or more.",
+  "{value} is not one of: {choices}.",
+  "{value} is not an absolute http or https address.",
+  "This is {kind} (it has the columns {columns}), not a product export: in the Shopify admin, open Products, choose Export and import that file.",
+  "an inventory export",
+  "a customer export",
+  "an order export",
+  "a discount export",
+  "a gift card export",
+  "The first line is not a header: it has values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again.",
+  "This column occurs twice: it is number {one} and number {other}.",
+  "This column means the same as {value}: keep one.",
+  "the file has {other} instead of {value}",
+  "This is not a header of a Shopify product export: {reason}",
+  '"Handle" is the only known column.',
+  "The record has {count} cells, the header has {other}.",
+  "Every line must name its product by a handle.",
+  "The product {value} begins on line {line}: its lines must follow one another.",
+  "The first line of a product must have its title.",
+  "A product has at most {count} variants.",
+  "The variant on line {line} has the same option values.",
+  "This variant cannot be distinguished from the one on line {line}: variants need option values or different SKUs.",
+  "The product has the option {option}, but this variant has no value for it.",
+  "This option has no name: fill in {value} on the product's first line.",
+  "A product has at most {count} images.",
+  "{domain} is linked to another account: unlink it there first",
+  "{domain} is already linked",
+  "{things} (job {id}) is {state}: {cause}",
+  "no such store is linked",
+  "no such entity",
+  "the {kind} is not on {domain}",
+  "{domain} has no platform: nothing can be published to it",
+  "the {kind} is not on any store that can be published to",
+  "The entity is no longer on the store.",
+  "The entity is not on any store that can be published to.",
+  "The entity was never published to the store. Publish it first: a drop changes values of a published entity.",
   "product",
   "variant",
   "collection"
@@ -179,7 +305,7 @@ export const pageWords: Readonly<Record<string, Sentence>> = {
 }
 
 /** Placeholders whose values have no blanks. */
-const oneWord = ["code", "count", "depth", "domain", "id", "key", "max", "min"]
+const oneWord = ["applied", "code", "count", "depth", "domain", "id", "key", "line", "max", "min", "planned"]
 
 interface Pattern {
   readonly sentence: Sentence
@@ -209,13 +335,12 @@ const patternOf = (text: string, sentence: Sentence, before = "", after = ""): P
   }
 }
 
-/**
- * A pattern that begins with a message comes first: "{cause} Tried {count} times." Then the longer text, which is more specific: "must be
- * one of the languages in the list" before "must be one of {choices}".
- */
+/** A pattern that begins with a message comes first: "{cause} Tried {count} times." One that begins with any value comes last. */
+const placeOf = ({ sentence }: Pattern) => (sentence.startsWith("{cause}") ? 0 : sentence.startsWith("{") ? 2 : 1)
+
+/** Then the longer text, which is more specific: "must be one of the languages in the list" before "must be one of {choices}". */
 const bySize = (one: Pattern, other: Pattern) =>
-  Number(other.sentence.startsWith("{cause}")) - Number(one.sentence.startsWith("{cause}")) ||
-  other.sentence.length - one.sentence.length
+  placeOf(one) - placeOf(other) || other.sentence.length - one.sentence.length
 
 const whole = [
   ...[...messages, ...rules].map((text) => patternOf(text, text)),

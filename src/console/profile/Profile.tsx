@@ -1,4 +1,5 @@
 import { Clock, Effect, Either, Option } from "effect"
+import type { SignInDelayed } from "../../access/AttemptLimits.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { SignIns } from "../../access/SignIns.ts"
@@ -9,6 +10,7 @@ import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { timeIn } from "../Times.ts"
 import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { type ProfileContent, ProfilePage } from "./ProfilePage.tsx"
 import { EnrolPage, RecoveryCodesPage, RequiredFactorPage } from "./SecondFactorPages.tsx"
@@ -37,6 +39,20 @@ const notes: Readonly<Record<string, string>> = {
 const toProfile = (note: keyof typeof notes) => seeOther(`${paths.profile}?note=${note}`)
 
 const keyOf = ({ accountId, userId }: Visitor) => ({ accountId, id: userId })
+
+/** Why a form was refused. A wait names the time in the visitor's zone. */
+const sayingOf = (
+  refused:
+    | SignInDelayed
+    | { readonly _tag: "PasswordRefused" | "SignInBusy" | "CodeRefused"; readonly message: string },
+  visitor: Visitor
+): Saying =>
+  refused._tag === "SignInDelayed"
+    ? {
+        sentence: "Too many {counted}. Try again in {duration} (after {time}).",
+        values: { ...refused.parts, time: timeIn(refused.until, visitor) }
+      }
+    : refused.message
 
 /** The status of a refused form: 429 if it was refused because of earlier attempts. */
 const statusOf = ({ _tag }: { readonly _tag: string }) =>
@@ -109,7 +125,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const misfit =
             refused._tag === "ValidationFailed"
               ? { field: "password", message: `The new password ${refused.issues[0]?.message}.` }
-              : { field: "current", message: refused.message }
+              : { field: "current", message: sayingOf(refused, visitor) }
           return yield* show(visitor, { misfit }, statusOf(refused))
         })
       ),
@@ -140,15 +156,15 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const refused = confirmed.left
           return refused._tag === "ValidationFailed"
             ? seeOther(paths.profile)
-            : yield* showEnrolment(visitor, refused.message, statusOf(refused))
+            : yield* showEnrolment(visitor, sayingOf(refused, visitor), statusOf(refused))
         })
       ),
       disable: withForm((visitor, form) =>
         Effect.gen(function* () {
           const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
           if (Either.isLeft(checked)) {
-            const { message } = checked.left
-            return yield* show(visitor, { misfit: { field: "factor", message: message } }, statusOf(checked.left))
+            const misfit = { field: "factor", message: sayingOf(checked.left, visitor) }
+            return yield* show(visitor, { misfit }, statusOf(checked.left))
           }
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")
@@ -158,7 +174,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
         Effect.gen(function* () {
           const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), form.get("code") ?? ""))
           if (Either.isLeft(renewed)) {
-            const misfit = { field: "code", message: renewed.left.message }
+            const misfit = { field: "code", message: sayingOf(renewed.left, visitor) }
             return yield* show(visitor, { misfit }, statusOf(renewed.left))
           }
           return html(visitor, <RecoveryCodesPage visitor={visitor} codes={renewed.right} isRenewed />)
