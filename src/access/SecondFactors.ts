@@ -72,7 +72,8 @@ const newRecoveryCodes = () => Array.from({ length: recoveryCodes }, newRecovery
 
 const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
 
-const make = Effect.gen(function* () {
+/** The checks of codes, and the record of changes. */
+const makeChecks = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
   const users = yield* UsersRepo
@@ -122,6 +123,14 @@ const make = Effect.gen(function* () {
       count("second-factor", hashOf(user.id), maxFailures),
       Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
     )
+
+  return { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded }
+})
+
+const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const repo = yield* SecondFactorsRepo
+  const { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded } = yield* makeChecks
 
   /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
   const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))

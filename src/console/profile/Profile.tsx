@@ -40,13 +40,12 @@ const toProfile = (note: keyof typeof notes) => seeOther(`${paths.profile}?note=
 
 const keyOf = ({ accountId, userId }: Visitor) => ({ accountId, id: userId })
 
+type Refused =
+  | SignInDelayed
+  | { readonly _tag: "PasswordRefused" | "SignInBusy" | "CodeRefused"; readonly message: string }
+
 /** Why a form was refused. A wait names the time in the visitor's zone. */
-const sayingOf = (
-  refused:
-    | SignInDelayed
-    | { readonly _tag: "PasswordRefused" | "SignInBusy" | "CodeRefused"; readonly message: string },
-  visitor: Visitor
-): Saying =>
+const sayingOf = (refused: Refused, visitor: Visitor): Saying =>
   refused._tag === "SignInDelayed"
     ? {
         sentence: "Too many {counted}. Try again in {duration} (after {time}).",
@@ -82,6 +81,9 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           }
         )
       })
+
+    const refuse = (visitor: Visitor, field: string, refused: Refused) =>
+      show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
 
     const showEnrolment = (visitor: Visitor, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
@@ -163,8 +165,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
         Effect.gen(function* () {
           const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
           if (Either.isLeft(checked)) {
-            const misfit = { field: "factor", message: sayingOf(checked.left, visitor) }
-            return yield* show(visitor, { misfit }, statusOf(checked.left))
+            return yield* refuse(visitor, "factor", checked.left)
           }
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")
@@ -173,10 +174,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
       renewCodes: withForm((visitor, form) =>
         Effect.gen(function* () {
           const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), form.get("code") ?? ""))
-          if (Either.isLeft(renewed)) {
-            const misfit = { field: "code", message: sayingOf(renewed.left, visitor) }
-            return yield* show(visitor, { misfit }, statusOf(renewed.left))
-          }
+          if (Either.isLeft(renewed)) return yield* refuse(visitor, "code", renewed.left)
           return html(visitor, <RecoveryCodesPage visitor={visitor} codes={renewed.right} isRenewed />)
         })
       )

@@ -1,3 +1,4 @@
+import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
 import type { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
@@ -80,6 +81,14 @@ const disableWords = (t: Words, { email, role }: User) => ({
   button: "Disable the user"
 })
 
+/** Shows the page *Team*. `before`: the id of the change after which its record continues. */
+type Show = (
+  visitor: Visitor,
+  content: Partial<TeamContent>,
+  status?: number,
+  before?: number
+) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+
 interface RequirementWords {
   readonly title: Sentence
   readonly question: Sentence
@@ -99,6 +108,35 @@ const releaseWords: RequirementWords = {
   button: "No longer require it"
 }
 
+/** The forms that require a second factor of all users, or no longer, and the pages that ask before. */
+const makeRequirementForms = (show: Show) =>
+  Effect.gen(function* () {
+    const users = yield* Users
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const asking = (action: string, words: RequirementWords) =>
+      asVisitor((visitor) =>
+        Effect.succeed(html(visitor, <ConfirmPage visitor={visitor} section={paths.team} action={action} {...words} />))
+      )
+
+    const changing = (isRequired: boolean, note: keyof typeof notes) =>
+      withForm((visitor) =>
+        Effect.gen(function* () {
+          const changed = yield* Effect.either(users.requireSecondFactor(visitor.accountId, isRequired))
+          return Either.isRight(changed)
+            ? seeOther(`${paths.team}?note=${note}`)
+            : yield* show(visitor, { refusal: wordsOf(changed.left, "The second factor") }, 409)
+        })
+      )
+
+    return {
+      askRequire: asking(paths.requireSecondFactor, requireWords),
+      require: changing(true, "required"),
+      askRelease: asking(paths.releaseSecondFactor, releaseWords),
+      release: changing(false, "released")
+    }
+  })
+
 /** Finds the user that a form or a query names. NotFound: the account has no such user. */
 const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
   Effect.gen(function* () {
@@ -116,7 +154,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
     const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makeVisits
 
-    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200, before?: number) =>
+    const show: Show = (visitor, content, status = 200, before) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
@@ -175,27 +213,8 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
         )
       )
 
-    /** A page that asks before the setting is changed. */
-    const askingAll = (action: string, words: RequirementWords) =>
-      asVisitor((visitor) =>
-        Effect.succeed(html(visitor, <ConfirmPage visitor={visitor} section={paths.team} action={action} {...words} />))
-      )
-
-    const requiring = (isRequired: boolean) =>
-      withForm((visitor) =>
-        Effect.gen(function* () {
-          const changed = yield* Effect.either(users.requireSecondFactor(visitor.accountId, isRequired))
-          return Either.isRight(changed)
-            ? seeOther(`${paths.team}?note=${isRequired ? "required" : "released"}`)
-            : yield* show(visitor, { refusal: wordsOf(changed.left, "The second factor") }, 409)
-        })
-      )
-
     return {
-      askRequire: askingAll(paths.requireSecondFactor, requireWords),
-      require: requiring(true),
-      askRelease: askingAll(paths.releaseSecondFactor, releaseWords),
-      release: requiring(false),
+      ...(yield* makeRequirementForms(show)),
       show: asVisitor((visitor, request) => {
         const query = queryOf(request)
         const before = numberOf(query.get("before"))
