@@ -144,6 +144,7 @@ const SecondFactor = ({
                 )}
               </p>
             )}
+            <input type="email" name="email" value={visitor.email} autocomplete="username" hidden readOnly />
             <CurrentPassword field="factor" misfit={misfit} />
             <div class="buttons">
               <button type="submit" class="danger">
