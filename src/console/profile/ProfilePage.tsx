@@ -144,7 +144,15 @@ const SecondFactor = ({
                 )}
               </p>
             )}
-            <input type="email" name="email" value={visitor.email} autocomplete="username" hidden readOnly />
+            <input
+              type="email"
+              name="email"
+              value={visitor.email}
+              aria-label={t("E-mail")}
+              autocomplete="username"
+              hidden
+              readOnly
+            />
             <CurrentPassword field="factor" misfit={misfit} />
             <div class="buttons">
               <button type="submit" class="danger">
