@@ -22,10 +22,15 @@ export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
   readonly retryAfterSeconds: number
   readonly until: Timestamp
 }> {
-  override get message() {
+  /** What was counted and how long to wait, in words. */
+  get parts() {
     const minutes = Math.ceil(this.retryAfterSeconds / 60)
+    return { counted: countedWords[this.counted], duration: `${minutes} ${minutes === 1 ? "minute" : "minutes"}` }
+  }
+  override get message() {
+    const { counted, duration } = this.parts
     const until = `${this.until.slice(0, 10)} ${this.until.slice(11, 16)} UTC`
-    return `Too many ${countedWords[this.counted]}. Try again in ${minutes} ${minutes === 1 ? "minute" : "minutes"} (after ${until}).`
+    return `Too many ${counted}. Try again in ${duration} (after ${until}).`
   }
 }
 

@@ -68,9 +68,12 @@ const newRecoveryCode = () => {
 /** People type codes with spaces and capitals. */
 const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
 
+const newRecoveryCodes = () => Array.from({ length: recoveryCodes }, newRecoveryCode)
+
 const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
 
-const make = Effect.gen(function* () {
+/** The checks of codes, and the record of changes. */
+const makeChecks = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
   const users = yield* UsersRepo
@@ -121,6 +124,27 @@ const make = Effect.gen(function* () {
       Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
     )
 
+  return { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded }
+})
+
+const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const repo = yield* SecondFactorsRepo
+  const { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded } = yield* makeChecks
+
+  /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
+  const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
+
+  /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
+  const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      yield* repo.lock(user)
+      if (!(yield* isAccepted(user, code))) return false
+      yield* repo.deleteRecoveryCodes(user)
+      yield* repo.addRecoveryCodes(user, hashes)
+      return true
+    })
+
   return {
     /** `pending`: a secret was shown, but no code of it was entered yet. */
     state: (user: UserKey) =>
@@ -158,18 +182,32 @@ const make = Effect.gen(function* () {
         if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
         const found = yield* currentStep(user, stored.value.secret, code)
         if (found === undefined) return yield* new CodeRefused()
-        const codes = Array.from({ length: recoveryCodes }, newRecoveryCode)
+        const codes = newRecoveryCodes()
         const hashes = codes.map((each) => recoveryHash(user, each))
         const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
         return (yield* recorded(confirmed, "second_factor_on", user)) ? codes : yield* nothingPending
       })
       return yield* countAttempt(user, check)
     }),
+    /**
+     * Replaces the recovery codes, and returns ten new ones, which are shown only once. Needs a code of the app or a recovery code.
+     * SignInDelayed: five wrong codes of the user in 15 minutes. CodeRefused: also if the second factor is off.
+     */
+    renewCodes: Effect.fn("SecondFactors.renewCodes")(function* (user: UserKey, code: string) {
+      const codes = newRecoveryCodes()
+      const hashes = codes.map((each) => recoveryHash(user, each))
+      const renewed = recorded(renewal(user, code, hashes), "recovery_codes_renewed", user)
+      yield* countAttempt(
+        user,
+        Effect.filterOrFail(renewed, Boolean, () => new CodeRefused())
+      )
+      return codes
+    }),
     /** Switches the user's own second factor off. */
-    remove: (user: UserKey) => recorded(repo.remove(user), "second_factor_off", user),
+    remove: (user: UserKey) => recorded(removal(user), "second_factor_off", user),
     /** Switches the second factor of another user off. */
     reset: (user: UserKey) =>
-      Effect.flatMap(authorIn(user.accountId), (by) => recorded(repo.remove(user), "second_factor_reset", user, by)),
+      Effect.flatMap(authorIn(user.accountId), (by) => recorded(removal(user), "second_factor_reset", user, by)),
     /** Begins a sign-in that waits ten minutes for a code. Returns its token. */
     await: Effect.fn("SecondFactors.await")(function* (user: UserKey) {
       const token = yield* mintSecret("signInStep")

@@ -20,6 +20,26 @@ const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schem
 /** Number of accepted codes of a user that are remembered. */
 const keptSteps = 100
 
+/** SQL statements for recovery codes. Their hashes are in hexadecimal. */
+const makeRecoveryCodeStatements = (sql: SqlClient.SqlClient) => ({
+  /** Accepts a recovery code once. False: there is no such code. */
+  useRecoveryCode: ({ accountId, id }: UserKey, hash: string) =>
+    sql`
+      DELETE FROM recovery_code
+      WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
+      RETURNING user_id`.pipe(hasRows),
+  /** Deletes all recovery codes of the user. */
+  deleteRecoveryCodes: ({ accountId, id }: UserKey) =>
+    sql`DELETE FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}`.pipe(discardRows),
+  /** Stores the hashes of new recovery codes. */
+  addRecoveryCodes: ({ accountId, id }: UserKey, codes: ReadonlyArray<string>) =>
+    sql`
+      INSERT INTO recovery_code (account_id, user_id, hash)
+      SELECT ${accountId}, ${id}, decode(h.hash, 'hex') FROM unnest(${[...codes]}::text[]) AS h (hash)`.pipe(
+      discardRows
+    )
+})
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -61,9 +81,13 @@ const make = Effect.gen(function* () {
   )
 
   return {
+    ...makeRecoveryCodeStatements(sql),
     find,
     /** Secrets of all users of an account. */
     list,
+    /** Locks the second factor of a user until the transaction ends, so that its changes do not overlap. */
+    lock: ({ accountId, id }: UserKey) =>
+      sql`SELECT FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id} FOR UPDATE`.pipe(discardRows),
     /** The user of a sign-in that waits for a code. */
     findSignIn,
     /** Stores a secret that is not confirmed yet. It replaces one that is not confirmed. False: the user has a confirmed one. */
@@ -99,12 +123,6 @@ const make = Effect.gen(function* () {
         SET last_step = ${step}, used_steps = (ARRAY[${step}::bigint] || used_steps)[1:${sql.literal(String(keptSteps))}]
         WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL
           AND ${step} <> ALL(used_steps) AND (last_step < ${step} OR last_step > ${latest})
-        RETURNING user_id`.pipe(hasRows),
-    /** Accepts a recovery code once. False: there is no such code. */
-    useRecoveryCode: ({ accountId, id }: UserKey, hash: string) =>
-      sql`
-        DELETE FROM recovery_code
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
         RETURNING user_id`.pipe(hasRows),
     /** Removes the secret, the recovery codes, and sign-ins that wait for a code. False: the user had no confirmed secret. */
     remove: (user: UserKey) =>

@@ -3,8 +3,21 @@ import { Schema } from "effect"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import type { BrowserName } from "./BrowserName.ts"
 import { type Identity, SignedIn } from "./User.ts"
 import type { SessionLife } from "./UsersRepo.ts"
+
+/** A signed-in browser of a user. */
+export const SessionRow = Schema.Struct({
+  /** SHA-256 of the session cookie, in hexadecimal. */
+  hash: Schema.String,
+  createdAt: Timestamp,
+  lastSeenAt: Timestamp,
+  /** Null: not recognised. */
+  browser: Schema.NullOr(Schema.String),
+  system: Schema.NullOr(Schema.String)
+})
+export type SessionRow = typeof SessionRow.Type
 
 /**
  * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links and sign-ins that wait for a code.
@@ -28,6 +41,10 @@ export const makeSessionStatements = (sql: SqlClient) => {
     (hash: string, { idleSeconds, wholeSeconds }: SessionLife) => sql`
       SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email, u.role,
              u.language, u.time_zone AS "timeZone",
+             a.requires_second_factor AND NOT EXISTS (
+               SELECT FROM second_factor f
+               WHERE f.account_id = s.account_id AND f.user_id = s.user_id AND f.confirmed_at IS NOT NULL
+             ) AS "lacksFactor",
              encode(s.hash, 'hex') AS "sessionHash", s.last_seen_at < date_trunc('minute', app_now()) AS "useUnrecorded"
       FROM session s
       JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
@@ -46,9 +63,10 @@ export const makeSessionStatements = (sql: SqlClient) => {
         AND d.signed_in_at > app_now() - make_interval(secs => ${lifeSeconds})`
   )
 
-  const sessionsOf = findAll(Schema.Struct({ hash: Schema.String, createdAt: Timestamp, lastSeenAt: Timestamp }))(
+  const sessionsOf = findAll(SessionRow)(
     (accountId: AccountId, id: UserId, { idleSeconds, wholeSeconds }: SessionLife) => sql`
-      SELECT encode(hash, 'hex') AS hash, rfc3339(created_at) AS "createdAt", rfc3339(last_seen_at) AS "lastSeenAt"
+      SELECT encode(hash, 'hex') AS hash, rfc3339(created_at) AS "createdAt", rfc3339(last_seen_at) AS "lastSeenAt",
+             browser, operating_system AS system
       FROM session
       WHERE account_id = ${accountId} AND user_id = ${id}
         AND last_seen_at > app_now() - make_interval(secs => ${idleSeconds})
@@ -66,7 +84,11 @@ export const makeSessionStatements = (sql: SqlClient) => {
         WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')
         RETURNING user_id`.pipe(hasRows),
     /** False: the user was disabled or has another password by now. */
-    startSession: ({ accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">, hash: string) =>
+    startSession: (
+      { accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">,
+      hash: string,
+      { browser, system }: BrowserName
+    ) =>
       sql`
         WITH seen AS (
           UPDATE app_user SET last_seen_at = app_now()
@@ -74,7 +96,8 @@ export const makeSessionStatements = (sql: SqlClient) => {
             AND password IS NOT DISTINCT FROM ${password}::text
           RETURNING account_id, id
         )
-        INSERT INTO session (account_id, user_id, hash) SELECT account_id, id, decode(${hash}, 'hex') FROM seen
+        INSERT INTO session (account_id, user_id, hash, browser, operating_system)
+        SELECT account_id, id, decode(${hash}, 'hex'), ${browser}::text, ${system}::text FROM seen
         RETURNING user_id`.pipe(hasRows),
     /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     findSession,

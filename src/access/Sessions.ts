@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
+import { browserNameOf } from "./BrowserName.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { deviceSeconds, SignInRefused } from "./SignIns.ts"
@@ -17,11 +18,14 @@ type Own = Pick<SignedIn, "accountId" | "userId" | "email">
 const make = Effect.map(Effect.all([UsersRepo, Transaction]), ([users, transaction]) => ({
   /**
    * Starts a session and returns its token, which must only be used for the session cookie. SignInRefused: since the sign-in was
-   * checked, the user was disabled or got another password.
+   * checked, the user was disabled or got another password. `userAgent`: the header that names the browser.
    */
-  start: Effect.fn("Sessions.start")(function* (user: Pick<Identity, "accountId" | "id" | "password">) {
+  start: Effect.fn("Sessions.start")(function* (
+    user: Pick<Identity, "accountId" | "id" | "password">,
+    userAgent?: string
+  ) {
     const token = yield* mintSecret("session")
-    if (!(yield* users.startSession(user, hashOf(token)))) return yield* new SignInRefused()
+    if (!(yield* users.startSession(user, hashOf(token), browserNameOf(userAgent)))) return yield* new SignInRefused()
     return Redacted.make(token)
   }),
   /**

@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
-import { findAll, findOne, hasRows } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
@@ -56,7 +56,30 @@ export const makeTeamStatements = (sql: SqlClient) => {
       RETURNING u.id, b.disabled_at IS NULL AS "isChanged"`
   )
 
+  const findRequirement = findOne(Schema.Struct({ isRequired: Schema.Boolean }))(
+    (accountId: AccountId) => sql`SELECT requires_second_factor AS "isRequired" FROM account WHERE id = ${accountId}`
+  )
+
   return {
+    /** Whether all users of the account need a second factor. */
+    requiresSecondFactor: (accountId: AccountId) =>
+      Effect.map(
+        findRequirement(accountId),
+        Option.exists(({ isRequired }) => isRequired)
+      ),
+    /** False: the setting was the same before. */
+    setRequiresSecondFactor: (accountId: AccountId, isRequired: boolean) =>
+      sql`
+        UPDATE account SET requires_second_factor = ${isRequired}
+        WHERE id = ${accountId} AND requires_second_factor <> ${isRequired}
+        RETURNING id`.pipe(hasRows),
+    endSessionsWithoutFactor: (accountId: AccountId) =>
+      sql`
+        DELETE FROM session s
+        WHERE s.account_id = ${accountId} AND NOT EXISTS (
+          SELECT FROM second_factor f
+          WHERE f.account_id = ${accountId} AND f.user_id = s.user_id AND f.confirmed_at IS NOT NULL
+        )`.pipe(discardRows),
     /** The administrators who are not disabled. Locks their rows until the transaction ends. */
     lockAdministrators,
     /** None: the account has no such user. */

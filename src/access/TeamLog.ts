@@ -21,6 +21,9 @@ export const TeamAction = Schema.Literal(
   "second_factor_on",
   "second_factor_off",
   "second_factor_reset",
+  "recovery_codes_renewed",
+  "second_factor_required",
+  "second_factor_optional",
   "sessions_ended"
 )
 export type TeamAction = typeof TeamAction.Type

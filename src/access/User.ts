@@ -51,6 +51,8 @@ export const SignedIn = Schema.Struct({
   language: Schema.NullOr(Schema.String),
   /** A name of the IANA database. Null: UTC. */
   timeZone: Schema.NullOr(Schema.String),
+  /** The account requires a second factor, and the user has none: the user must set it up before anything else. */
+  lacksFactor: Schema.Boolean,
   /** SHA-256 of the session cookie, in hexadecimal. */
   sessionHash: Schema.String
 })

@@ -8,6 +8,7 @@ import { readEmail } from "./Email.ts"
 import type { Delivery } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
+import { makeRequiredFactor } from "./RequiredFactor.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { Identity, SignedIn } from "./User.ts"
@@ -114,6 +115,7 @@ const make = Effect.gen(function* () {
   const recordLink = makeRecordLink(users, record)
 
   return {
+    ...makeRequiredFactor(users, transaction),
     /** The base URL with which the service was last started. Links begin with it. */
     serviceAddress: users.serviceAddress,
     keepServiceAddress: users.keepServiceAddress,

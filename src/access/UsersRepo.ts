@@ -3,7 +3,6 @@ import { Context, Effect, Layer, Option } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
 import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
 import { makeAttemptStatements } from "./Attempts.sql.ts"
 import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
@@ -20,14 +19,6 @@ export type AttemptKind =
   | "own-password"
   | "new-password"
   | "new-password-address"
-
-/** A signed-in browser of a user. */
-export interface SessionRow {
-  /** SHA-256 of the session cookie, in hexadecimal. */
-  readonly hash: string
-  readonly createdAt: Timestamp
-  readonly lastSeenAt: Timestamp
-}
 
 /** Maximum lifetime of a session after its last request (`idleSeconds`), and in total (`wholeSeconds`). */
 export interface SessionLife {

@@ -25,6 +25,10 @@ export const UserRpcs = RpcGroup.make(
   accountRpc("disableUser", { email: Schema.String }, { error: Schema.Union(NotFound, ValidationFailed) }),
   /** Lets a disabled user sign in again. */
   accountRpc("enableUser", { email: Schema.String }, { error: NotFound }),
+  /** Whether all users of the account need a second factor. */
+  accountRpc("requiresSecondFactor", {}, { success: Schema.Boolean }),
+  /** ValidationFailed: secrets cannot be encrypted, so no user could set up a second factor. */
+  accountRpc("requireSecondFactor", { isRequired: Schema.Boolean }, { error: ValidationFailed }),
   /** The newest changes of the team, newest first. */
   accountRpc("showTeamLog", { limit: Schema.Int }, { success: Schema.Array(TeamEvent) })
 )

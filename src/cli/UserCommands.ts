@@ -101,6 +101,9 @@ const actionWords: Readonly<Record<TeamAction, string>> = {
   second_factor_on: "switched the second factor on",
   second_factor_off: "switched the second factor off",
   second_factor_reset: "reset the second factor of",
+  recovery_codes_renewed: "made new recovery codes",
+  second_factor_required: "required a second factor of all users",
+  second_factor_optional: "no longer required a second factor",
   sessions_ended: "ended other sessions"
 }
 
@@ -130,7 +133,30 @@ const log = Command.make(
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Show who changed the team, when and how, newest first."))
 
+const secondFactor = Command.make(
+  "second-factor",
+  {
+    account,
+    required: Options.choice("required", ["yes", "no"]).pipe(
+      Options.withDescription("Whether all users need a second factor. Without it the command shows the setting."),
+      Options.optional
+    ),
+    json
+  },
+  ({ account, json, required }) =>
+    Effect.gen(function* () {
+      const client = yield* AdminClient
+      if (Option.isSome(required)) yield* client.requireSecondFactor({ account, isRequired: required.value === "yes" })
+      const isRequired = yield* client.requiresSecondFactor({ account })
+      yield* answer(json, { second_factor_required: isRequired }, [
+        isRequired
+          ? "A second factor is required of all users: one without it sets it up at the next sign-in."
+          : "A second factor is not required: each user decides."
+      ])
+    }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
+).pipe(Command.withDescription("Show or set whether all users of an account need a second factor."))
+
 export const userCommand = Command.make("user").pipe(
   Command.withDescription("Users who sign in to the console of an account."),
-  Command.withSubcommands([invite, list, setRole, disable, enable, log])
+  Command.withSubcommands([invite, list, setRole, disable, enable, secondFactor, log])
 )

@@ -72,6 +72,8 @@ export const paths = {
   disableUser: "/settings/team/disable",
   enableUser: "/settings/team/enable",
   resetSecondFactor: "/settings/team/reset-second-factor",
+  requireSecondFactor: "/settings/team/require-second-factor",
+  releaseSecondFactor: "/settings/team/release-second-factor",
   profile: "/settings/profile",
   ownPassword: "/settings/profile/password",
   endSession: "/settings/profile/end-session",
@@ -79,6 +81,7 @@ export const paths = {
   secondFactor: "/settings/second-factor",
   confirmSecondFactor: "/settings/second-factor/confirm",
   disableSecondFactor: "/settings/second-factor/disable",
+  renewRecoveryCodes: "/settings/second-factor/recovery-codes",
   signInCode: "/sign-in/code",
   forgotPassword: "/forgot-password"
 } as const

@@ -81,6 +81,30 @@ const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: s
   )
 }
 
+/** The pages of a visitor who must set up a second factor first. */
+const enrolmentPaths: ReadonlyArray<string> = [paths.secondFactor, paths.confirmSecondFactor, paths.theme]
+
+const mustEnrolFirst = ({ lacksFactor }: Visitor, request: Request) =>
+  lacksFactor && !enrolmentPaths.includes(splitTarget(request.originalUrl).path)
+
+/** Leads to the page that sets up a second factor. What was typed into a form is shown again. */
+const leadToEnrolment = (visitor: Visitor, request: Request, baseUrl: string): Page =>
+  request.method === "POST"
+    ? Effect.flatMap(Effect.option(ownFormOf(request, baseUrl, visitor)), (form) =>
+        enrolFirst(Option.getOrUndefined(form))
+      )
+    : Effect.succeed(seeOther(paths.secondFactor))
+
+/** The error page for a form of somebody who must set up a second factor first. */
+export const enrolFirst = (form?: Parameters) =>
+  new PageRefused({
+    status: 403,
+    title: "Set up a second factor first",
+    message: "Your account requires a second factor of all its users. Nothing was saved.",
+    next: { path: paths.secondFactor, name: "Set up an authenticator app" },
+    ...(form !== undefined && { typed: typedIn(form) })
+  })
+
 /** Runs the effect with the visitor as actor. */
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
@@ -198,13 +222,15 @@ export const makeVisits = Effect.gen(function* () {
           onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
           onSome: (visitor) => {
             chargeTo(toIncomingMessage(request), visitor.userId)
-            const answered = Effect.flatMap(CurrentNeed, (needed) =>
-              needed === "open" || includesRole(visitor.role, needed)
+            const answered = Effect.flatMap(CurrentNeed, (needed) => {
+              if (needed !== "open" && mustEnrolFirst(visitor, request))
+                return leadToEnrolment(visitor, request, baseUrl)
+              return needed === "open" || includesRole(visitor.role, needed)
                 ? Effect.flatMap(imports.holder, (holder) =>
                     answer({ ...visitor, lock: Option.getOrUndefined(holder) }, request)
                   )
                 : refuseRole(visitor, needed, request, baseUrl)
-            ).pipe(actingAs(visitor))
+            }).pipe(actingAs(visitor))
             return request.method === "GET"
               ? showingNoteOnce(request, baseUrl, answered)
               : Effect.map(answered, (response) => leavingNote(response, baseUrl))

@@ -53,7 +53,8 @@ export const names: ReadonlyArray<string> = [
   "0038_fast_key_fits",
   "0039_issues_by_store",
   "0040_team_log",
-  "0041_list_filters"
+  "0041_list_filters",
+  "0042_browsers_and_required_factors"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -11,11 +11,12 @@ import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
 import { scopeOf, Tier, tierOfQuery } from "../connections/Tier.ts"
 import { formOf, PageRefused, pageLanguageOf, visitorOf } from "../console/Browser.ts"
-import { html, pageHeaders } from "../console/Html.ts"
+import { html, pageHeaders, seeOther } from "../console/Html.ts"
+import { paths } from "../console/Paths.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
 import { SignInPage } from "../console/signin/SignInPage.tsx"
 import { anonymousViewer } from "../console/Viewer.tsx"
-import { page, queryOf } from "../console/Visits.ts"
+import { enrolFirst, page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
@@ -181,9 +182,11 @@ const makeConsentPages = Effect.gen(function* () {
           onNone: () =>
             Effect.succeed(html(anonymousViewer(pageLanguageOf(request)), <SignInPage returnTo={target} />)),
           onSome: (visitor) =>
-            Effect.map(authorization.createConsent(visitor, checked), (consent) =>
-              html(visitor, <ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
-            )
+            visitor.lacksFactor
+              ? Effect.succeed(seeOther(paths.secondFactor))
+              : Effect.map(authorization.createConsent(visitor, checked), (consent) =>
+                  html(visitor, <ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
+                )
         })
       })
     ),
@@ -199,6 +202,7 @@ const makeConsentPages = Effect.gen(function* () {
               message: "Your session has ended. Start again from the app that sent you."
             })
         )
+        if (visitor.lacksFactor) return yield* enrolFirst()
         const tier = form.get(consentFields.tier)
         const isAllowed = form.get(consentFields.decision) === "allow" && tier !== undefined && isTier(tier)
         const decided = yield* Effect.mapError(

@@ -158,6 +158,10 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         )
         yield* json("user", "invite", "--email", "grace@example.com", "--role", "edit", ...account)
         assert.match((yield* withRole("list")).stdout, / {2}edit {5}invited {3}grace@example\.com/)
+        for (const words of [[], ["--required", "no"]])
+          assert.deepStrictEqual(yield* json("user", "second-factor", ...words, ...account), {
+            second_factor_required: false
+          })
         assert.deepStrictEqual(yield* json("user", "disable", "--email", "grace@example.com", ...account), {
           email: "grace@example.com",
           disabled: true

@@ -258,6 +258,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/access/AttemptLimits.ts": [],
   "src/access/Email.ts": [],
   "src/access/Mailer.ts": ["A mail could not be sent by the server of SMTP_URL: X1", "A mail could not be sent again"],
+  "src/access/RequiredFactor.ts": [],
   "src/access/SecondFactors.ts": ["was not started; start again"],
   "src/access/SignIns.ts": [],
   "src/access/Users.ts": ["must be admin for the first user of an account"],
@@ -265,9 +266,42 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/drops/DropExecution.ts": ["Step X1 of drop X1 failed"],
   "src/drops/Drops.ts": ["Looking for due drops failed"],
   "src/health/ScanJobs.ts": [],
+  "src/drops/Discount.ts": [],
+  "src/drops/Drop.ts": [
+    ...["null: all stores of the entity.", "A built-in key, or `namespace.key` of a metafield."],
+    ...["Always a string; lists and objects are JSON in a string.", "Why it failed; else null."],
+    "null: no outcome yet. `skipped`: the field was edited meanwhile, so the end of the drop did not change it.",
+    ...["null: the new values stay.", "IANA name, for display."]
+  ],
+  "src/drops/DropStep.ts": [],
+  "src/imports/Import.ts": ["Cost per item", "Variant Inventory Policy"],
+  "src/imports/ImportComparison.ts": [],
+  "src/imports/ImportDecisions.ts": [],
+  "src/imports/ImportFailures.ts": [],
   "src/imports/ImportJobs.ts": [],
+  "src/imports/ImportReview.ts": [],
+  "src/imports/ImportSources.ts": [],
+  "src/imports/ImportedMetafields.ts": [],
+  "src/imports/ImportedProduct.ts": [],
+  "src/imports/Imports.ts": [],
+  "src/imports/csv/ShopifyCsv.ts": [],
+  // The rule of the item follows.
+  "src/imports/csv/ShopifyCsvCells.ts": ["Each item of the listX1."],
+  "src/imports/csv/ShopifyCsvColumns.ts": [
+    ...["Published on online store", "Variant Compare At Price", "Weight value (grams)", "Variant Weight Unit"],
+    ...["Weight unit for display", "Variant Requires Shipping", "Variant image URL", "Product image URL"],
+    ...["Image Alt Text", "Image alt text", "On hand (current)", "On hand (new)", "Available (not editable)"]
+  ],
+  "src/imports/csv/ShopifyCsvProducts.ts": [],
+  "src/imports/refresh/RecordMatching.ts": [],
+  "src/imports/refresh/RefreshComparison.ts": [],
+  "src/imports/refresh/StoreReading.ts": [],
   "src/jobs/Job.ts": [],
   "src/jobs/Jobs.ts": ["the account has a job with this id already"],
+  "src/model/Definition.ts": [
+    "Value type name, for example `single_line_text_field`.",
+    "By domain; empty: only this account defines it."
+  ],
   "src/model/KeyRule.ts": [],
   "src/platform/PlatformErrors.ts": [],
   "src/platform/demo/DemoPlatform.ts": ["Point of Sale"],
@@ -276,7 +310,10 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/publishing/PublishJobs.ts": [],
   // The platform's own phrase comes first, and is in the list as a whole.
   "src/publishing/PublishRequests.ts": ["X1 X1: nothing can be published to it"],
+  // The end of another message.
+  "src/stores/LinkRules.ts": [": choose from X1"],
   "src/stores/StoreAccess.ts": [],
+  "src/stores/Stores.ts": [],
   "src/webhooks/Addresses.ts": []
 }
 
@@ -323,6 +360,14 @@ it("messages of services are translated with their values, and with what stands 
     [
       "ada@example.com is the last administrator of the account; make somebody else administrator first.",
       "ada@example.com: ist die letzte Administration des Kontos; geben Sie zuerst jemand anderem diese Rolle."
+    ],
+    [
+      'Line 3, column "Price": "x" is not a whole number of 0 or more.',
+      'Zeile 3, Spalte "Price": "x" ist keine ganze Zahl ab 0.'
+    ],
+    [
+      "The import could not be applied: the database refused a value (23505); 3 of 5 changes were applied.",
+      "Der Import konnte nicht angewendet werden: die Datenbank hat einen Wert abgewiesen (23505); 3 von 5 Änderungen wurden angewendet."
     ],
     ["each item must be a URL", "jeder Eintrag muss eine URL sein"],
     ["Title can't be blank", "Title can't be blank"]

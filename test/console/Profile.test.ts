@@ -20,7 +20,7 @@ import {
   PagesServer,
   pagesServer
 } from "../oauth/PagesServer.ts"
-import { csrfOf, textOf } from "./Merchant.ts"
+import { assertForeignForm, csrfOf, textOf } from "./Merchant.ts"
 
 const path = "/settings/profile"
 const factorPath = "/settings/second-factor"
@@ -66,6 +66,10 @@ const withFreshCodes = (userId: string) =>
     Effect.orDie(sql`UPDATE second_factor SET last_step = last_step - 100, used_steps = '{}' WHERE user_id = ${userId}`)
   )
 
+/** The recovery codes that a page shows. */
+const codesIn = ({ text }: Answer) =>
+  [...text.matchAll(/<code>([a-z2-9]{5}-[a-z2-9]{5})<\/code>/g)].map(([, code]) => String(code))
+
 /** A user with a second factor. `first`: the code that confirmed it. */
 const anEnrolled = Effect.gen(function* () {
   const person = yield* aPerson
@@ -75,8 +79,7 @@ const anEnrolled = Effect.gen(function* () {
   const first = codeOf(secret)
   const confirmed = yield* person.send(`${factorPath}/confirm`, { code: first })
   assert.strictEqual(confirmed.status, 200, confirmed.text)
-  const codes = [...confirmed.text.matchAll(/<code>([a-z2-9]{5}-[a-z2-9]{5})<\/code>/g)].map(([, code]) => String(code))
-  return { ...person, page, secret, first, codes, confirmed }
+  return { ...person, page, secret, first, codes: codesIn(confirmed), confirmed }
 })
 
 /** The first step of a sign-in. Returns the hidden fields of the second form. */
@@ -147,8 +150,31 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "another password")).status, 403)
       const limited = yield* change("another password", "yet another one")
       assertErrorPage(limited, 429, /Too many wrong passwords\. Try again in 1[45] minutes/)
+      // The time is in the zone of the profile.
+      yield* send(path, { language: "", time_zone: "Asia/Tokyo" })
+      const inTokyo = yield* change("another password", "yet another one")
+      assert.match(textOf(inTokyo), /\(after \d{1,2} \w{3,4} \d{4}, \d\d:\d\d Asia\/Tokyo\)\./)
       // Wrong passwords on the profile do not lock the user out of the sign-in.
       assert.strictEqual((yield* signIn(email, "another password")).status, 303)
+    })
+  )
+
+  it.effect("names the browser and the system of each session, and says which one is this one", () =>
+    Effect.gen(function* () {
+      const { email } = yield* aPerson
+      const firefox = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0"
+      const enterWith = (userAgent: string) =>
+        ask("/sign-in", { form: { email, password }, headers: { "user-agent": userAgent } })
+      const cookie = cookieOf(yield* enterWith(firefox))
+      for (const userAgent of [`${"<b>x".repeat(2_000)} Firefox/1`, "<script>", "Opera/9.80 Linux", "\u00ff"])
+        assert.strictEqual((yield* enterWith(userAgent)).status, 303)
+      const page = yield* ask(path, { cookie })
+      const names = [...page.text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, name]) => name)
+      assert.sameMembers(names, [
+        'Firefox on Windows<span class="quiet"> (this session)</span>',
+        ...Array(4).fill("Unknown browser"),
+        "Linux"
+      ])
     })
   )
 
@@ -159,8 +185,7 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       const others = [cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email)), cookieOf(yield* signIn(email))]
       const open = (each: string) => Effect.map(ask(path, { cookie: each }), ({ status }) => status === 200)
       const page = yield* ask(path, { cookie })
-      assert.strictEqual([...page.text.matchAll(/Another browser/g)].length, 3)
-      assert.strictEqual([...page.text.matchAll(/This browser/g)].length, 1)
+      assert.strictEqual([...page.text.matchAll(/\(this session\)/g)].length, 1)
       const [first] = [...page.text.matchAll(/name="session" value="([0-9a-f]{64})"/g)].map(([, hash]) => String(hash))
       assert.deepStrictEqual(to(yield* send(`${path}/end-session`, { session: String(first) })), [
         303,
@@ -281,6 +306,75 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       }).pipe(Effect.provide(SecondFactors.layer))
   )
 
+  it.effect(
+    "recovery codes are renewed with a current code; the old ones stop, and the record of the team has it",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, codes, cookie, email, first, secret, send, userId } = yield* anEnrolled
+        const renew = (code: string) => send(`${factorPath}/recovery-codes`, { code })
+        for (const wrong of ["", "000000", first, "x".repeat(100_000)])
+          assertErrorPage(yield* renew(wrong), 400, new RegExp(`id="code-misfit" role="alert">${refusedCode}`))
+        assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
+        yield* withFreshCodes(userId)
+        const renewed = yield* renew(codeOf(secret))
+        assert.strictEqual(renewed.status, 200, renewed.text)
+        assert.include(renewed.text, "<h1>New recovery codes</h1>")
+        const next = codesIn(renewed)
+        assert.lengthOf(new Set([...codes, ...next]), 20)
+        assertErrorPage(yield* enter(yield* firstStep(email), String(codes[0])), 403, new RegExp(refusedCode))
+        assert.strictEqual((yield* enter(yield* firstStep(email), String(next[0]))).status, 303)
+        // A recovery code is a current code too, and is used up.
+        const again = codesIn(yield* renew(String(next[1])))
+        assert.lengthOf(again, 10)
+        assertErrorPage(yield* renew(String(next[2])), 400, new RegExp(refusedCode))
+        const [entry] = yield* (yield* Users).log(accountId, 1)
+        assert.deepInclude(entry, { action: "recovery_codes_renewed", email })
+        for (let time = 0; time < 4; time++) yield* renew("000000")
+        assertErrorPage(yield* renew(String(again[0])), 429, /Too many wrong codes\. Try again in 1[45] minutes/)
+      })
+  )
+
+  it.effect("recovery codes are not renewed without a second factor, nor from another site", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* aPerson
+      assertErrorPage(yield* send(`${factorPath}/recovery-codes`, { code: "000000" }), 400, /<h1>Profile<\/h1>/)
+      assertForeignForm(yield* ask(`${factorPath}/recovery-codes`, { cookie, form: { code: "000000" } }))
+    })
+  )
+
+  it.effect(
+    "of renewals at the same time, and of a renewal beside the end of the second factor, one set of codes remains at most",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const stored = (userId: string) =>
+          Effect.map(
+            Effect.orDie(sql`SELECT count(*)::int AS count FROM recovery_code WHERE user_id = ${userId}`),
+            ([row]) => row?.count
+          )
+        for (let round = 0; round < 3; round++) {
+          const { codes, send, userId } = yield* anEnrolled
+          const answers = yield* Effect.forEach(
+            codes.slice(0, 4),
+            (code) => send(`${factorPath}/recovery-codes`, { code }),
+            { concurrency: "unbounded" }
+          )
+          // The first renewal deletes the codes of the others.
+          assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 400, 400, 400])
+          assert.strictEqual(yield* stored(userId), 10)
+          const other = yield* anEnrolled
+          yield* Effect.all(
+            [
+              other.send(`${factorPath}/recovery-codes`, { code: String(other.codes[0]) }),
+              other.send(`${factorPath}/disable`, { current: password })
+            ],
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(yield* stored(other.userId), 0)
+        }
+      })
+  )
+
   it.effect("recovery codes work once each", () =>
     Effect.gen(function* () {
       const { codes, cookie, email } = yield* anEnrolled
@@ -386,6 +480,80 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.notStrictEqual(accountId, enrolled.accountId)
       assert.notStrictEqual(userId, enrolled.userId)
     })
+  )
+
+  it.effect(
+    "is required of all users by an administrator who has one; others set it up first, and can do nothing else",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* Users
+        const team = "/settings/team"
+        const requirePath = `${team}/require-second-factor`
+        const admin = yield* anEnrolled
+        const other = yield* anEnrolled
+        const { accountId } = admin
+        const colleague = `colleague-of-${admin.email}`
+        const { token } = yield* Effect.orDie(users.invite(accountId, colleague, { role: "admin" }))
+        const joined = yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+        const theirs = cookieOf(joined)
+        const csrf = csrfOf(yield* ask(path, { cookie: theirs }))
+        const refused = yield* ask(requirePath, { cookie: theirs, form: { csrf } })
+        assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+        assert.include(
+          textOf(refused),
+          "The second factor cannot be required before you have one yourself: set it up on your profile."
+        )
+        const question = yield* ask(requirePath, { cookie: admin.cookie })
+        assert.include(textOf(question), "Require a second factor of all users?")
+        assertForeignForm(yield* ask(requirePath, { cookie: admin.cookie, form: {} }))
+        assert.isFalse(yield* users.requiresSecondFactor(accountId))
+        const answers = yield* Effect.forEach([1, 2, 3], () => admin.send(requirePath), { concurrency: "unbounded" })
+        for (const answer of answers) assert.deepStrictEqual(to(answer), [303, `${team}?note=required`])
+        const recordOf = Effect.map(users.log(accountId, 50), (changes) =>
+          changes
+            .filter(({ action }) => /required|optional/.test(action))
+            .map(({ action, actor }) => [action, actor.name])
+        )
+        assert.deepStrictEqual(yield* recordOf, [["second_factor_required", admin.email]])
+        // Sessions of users without a second factor end; those of others, and of other accounts, stay.
+        assert.deepStrictEqual(to(yield* ask("/drops", { cookie: theirs })), [303, "/sign-in?return_to=%2Fdrops"])
+        assert.strictEqual((yield* ask(team, { cookie: admin.cookie })).status, 200)
+        assert.strictEqual((yield* ask(team, { cookie: other.cookie })).status, 200)
+        const entered = yield* signIn(colleague)
+        assert.strictEqual(entered.status, 303)
+        const cookie = cookieOf(entered)
+        for (const page of ["/", "/products", path, team, requirePath, `${factorPath}/none`])
+          assert.notStrictEqual((yield* ask(page, { cookie })).status, 200, page)
+        assert.deepStrictEqual(to(yield* ask("/products", { cookie })), [303, factorPath])
+        assert.strictEqual((yield* ask("/events", { cookie })).status, 401)
+        const first = yield* ask(factorPath, { cookie })
+        assert.include(first.text, "<h1>Set up a second factor first</h1>")
+        const { hidden } = sectionsOf(first.text, factorPath)
+        for (const form of [path, `${team}/release-second-factor`, `${factorPath}/disable`])
+          assertErrorPage(
+            yield* ask(form, { cookie, form: { ...hidden, language: "de", time_zone: "" } }),
+            403,
+            /<h1>Set up a second factor first<\/h1>/
+          )
+        assert.isTrue(yield* users.requiresSecondFactor(accountId))
+        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie, form: hidden })), [303, factorPath])
+        const secret = /id="secret" value="([A-Z2-7]{32})"/.exec((yield* ask(factorPath, { cookie })).text)?.[1] ?? ""
+        const confirm = (code: string) => ask(`${factorPath}/confirm`, { cookie, form: { ...hidden, code } })
+        assert.strictEqual((yield* confirm("000000")).status, 400)
+        assert.strictEqual((yield* ask("/products", { cookie })).status, 303)
+        assert.lengthOf(codesIn(yield* confirm(codeOf(secret))), 10)
+        assert.strictEqual((yield* ask("/products", { cookie })).status, 200)
+        // Who switches it off, or whose is reset, must set it up again.
+        const switchedOff = yield* ask(`${factorPath}/disable`, { cookie, form: { ...hidden, current: password } })
+        assert.deepStrictEqual(to(switchedOff), [303, `${path}?note=off`])
+        assert.deepStrictEqual(to(yield* ask(path, { cookie })), [303, factorPath])
+        assert.deepStrictEqual(to(yield* admin.send(`${team}/release-second-factor`)), [303, `${team}?note=released`])
+        assert.deepStrictEqual(yield* recordOf, [
+          ["second_factor_optional", admin.email],
+          ["second_factor_required", admin.email]
+        ])
+        assert.strictEqual((yield* ask(path, { cookie })).status, 200)
+      })
   )
 
   it.effect("a rotation encrypts its secret again; with the wrong key only recovery codes work", () =>

@@ -366,7 +366,10 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findSession(hashes.session, life)))
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
-    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round))
+    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round), {
+      browser: "Firefox",
+      system: "Linux"
+    })
     assert.isTrue(Option.isSome(yield* users.findDevice(hashes.device, 60_000)))
     yield* users.rememberDevice(accountId, userId, {
       hash: secret("device", round),
@@ -393,6 +396,9 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* factors.find(user)))
     assert.isTrue(yield* factors.confirm(user, sealed, 1, [secret("recovery", round)]))
     assert.isTrue(yield* factors.useStep(user, 2, 3))
+    yield* factors.lock(user)
+    yield* factors.deleteRecoveryCodes(user)
+    yield* factors.addRecoveryCodes(user, [secret("recovery", round)])
     assert.isTrue(yield* factors.useRecoveryCode(user, secret("recovery", round)))
     assert.isTrue(yield* factors.replaceSecret(user, sealed, Uint8Array.of(4)))
     assert.isNotEmpty(yield* factors.list(accountId))
@@ -402,6 +408,10 @@ const access = (round: number) =>
     assert.isTrue(yield* factors.remove(user))
     const newEmail = `new-${round}@example.com`
     assert.isNotEmpty(yield* users.lockAdministrators(accountId))
+    assert.isFalse(yield* users.requiresSecondFactor(accountId))
+    assert.isTrue(yield* users.setRequiresSecondFactor(accountId, true))
+    yield* users.endSessionsWithoutFactor(accountId)
+    assert.isTrue(yield* users.setRequiresSecondFactor(accountId, false))
     for (const change of [
       users.setRole(accountId, newEmail, "edit"),
       users.disable(accountId, newEmail),

@@ -102,7 +102,8 @@ export const eventStreams: Surface<AccountEvents | BaseUrl | Readiness | Session
         Effect.gen(function* () {
           const token = sessionTokenIn(request, baseUrl)
           const visitor = yield* visitorOf(sessions, baseUrl, request, false)
-          if (token === undefined || Option.isNone(visitor)) return refuse(401, "Sign in first.")
+          if (token === undefined || Option.isNone(visitor) || visitor.value.lacksFactor)
+            return refuse(401, "Sign in first.")
           if (yield* Effect.isFailure(readiness.check)) return refuse(503, "The service is stopping.")
           const { accountId, sessionHash } = visitor.value
           const opened = yield* Effect.either(events.open(accountId, sessionHash, queryOf(request).get("state")))

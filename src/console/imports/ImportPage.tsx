@@ -213,7 +213,7 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) => {
                 {line ?? ""}
               </td>
               <td data-label={t("Column")}>{column ?? ""}</td>
-              <td data-label={t("Problem")}>{reason}</td>
+              <td data-label={t("Problem")}>{t.say(reason)}</td>
             </tr>
           ))}
         </tbody>

@@ -1,4 +1,5 @@
 import { Clock, Effect, Either, Option } from "effect"
+import type { SignInDelayed } from "../../access/AttemptLimits.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { SignIns } from "../../access/SignIns.ts"
@@ -9,9 +10,10 @@ import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { timeIn } from "../Times.ts"
 import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { type ProfileContent, ProfilePage } from "./ProfilePage.tsx"
-import { EnrolPage, RecoveryCodesPage } from "./SecondFactorPages.tsx"
+import { EnrolPage, RecoveryCodesPage, RequiredFactorPage } from "./SecondFactorPages.tsx"
 
 const routes = {
   show: ["GET", paths.profile, refuseOnPage, "view"],
@@ -22,7 +24,8 @@ const routes = {
   enrol: ["GET", paths.secondFactor, refuseOnPage, "view"],
   begin: ["POST", paths.secondFactor, refuseOnPage, "view"],
   confirm: ["POST", paths.confirmSecondFactor, refuseOnPage, "view"],
-  disable: ["POST", paths.disableSecondFactor, refuseOnPage, "view"]
+  disable: ["POST", paths.disableSecondFactor, refuseOnPage, "view"],
+  renewCodes: ["POST", paths.renewRecoveryCodes, refuseOnPage, "view"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
@@ -36,6 +39,19 @@ const notes: Readonly<Record<string, string>> = {
 const toProfile = (note: keyof typeof notes) => seeOther(`${paths.profile}?note=${note}`)
 
 const keyOf = ({ accountId, userId }: Visitor) => ({ accountId, id: userId })
+
+type Refused =
+  | SignInDelayed
+  | { readonly _tag: "PasswordRefused" | "SignInBusy" | "CodeRefused"; readonly message: string }
+
+/** Why a form was refused. A wait names the time in the visitor's zone. */
+const sayingOf = (refused: Refused, visitor: Visitor): Saying =>
+  refused._tag === "SignInDelayed"
+    ? {
+        sentence: "Too many {counted}. Try again in {duration} (after {time}).",
+        values: { ...refused.parts, time: timeIn(refused.until, visitor) }
+      }
+    : refused.message
 
 /** The status of a refused form: 429 if it was refused because of earlier attempts. */
 const statusOf = ({ _tag }: { readonly _tag: string }) =>
@@ -55,16 +71,27 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const factor = yield* secondFactors.state(keyOf(visitor))
+        const isRequired = yield* users.requiresSecondFactor(visitor.accountId)
         const list = yield* sessions.list(visitor)
-        return html(visitor, <ProfilePage visitor={visitor} sessions={list} factor={factor} now={now} {...content} />, {
-          status
-        })
+        return html(
+          visitor,
+          <ProfilePage visitor={visitor} sessions={list} factor={{ ...factor, isRequired }} now={now} {...content} />,
+          {
+            status
+          }
+        )
       })
+
+    const refuse = (visitor: Visitor, field: string, refused: Refused) =>
+      show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
 
     const showEnrolment = (visitor: Visitor, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
         Option.match(pending, {
-          onNone: () => seeOther(paths.profile),
+          onNone: () =>
+            visitor.lacksFactor
+              ? html(visitor, <RequiredFactorPage visitor={visitor} refusal={message} />, { status })
+              : seeOther(paths.profile),
           onSome: (enrolment) =>
             html(
               visitor,
@@ -100,7 +127,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const misfit =
             refused._tag === "ValidationFailed"
               ? { field: "password", message: `The new password ${refused.issues[0]?.message}.` }
-              : { field: "current", message: refused.message }
+              : { field: "current", message: sayingOf(refused, visitor) }
           return yield* show(visitor, { misfit }, statusOf(refused))
         })
       ),
@@ -118,7 +145,9 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
             issue?.path === ""
               ? `The second factor ${issue.message}.`
               : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
-          return yield* show(visitor, { misfit: { field: "factor", message } }, 409)
+          return yield* visitor.lacksFactor
+            ? showEnrolment(visitor, message, 409)
+            : show(visitor, { misfit: { field: "factor", message } }, 409)
         })
       ),
       confirm: withForm((visitor, form) =>
@@ -129,18 +158,24 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visit
           const refused = confirmed.left
           return refused._tag === "ValidationFailed"
             ? seeOther(paths.profile)
-            : yield* showEnrolment(visitor, refused.message, statusOf(refused))
+            : yield* showEnrolment(visitor, sayingOf(refused, visitor), statusOf(refused))
         })
       ),
       disable: withForm((visitor, form) =>
         Effect.gen(function* () {
           const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
           if (Either.isLeft(checked)) {
-            const { message } = checked.left
-            return yield* show(visitor, { misfit: { field: "factor", message: message } }, statusOf(checked.left))
+            return yield* refuse(visitor, "factor", checked.left)
           }
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")
+        })
+      ),
+      renewCodes: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), form.get("code") ?? ""))
+          if (Either.isLeft(renewed)) return yield* refuse(visitor, "code", renewed.left)
+          return html(visitor, <RecoveryCodesPage visitor={visitor} codes={renewed.right} isRenewed />)
         })
       )
     }

@@ -1,14 +1,15 @@
 import { languages, timeZones } from "../../access/Profile.ts"
-import type { SessionRow } from "../../access/UsersRepo.ts"
+import type { SessionRow } from "../../access/Sessions.sql.ts"
 import { roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, NewPassword } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
-import type { Saying } from "../languages/Words.tsx"
+import type { Saying, Words } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { timeIn } from "../Times.ts"
 import { useWords } from "../Viewer.tsx"
+import { CodeField } from "./SecondFactorPages.tsx"
 
 const Preferences = ({ visitor }: { readonly visitor: Visitor }) => {
   const t = useWords()
@@ -101,6 +102,7 @@ const Password = ({ misfit, visitor }: { readonly visitor: Visitor; readonly mis
 
 const SecondFactor = ({
   codesLeft,
+  isRequired,
   misfit,
   state,
   visitor
@@ -108,6 +110,7 @@ const SecondFactor = ({
   readonly visitor: Visitor
   readonly state: "off" | "pending" | "on"
   readonly codesLeft: number
+  readonly isRequired: boolean
   readonly misfit: Misfit | undefined
 }) => {
   const t = useWords()
@@ -115,21 +118,49 @@ const SecondFactor = ({
     <section aria-labelledby="factor">
       <h2 id="factor">{t("Second factor")}</h2>
       {state === "on" ? (
-        <form method="post" action={paths.disableSecondFactor} class="sheet fields">
-          <HiddenFields csrf={visitor.csrf} />
-          <p>
-            {t(
-              "It is on: sign-in asks for a code of your authenticator app. {left, plural, one {# of your recovery codes is} other {# of your recovery codes are}} left.",
-              { left: codesLeft }
+        <>
+          <form method="post" action={paths.renewRecoveryCodes} class="sheet fields">
+            <HiddenFields csrf={visitor.csrf} />
+            <p>
+              {t(
+                "It is on: sign-in asks for a code of your authenticator app. {left, plural, one {# of your recovery codes is} other {# of your recovery codes are}} left.",
+                { left: codesLeft }
+              )}
+            </p>
+            <CodeField misfit={misfit} rule="codes-rule" />
+            <p id="codes-rule" class="quiet">
+              {t("New recovery codes replace all old ones. Enter a code of your app, or one of your recovery codes.")}
+            </p>
+            <div class="buttons">
+              <button type="submit">{t("Make new recovery codes")}</button>
+            </div>
+          </form>
+          <form method="post" action={paths.disableSecondFactor} class="sheet fields">
+            <HiddenFields csrf={visitor.csrf} />
+            {isRequired && (
+              <p>
+                {t(
+                  "Your account requires a second factor of all its users. When you switch it off, for example to change to another phone, you set up a new one at once."
+                )}
+              </p>
             )}
-          </p>
-          <CurrentPassword field="factor" misfit={misfit} />
-          <div class="buttons">
-            <button type="submit" class="danger">
-              {t("Switch off")}
-            </button>
-          </div>
-        </form>
+            <input
+              type="email"
+              name="email"
+              value={visitor.email}
+              aria-label={t("E-mail")}
+              autocomplete="username"
+              hidden
+              readOnly
+            />
+            <CurrentPassword field="factor" misfit={misfit} />
+            <div class="buttons">
+              <button type="submit" class="danger">
+                {t("Switch off")}
+              </button>
+            </div>
+          </form>
+        </>
       ) : (
         <form method="post" action={paths.secondFactor} class="sheet fields">
           <HiddenFields csrf={visitor.csrf} />
@@ -148,6 +179,12 @@ const SecondFactor = ({
   )
 }
 
+/** "Firefox on Windows". */
+const browserOf = (t: Words, { browser, system }: SessionRow) =>
+  browser !== null && system !== null
+    ? t("{browser} on {system}", { browser, system })
+    : (browser ?? system ?? t("Unknown browser"))
+
 const SessionList = ({
   now,
   sessions,
@@ -162,12 +199,17 @@ const SessionList = ({
     <section aria-labelledby="sessions">
       <h2 id="sessions">{t("Sessions")}</h2>
       <ul class="records">
-        {sessions.map(({ createdAt, hash, lastSeenAt }) => {
+        {sessions.map((session) => {
+          const { createdAt, hash, lastSeenAt } = session
           const isThis = hash === visitor.sessionHash
+          const browser = browserOf(t, session)
           return (
             <li class="sheet" key={hash}>
               <div>
-                <h3>{isThis ? t("This browser") : t("Another browser")}</h3>
+                <h3>
+                  {browser}
+                  {isThis && <span class="quiet"> {t("(this session)")}</span>}
+                </h3>
                 <Facts
                   of={[
                     [t("Signed in"), <Time at={createdAt} />],
@@ -182,7 +224,10 @@ const SessionList = ({
                   <button
                     type="submit"
                     class="plain"
-                    aria-label={t("End the session that began {time}", { time: timeIn(createdAt, visitor) })}
+                    aria-label={t("End the session of {browser} that began {time}", {
+                      browser,
+                      time: timeIn(createdAt, visitor)
+                    })}
                   >
                     {t("End")}
                   </button>
@@ -219,7 +264,11 @@ export const ProfilePage = ({
 }: ProfileContent & {
   readonly visitor: Visitor
   readonly sessions: ReadonlyArray<SessionRow>
-  readonly factor: { readonly state: "off" | "pending" | "on"; readonly codesLeft: number }
+  readonly factor: {
+    readonly state: "off" | "pending" | "on"
+    readonly codesLeft: number
+    readonly isRequired: boolean
+  }
   readonly now: number
 }) => {
   const t = useWords()

@@ -1,7 +1,8 @@
 import type { Enrolment } from "../../access/SecondFactors.ts"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
-import { Frame, HiddenFields } from "../Frame.tsx"
+import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
+import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { QrCode } from "./QrCode.tsx"
@@ -30,6 +31,33 @@ export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefine
   )
 }
 
+/** The first page of a user without the second factor that the account requires. `refusal`: why it cannot be set up. */
+export const RequiredFactorPage = ({
+  refusal,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly refusal: Saying | undefined
+}) => {
+  const t = useWords()
+  return (
+    <Frame title={t("Set up a second factor first")} visitor={visitor} narrow>
+      <Refusal text={refusal} />
+      <form method="post" action={paths.secondFactor} class="sheet">
+        <HiddenFields csrf={visitor.csrf} />
+        <p>
+          {t(
+            "Your account requires a second factor of all its users: sign-in also asks for a code of an authenticator app on your phone. Set it up now to go on."
+          )}
+        </p>
+        <div class="buttons">
+          <button type="submit">{t("Set up an authenticator app")}</button>
+        </div>
+      </form>
+    </Frame>
+  )
+}
+
 /** The secret of a new authenticator app, and the form that confirms it by a code. */
 export const EnrolPage = ({
   enrolment,
@@ -42,7 +70,11 @@ export const EnrolPage = ({
 }) => {
   const t = useWords()
   return (
-    <Frame title={t("Set up an authenticator app")} visitor={visitor} current={paths.profile}>
+    <Frame
+      title={t("Set up an authenticator app")}
+      visitor={visitor}
+      {...(visitor.lacksFactor ? {} : { current: paths.profile })}
+    >
       <div class="sheet">
         <p>{t("Scan this picture with your app, or copy the text into it.")}</p>
         <QrCode
@@ -60,26 +92,33 @@ export const EnrolPage = ({
         </p>
         <div class="buttons">
           <button type="submit">{t("Confirm")}</button>
-          <a href={paths.profile}>{t("Cancel")}</a>
+          {!visitor.lacksFactor && <a href={paths.profile}>{t("Cancel")}</a>}
         </div>
       </form>
     </Frame>
   )
 }
 
-/** The recovery codes, which are shown only once. */
+/** The recovery codes, which are shown only once. `isRenewed`: they replace others. */
 export const RecoveryCodesPage = ({
   codes,
+  isRenewed = false,
   visitor
 }: {
   readonly visitor: Visitor
   readonly codes: ReadonlyArray<string>
+  readonly isRenewed?: boolean
 }) => {
   const t = useWords()
   return (
-    <Frame title={t("The second factor is on")} visitor={visitor} current={paths.profile}>
+    <Frame
+      title={isRenewed ? t("New recovery codes") : t("The second factor is on")}
+      visitor={visitor}
+      current={paths.profile}
+    >
       <section class="sheet" aria-labelledby="codes">
         <h2 id="codes">{t("Recovery codes")}</h2>
+        {isRenewed && <p>{t("The old recovery codes are no longer accepted.")}</p>}
         <p>
           {t(
             "Keep these codes in a safe place. They are shown only once. If you lose your app, each of them replaces one code at sign-in. When you have none left, an administrator can reset your second factor."

@@ -126,7 +126,7 @@ const makeEnter = Effect.gen(function* () {
     Effect.gen(function* () {
       const before = yield* visitorOf(sessions, baseUrl, request)
       if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
-      const token = yield* sessions.start(user)
+      const token = yield* sessions.start(user, request.headers["user-agent"])
       const answer =
         kept === undefined
           ? seeOther(to)

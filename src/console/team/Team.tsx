@@ -1,3 +1,4 @@
+import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
 import type { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
@@ -11,7 +12,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
-import { type Words, wordsIn } from "../languages/Words.tsx"
+import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { linkMail, makeMailLink } from "../Mails.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -29,7 +30,11 @@ const routes = {
   disable: ["POST", paths.disableUser, refuseOnPage, "admin"],
   enable: ["POST", paths.enableUser, refuseOnPage, "admin"],
   askReset: ["GET", paths.resetSecondFactor, refuseOnPage, "admin"],
-  reset: ["POST", paths.resetSecondFactor, refuseOnPage, "admin"]
+  reset: ["POST", paths.resetSecondFactor, refuseOnPage, "admin"],
+  askRequire: ["GET", paths.requireSecondFactor, refuseOnPage, "admin"],
+  require: ["POST", paths.requireSecondFactor, refuseOnPage, "admin"],
+  askRelease: ["GET", paths.releaseSecondFactor, refuseOnPage, "admin"],
+  release: ["POST", paths.releaseSecondFactor, refuseOnPage, "admin"]
 } as const
 
 const notes: Readonly<Record<string, string>> = {
@@ -37,7 +42,9 @@ const notes: Readonly<Record<string, string>> = {
   cancelled: "The invitation is cancelled. Its link is refused.",
   disabled: "The user is signed out and cannot sign in any more. The user's agents are disconnected.",
   enabled: "The user can sign in again, with the same password and role.",
-  reset: "The second factor is off. The user signs in with the password alone, and can set up a new one."
+  reset: "The second factor is off. The user signs in with the password alone, and can set up a new one.",
+  required: "A second factor is required. Users without one are signed out and set it up when they sign in again.",
+  released: "A second factor is no longer required. Users who have one keep it."
 }
 
 /** The number of changes of the team on a page. */
@@ -74,6 +81,62 @@ const disableWords = (t: Words, { email, role }: User) => ({
   button: "Disable the user"
 })
 
+/** Shows the page *Team*. `before`: the id of the change after which its record continues. */
+type Show = (
+  visitor: Visitor,
+  content: Partial<TeamContent>,
+  status?: number,
+  before?: number
+) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+
+interface RequirementWords {
+  readonly title: Sentence
+  readonly question: Sentence
+  readonly button: Sentence
+}
+
+const requireWords: RequirementWords = {
+  title: "Require a second factor of all users?",
+  question:
+    "Users without one are signed out now, and lose what they have not saved. They set it up when they sign in again, before they can do anything else. Agents and API keys go on working.",
+  button: "Require a second factor"
+}
+
+const releaseWords: RequirementWords = {
+  title: "No longer require a second factor?",
+  question: "Users can then switch theirs off, and new users can work without one. Users who have one keep it.",
+  button: "No longer require it"
+}
+
+/** The forms that require a second factor of all users, or no longer, and the pages that ask before. */
+const makeRequirementForms = (show: Show) =>
+  Effect.gen(function* () {
+    const users = yield* Users
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const asking = (action: string, words: RequirementWords) =>
+      asVisitor((visitor) =>
+        Effect.succeed(html(visitor, <ConfirmPage visitor={visitor} section={paths.team} action={action} {...words} />))
+      )
+
+    const changing = (isRequired: boolean, note: keyof typeof notes) =>
+      withForm((visitor) =>
+        Effect.gen(function* () {
+          const changed = yield* Effect.either(users.requireSecondFactor(visitor.accountId, isRequired))
+          return Either.isRight(changed)
+            ? seeOther(`${paths.team}?note=${note}`)
+            : yield* show(visitor, { refusal: wordsOf(changed.left, "The second factor") }, 409)
+        })
+      )
+
+    return {
+      askRequire: asking(paths.requireSecondFactor, requireWords),
+      require: changing(true, "required"),
+      askRelease: asking(paths.releaseSecondFactor, releaseWords),
+      release: changing(false, "released")
+    }
+  })
+
 /** Finds the user that a form or a query names. NotFound: the account has no such user. */
 const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
   Effect.gen(function* () {
@@ -91,14 +154,15 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
     const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makeVisits
 
-    const show = (visitor: Visitor, content: Partial<TeamContent>, status = 200, before?: number) =>
+    const show: Show = (visitor, content, status = 200, before) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const list = yield* users.list(visitor.accountId)
         // Reads one more than a page, to know whether more follow.
         const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
         const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
-        const given = { visitor, users: list, now, log, form: emptyInvite, ...content }
+        const isFactorRequired = yield* users.requiresSecondFactor(visitor.accountId)
+        const given = { visitor, users: list, isFactorRequired, now, log, form: emptyInvite, ...content }
         return html(visitor, <TeamPage {...given} />, { status })
       })
 
@@ -150,6 +214,7 @@ export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
       )
 
     return {
+      ...(yield* makeRequirementForms(show)),
       show: asVisitor((visitor, request) => {
         const query = queryOf(request)
         const before = numberOf(query.get("before"))

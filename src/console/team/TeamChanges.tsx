@@ -26,6 +26,9 @@ const actionWords = {
   second_factor_on: "{user} switched the second factor on",
   second_factor_off: "{user} switched the second factor off",
   second_factor_reset: "Reset the second factor of {user}",
+  recovery_codes_renewed: "{user} made new recovery codes",
+  second_factor_required: "Required a second factor of all users",
+  second_factor_optional: "No longer required a second factor",
   sessions_ended: "{user} ended other sessions of their own"
 } as const satisfies Readonly<Record<TeamAction, Sentence>>
 

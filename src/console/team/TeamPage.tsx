@@ -223,6 +223,36 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
   )
 }
 
+/** Whether all users need a second factor, and the button that asks before it changes. */
+const FactorOfAll = ({ hasOwn, isRequired }: { readonly hasOwn: boolean; readonly isRequired: boolean }) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="factor-of-all">
+      <h2 id="factor-of-all">{t("Second factor of all users")}</h2>
+      <form method="get" action={isRequired ? paths.releaseSecondFactor : paths.requireSecondFactor} class="sheet">
+        <p>
+          {isRequired
+            ? t("It is required: a user without one sets it up at sign-in, before anything else.")
+            : t("It is not required: each user decides. With it, a stolen password is not enough to sign in.")}
+        </p>
+        {isRequired || hasOwn ? (
+          <div class="buttons">
+            <button type="submit" class="plain">
+              {isRequired ? t("No longer require it") : t("Require a second factor")}
+            </button>
+          </div>
+        ) : (
+          <p>
+            {t.rich("To require it, <link>set up your own second factor</link> first.", {
+              link: (words) => <a href={`${paths.profile}#factor`}>{words}</a>
+            })}
+          </p>
+        )}
+      </form>
+    </section>
+  )
+}
+
 export interface TeamContent {
   readonly form: InviteForm
   readonly misfit?: Misfit | undefined
@@ -234,6 +264,7 @@ export interface TeamContent {
 
 export const TeamPage = ({
   form,
+  isFactorRequired,
   link,
   log,
   misfit,
@@ -245,6 +276,7 @@ export const TeamPage = ({
 }: TeamContent & {
   readonly visitor: Visitor
   readonly users: ReadonlyArray<User>
+  readonly isFactorRequired: boolean
   readonly log: ShownLog
   readonly now: number
 }) => {
@@ -267,6 +299,10 @@ export const TeamPage = ({
         </ul>
       </section>
       <Invite visitor={visitor} form={form} misfit={misfit} />
+      <FactorOfAll
+        isRequired={isFactorRequired}
+        hasOwn={users.some(({ hasSecondFactor, id }) => id === visitor.userId && hasSecondFactor)}
+      />
       <TeamChanges {...log} />
     </Frame>
   )
