@@ -75,8 +75,62 @@ const makeValued =
     return sql`(SELECT to_json(ARRAY[${sql.csv(texts)}]) FROM (SELECT ${values} AS merged OFFSET 0) o)`
   }
 
-export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
+/**
+ * Makes the statement that reads the products of a part. The rows are not decoded by a schema, because only this statement makes them,
+ * and decoding took a third of an export's time.
+ */
+const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
   const valued = makeValued(sql)
+  return (accountId, storeId, part, metafields) => {
+    const imageUrl = sql`
+      SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
+      FROM entity_media g
+      JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
+      LEFT JOIN store_version mv
+        ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+      WHERE g.account_id = ${accountId} AND g.entity_id = c.id AND ${storeId}::uuid = ANY(g.store_ids)
+      ORDER BY g.position, g.media_id
+      LIMIT 1`
+    const variant = {
+      id: sql`'"' || c.id || '"'`,
+      revision: sql`c.draft_revision`,
+      values: valued(sql`c.attributes || cv.overrides`, "variant", metafields),
+      imageUrl: sql`to_json((${imageUrl}))`
+    }
+    const image = {
+      id: sql`'"' || m.id || '"'`,
+      revision: sql`CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END`,
+      values: valued(sql`m.attributes || coalesce(mv.overrides, '{}')`, "image", [])
+    }
+    const product = jsonObject(sql, {
+      id: sql`'"' || e.id || '"'`,
+      revision: sql`e.draft_revision`,
+      values: valued(sql`e.attributes || v.overrides`, "product", metafields),
+      variants: sql`
+        SELECT ${jsonList(sql, variant, sql`c.position, c.id`)}
+        FROM entity c
+        JOIN store_version cv ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
+        WHERE c.account_id = ${accountId} AND c.parent_id = e.id`,
+      images: sql`
+        SELECT ${jsonList(sql, image, sql`g.position, g.media_id`)}
+        FROM entity_media g
+        JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
+        LEFT JOIN store_version mv
+          ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+        WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)`
+    })
+    return Effect.map(
+      orDie(sql<{ readonly product: string }>`
+        SELECT ${sql.literal(planCustom)} ${product} AS product
+        FROM entity e
+        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+        WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`),
+      (rows) => rows.map(({ product }): StoreProductRow => JSON.parse(product))
+    )
+  }
+}
+
+export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   /** A statement about chosen products is planned for their number. */
   const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
 
@@ -148,54 +202,6 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
     metafields: readMetafields,
-    // The rows are not decoded by a schema, because only this statement makes them, and decoding took a third of an export's
-    // time.
-    products: (accountId, storeId, part, metafields) => {
-      const imageUrl = sql`
-        SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
-        FROM entity_media g
-        JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-        LEFT JOIN store_version mv
-          ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
-        WHERE g.account_id = ${accountId} AND g.entity_id = c.id AND ${storeId}::uuid = ANY(g.store_ids)
-        ORDER BY g.position, g.media_id
-        LIMIT 1`
-      const variant = {
-        id: sql`'"' || c.id || '"'`,
-        revision: sql`c.draft_revision`,
-        values: valued(sql`c.attributes || cv.overrides`, "variant", metafields),
-        imageUrl: sql`to_json((${imageUrl}))`
-      }
-      const image = {
-        id: sql`'"' || m.id || '"'`,
-        revision: sql`CASE WHEN mv.entity_id IS NOT NULL THEN m.draft_revision END`,
-        values: valued(sql`m.attributes || coalesce(mv.overrides, '{}')`, "image", [])
-      }
-      const product = jsonObject(sql, {
-        id: sql`'"' || e.id || '"'`,
-        revision: sql`e.draft_revision`,
-        values: valued(sql`e.attributes || v.overrides`, "product", metafields),
-        variants: sql`
-          SELECT ${jsonList(sql, variant, sql`c.position, c.id`)}
-          FROM entity c
-          JOIN store_version cv ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
-          WHERE c.account_id = ${accountId} AND c.parent_id = e.id`,
-        images: sql`
-          SELECT ${jsonList(sql, image, sql`g.position, g.media_id`)}
-          FROM entity_media g
-          JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-          LEFT JOIN store_version mv
-            ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
-          WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)`
-      })
-      return Effect.map(
-        orDie(sql<{ readonly product: string }>`
-          SELECT ${sql.literal(planCustom)} ${product} AS product
-          FROM entity e
-          JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-          WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`),
-        (rows) => rows.map(({ product }): StoreProductRow => JSON.parse(product))
-      )
-    }
+    products: makeReadProducts(sql)
   }
 }
