@@ -16,6 +16,7 @@ import { home } from "./home/Home.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
 import { jobList } from "./jobs/JobList.tsx"
 import { keys } from "./keys/Keys.tsx"
+import { makePageHandlers, type PageServices, sentFrom } from "./PageHandlers.ts"
 import { paths } from "./Paths.ts"
 import { pictureRoutes } from "./pictures/PictureRoutes.ts"
 import { productLists } from "./products/ProductLists.tsx"
@@ -26,11 +27,10 @@ import { signIn } from "./signin/SignIn.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
 import { team } from "./team/Team.tsx"
-import { makeVisits, sentFrom, type Visits } from "./Visits.ts"
 import { webhookList } from "./webhooks/WebhookList.tsx"
 
 /** The files that browsers load, and the form that sets the colours. */
-const common: Surface<Visits> = {
+const common: Surface<PageServices> = {
   refuseAddress,
   ...surfaceOf(
     {
@@ -41,7 +41,7 @@ const common: Surface<Visits> = {
       icon: ["GET", assetPaths.icon, refuseOnPage, "open"],
       theme: ["POST", paths.theme, refuseOnPage, "view"]
     },
-    Effect.map(makeVisits, ({ baseUrl, withForm }) => ({
+    Effect.map(makePageHandlers, ({ baseUrl, withForm }) => ({
       stylesheet: () => Effect.succeed(stylesheet),
       script: () => Effect.succeed(script),
       islands: () => Effect.succeed(islandScript),

@@ -12,9 +12,9 @@ import { ConnectionId, EntityId } from "../../model/Ids.ts"
 import { Timestamp } from "../../model/Timestamp.ts"
 import { PageRefused } from "../Browser.ts"
 import { html } from "../Html.ts"
+import { decoded, idInPath, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { connectionPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idInPath, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { ConnectionPage } from "./ConnectionPage.tsx"
 import { atTime, UndonePage, UndoReviewPage } from "./UndoPages.tsx"
 
@@ -48,14 +48,14 @@ const noStart = (id: ConnectionId) =>
   })
 
 /** The page of a connection: its changes, and the forms that undo its writes. */
-export const connectionActivity: Surface<Activity | Connections | Undo | Visits> = surfaceOf(
+export const connectionActivity: Surface<Activity | Connections | Undo | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const activity = yield* Activity
     const connections = yield* Connections
     const imports = yield* Imports
     const undo = yield* Undo
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     return {
       show: asVisitor((visitor, request) =>

@@ -7,9 +7,9 @@ import { PageRefused } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { ConnectionsPage, mayDisconnect } from "./ConnectionsPage.tsx"
 
 const routes = {
@@ -33,11 +33,11 @@ const notYours = new PageRefused({
 })
 
 /** The connections of an account: the list, and the forms that end one or all of them. */
-export const connectionList: Surface<Connections | Visits> = surfaceOf(
+export const connectionList: Surface<Connections | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const connections = yield* Connections
-    const { asVisitor, baseUrl, withForm } = yield* makeVisits
+    const { asVisitor, baseUrl, withForm } = yield* makePageHandlers
     return {
       show: asVisitor((visitor, request) =>
         Effect.map(connections.list(visitor.accountId), (list) =>

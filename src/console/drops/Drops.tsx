@@ -13,10 +13,10 @@ import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
+import { idInPath, idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { dropPath, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { boundsOfMonth } from "./DropCalendar.tsx"
 import { DropPage } from "./DropPage.tsx"
 import { type DropsContent, DropsPage } from "./DropsPage.tsx"
@@ -37,13 +37,13 @@ const notes: Readonly<Record<string, string>> = {
 }
 
 /** The drops of an account: the list, the page of one drop, and the form for a new drop. */
-export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores | Visits> = surfaceOf(
+export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const drops = yield* Drops
     const { readList, readMonth } = yield* makeReadDrops
     const showDrop = yield* makeShowDrop
-    const { asWatcher, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makePageHandlers
 
     return {
       list: asWatcher((visitor, request) =>

@@ -12,9 +12,9 @@ import type { Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
+import { makePageHandlers, queryOf } from "../PageHandlers.ts"
 import { dropPath } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
-import { makeVisits, queryOf } from "../Visits.ts"
 import { ChooseStorePage } from "./ChooseStorePage.tsx"
 import { allStores, type DropForm, fieldIn, formOf, maxIds, nameOf } from "./DropForm.ts"
 import { makeReview, maxThings } from "./DropReview.ts"
@@ -190,7 +190,7 @@ export const makeNewDropForm = Effect.gen(function* () {
   const withMembers = yield* makeWithMembers
   const carryOut = yield* makeFormSteps
   const { publishable, showForm, showReview, showStores, storeOf } = yield* makeFormPages
-  const { asVisitor, withForm } = yield* makeVisits
+  const { asVisitor, withForm } = yield* makePageHandlers
 
   return {
     write: asVisitor((visitor, request) =>

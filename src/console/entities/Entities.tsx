@@ -10,10 +10,10 @@ import { Publishing } from "../../publishing/Publishing.ts"
 import type { Stores } from "../../stores/Stores.ts"
 import { seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
+import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { makeEditCell } from "./CellEdits.ts"
 import { cellFields } from "./CellForm.tsx"
 import { resultOf } from "./EntityNotes.tsx"
@@ -39,116 +39,117 @@ const readId = Schema.decodeOption(EntityId)
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
 /** The page of one entity, with a form that publishes it. */
-export const entities: Surface<Catalog | Drafts | Drops | MerchantLists | Pictures | Publishing | Stores | Visits> =
-  surfaceOf(
-    routes,
-    Effect.gen(function* () {
-      const catalog = yield* Catalog
-      const drafts = yield* Drafts
-      const publishing = yield* Publishing
-      const { showEntity, showRefusal } = yield* makeShowEntity
-      const editCell = yield* makeEditCell
-      const undoEdit = yield* makeUndoEdit
-      const editGallery = yield* makeEditGallery
-      const { asWatcher, withForm, withKeptForm } = yield* makeVisits
+export const entities: Surface<
+  Catalog | Drafts | Drops | MerchantLists | Pictures | Publishing | Stores | PageServices
+> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const drafts = yield* Drafts
+    const publishing = yield* Publishing
+    const { showEntity, showRefusal } = yield* makeShowEntity
+    const editCell = yield* makeEditCell
+    const undoEdit = yield* makeUndoEdit
+    const editGallery = yield* makeEditGallery
+    const { asWatcher, withForm, withKeptForm } = yield* makePageHandlers
 
-      /** The variants of the page that a view shows. */
-      const variantsOn = (view: GridView) =>
-        Effect.flatMap(catalog.get("product", view.id), ({ variantIds }) =>
-          drafts.sheets("variant", variantPageOf(view, variantIds).shown)
-        )
+    /** The variants of the page that a view shows. */
+    const variantsOn = (view: GridView) =>
+      Effect.flatMap(catalog.get("product", view.id), ({ variantIds }) =>
+        drafts.sheets("variant", variantPageOf(view, variantIds).shown)
+      )
 
-      return {
-        show: asWatcher((visitor, request) =>
-          Effect.gen(function* () {
-            const query = queryOf(request)
-            const id = yield* idOf(EntityId, query)
-            const limit = query.get("history") === "all" ? maxEntries : firstEntries
-            const key = query.get("edit")
-            const mayEdit = includesRole(visitor.role, "edit")
-            const picture = readId(query.get(galleryFields.picture) ?? "")
-            return yield* showEntity(visitor, id, {
-              limit,
-              view: viewOf(id, query),
-              editing:
-                key === undefined || !mayEdit
-                  ? undefined
-                  : { of: entityIdIn(query, cellFields.of), key, storeId: storeIdIn(query, cellFields.store) ?? null },
-              galleryEditing: mayEdit ? { open: Option.getOrUndefined(picture), picker: pickerIn(query) } : undefined,
-              field: query.get("field"),
-              resultOn: (on) => resultOf(query, on)
-            })
-          })
-        ),
-        edit: withKeptForm((visitor, form) =>
-          Effect.gen(function* () {
-            const outcome = yield* editCell(form)
-            const { place, view } = outcome.edit
-            if (outcome._tag === "Refused") {
-              const { editing, status } = outcome
-              return yield* showEntity(visitor, view.id, { view, editing, status })
-            }
-            const { _tag, edit, revision, sheet } = outcome
-            const next =
-              edit.action !== "next"
+    return {
+      show: asWatcher((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const id = yield* idOf(EntityId, query)
+          const limit = query.get("history") === "all" ? maxEntries : firstEntries
+          const key = query.get("edit")
+          const mayEdit = includesRole(visitor.role, "edit")
+          const picture = readId(query.get(galleryFields.picture) ?? "")
+          return yield* showEntity(visitor, id, {
+            limit,
+            view: viewOf(id, query),
+            editing:
+              key === undefined || !mayEdit
                 ? undefined
-                : place.of === undefined
-                  ? nextCell(sheet, view, place)
-                  : nextVariantCell(yield* variantsOn(view), place)
-            const note = _tag === "Same" ? {} : noteOfCell(_tag.toLowerCase(), revision, place)
-            return seeOther(next === undefined ? cellPath(view, place, note) : editPath(view, next, note))
+                : { of: entityIdIn(query, cellFields.of), key, storeId: storeIdIn(query, cellFields.store) ?? null },
+            galleryEditing: mayEdit ? { open: Option.getOrUndefined(picture), picker: pickerIn(query) } : undefined,
+            field: query.get("field"),
+            resultOn: (on) => resultOf(query, on)
           })
-        ),
-        undo: withForm((visitor, form) =>
-          Effect.gen(function* () {
-            const outcome = yield* undoEdit(wordsIn(visitor.pageLanguage), form)
-            const { place, revision, view } = outcome.undo
-            if (outcome._tag === "Undone")
-              return seeOther(cellPath(view, place, noteOfCell("undone", outcome.revision, place)))
-            const refused = { place, revision, refusal: outcome.message }
-            return yield* showEntity(visitor, view.id, {
-              view,
-              status: outcome.status,
-              resultOn: () => ({ _tag: "NotUndone", saved: refused })
-            })
+        })
+      ),
+      edit: withKeptForm((visitor, form) =>
+        Effect.gen(function* () {
+          const outcome = yield* editCell(form)
+          const { place, view } = outcome.edit
+          if (outcome._tag === "Refused") {
+            const { editing, status } = outcome
+            return yield* showEntity(visitor, view.id, { view, editing, status })
+          }
+          const { _tag, edit, revision, sheet } = outcome
+          const next =
+            edit.action !== "next"
+              ? undefined
+              : place.of === undefined
+                ? nextCell(sheet, view, place)
+                : nextVariantCell(yield* variantsOn(view), place)
+          const note = _tag === "Same" ? {} : noteOfCell(_tag.toLowerCase(), revision, place)
+          return seeOther(next === undefined ? cellPath(view, place, note) : editPath(view, next, note))
+        })
+      ),
+      undo: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const outcome = yield* undoEdit(wordsIn(visitor.pageLanguage), form)
+          const { place, revision, view } = outcome.undo
+          if (outcome._tag === "Undone")
+            return seeOther(cellPath(view, place, noteOfCell("undone", outcome.revision, place)))
+          const refused = { place, revision, refusal: outcome.message }
+          return yield* showEntity(visitor, view.id, {
+            view,
+            status: outcome.status,
+            resultOn: () => ({ _tag: "NotUndone", saved: refused })
           })
-        ),
-        gallery: withForm((visitor, form) =>
-          Effect.gen(function* () {
-            const outcome = yield* editGallery(form)
-            const { by, change, picker, view } = outcome.edit
-            if (outcome._tag === "Refused") {
-              const { editing, status } = outcome
-              return yield* showEntity(visitor, view.id, { view, galleryEditing: editing, status })
-            }
-            return seeOther(
-              outcome._tag === "Same"
-                ? picturePath(view, change.mediaId, by)
-                : savedPicturePath(view, outcome.undo, outcome.by, {
-                    ...(picker !== undefined && { [galleryFields.picks]: "yes" }),
-                    ...(picker !== undefined && picker.find !== "" && { [galleryFields.find]: picker.find })
-                  })
-            )
-          })
-        ),
-        publish: withForm((visitor, form) =>
-          Effect.gen(function* () {
-            const id = yield* idOf(EntityId, form)
-            const storeId = yield* idOf(StoreId, form, "store_id")
-            const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
-            const asked = yield* Effect.either(
-              publishing.request(id, storeId, draft_revision, form.get(againField) === "yes")
-            )
-            if (Either.isLeft(asked)) {
-              const refusal = asked.left
-              return refusal._tag === "RevisionConflict" || refusal._tag === "ValidationFailed"
-                ? yield* showRefusal(visitor, id, storeId, refusal)
-                : yield* refusal
-            }
-            const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "requested"
-            return seeOther(`${pageOf(paths.entity, id)}&${new URLSearchParams({ note, store_id: storeId })}`)
-          })
-        )
-      }
-    })
-  )
+        })
+      ),
+      gallery: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const outcome = yield* editGallery(form)
+          const { by, change, picker, view } = outcome.edit
+          if (outcome._tag === "Refused") {
+            const { editing, status } = outcome
+            return yield* showEntity(visitor, view.id, { view, galleryEditing: editing, status })
+          }
+          return seeOther(
+            outcome._tag === "Same"
+              ? picturePath(view, change.mediaId, by)
+              : savedPicturePath(view, outcome.undo, outcome.by, {
+                  ...(picker !== undefined && { [galleryFields.picks]: "yes" }),
+                  ...(picker !== undefined && picker.find !== "" && { [galleryFields.find]: picker.find })
+                })
+          )
+        })
+      ),
+      publish: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(EntityId, form)
+          const storeId = yield* idOf(StoreId, form, "store_id")
+          const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
+          const asked = yield* Effect.either(
+            publishing.request(id, storeId, draft_revision, form.get(againField) === "yes")
+          )
+          if (Either.isLeft(asked)) {
+            const refusal = asked.left
+            return refusal._tag === "RevisionConflict" || refusal._tag === "ValidationFailed"
+              ? yield* showRefusal(visitor, id, storeId, refusal)
+              : yield* refusal
+          }
+          const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "requested"
+          return seeOther(`${pageOf(paths.entity, id)}&${new URLSearchParams({ note, store_id: storeId })}`)
+        })
+      )
+    }
+  })
+)

@@ -9,9 +9,9 @@ import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
+import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { chosenPrefix, ReviewPage, type StorePreview } from "./ReviewPage.tsx"
 
 const routes = {
@@ -36,13 +36,13 @@ const wordsOf = (t: Words, error: RevisionConflict | ValidationFailed) =>
     : error.issues.map(({ message }) => message).join("; ")
 
 /** The page that shows what publishing one entity changes, and the form that publishes it. */
-export const publishReview: Surface<Catalog | Publishing | Stores | Visits> = surfaceOf(
+export const publishReview: Surface<Catalog | Publishing | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const catalog = yield* Catalog
     const publishing = yield* Publishing
     const stores = yield* Stores
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const showReview = (
       visitor: Visitor,

@@ -12,9 +12,9 @@ import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import { metrics } from "../../telemetry/Metrics.ts"
 import { sessionTokenIn, visitorOf } from "../Browser.ts"
 import { pageHeaders } from "../Html.ts"
+import { page, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { page, queryOf } from "../Visits.ts"
 
 /** How long browsers wait before they open a lost stream again. */
 const reconnectMillis = 3_000

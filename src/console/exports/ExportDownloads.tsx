@@ -18,12 +18,12 @@ import type { Misfit } from "../Field.tsx"
 import { html, pageHeaders } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import { countOf } from "../Naming.tsx"
+import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
 import { fields, selectionIn } from "../selections/SelectionForm.ts"
 import { ExportPage } from "../selections/SelectionPages.tsx"
-import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 
 const routes = {
   jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view"],
@@ -79,13 +79,13 @@ const cannotPublish = ({ domain }: Store) =>
   })
 
 /** Downloads of the catalog as files. */
-export const exportDownloads: Surface<ExportJobs | Exports | Stores | Visits> = surfaceOf(
+export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const exportJobs = yield* ExportJobs
     const exports = yield* Exports
     const stores = yield* Stores
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const admit = makeAdmit()
 

@@ -7,9 +7,9 @@ import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { html, seeOther } from "../Html.ts"
+import { decoded, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { everyDimension, HealthPage, type Scanned } from "./HealthPage.tsx"
 
 const routes = {
@@ -33,12 +33,12 @@ const afterScan = (scanned: Scanned, storeId: StoreId | undefined) => {
 }
 
 /** Data health of an account: the results of scans, and the form that starts a scan. */
-export const health: Surface<DataHealth | Stores | Visits> = surfaceOf(
+export const health: Surface<DataHealth | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth
     const stores = yield* Stores
-    const { asWatcher, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makePageHandlers
 
     const snapshotsOf = (storeId: StoreId | undefined) =>
       Effect.flatMap(dataHealth.overview(storeId), ({ text }) =>

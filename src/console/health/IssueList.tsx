@@ -13,10 +13,10 @@ import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
+import { decoded, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { issuesPath, jobPath, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { type IssueFilters, IssuesPage, type Repair } from "./IssuesPage.tsx"
 import { actionOf, repairFields, rowsOfForm } from "./RepairForms.ts"
 import { equalRowsOf, fillRowsOf, makeReadSheets, type SentRow, type Sheets } from "./RepairRows.ts"
@@ -182,7 +182,7 @@ const toSentRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<SentRow> =
 const isRefused = (outcome: Outcome | undefined) =>
   outcome !== undefined && outcome.repaired === 0 && outcome.refused.length > 0
 
-type Needs = DataHealth | Drafts | MerchantLists | Pictures | PublishJobs | Remediation | Stores | Visits
+type Needs = DataHealth | Drafts | MerchantLists | Pictures | PublishJobs | Remediation | Stores | PageServices
 
 /** The lists of issues, and the forms that repair them. */
 export const issueList: Surface<Needs> = surfaceOf(
@@ -192,7 +192,7 @@ export const issueList: Surface<Needs> = surfaceOf(
     const publishJobs = yield* PublishJobs
     const repairs = yield* makeRepairs
     const showIssues = yield* makeShowIssues
-    const { asWatcher, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makePageHandlers
 
     const filterOf = ({ field, locale, section, store_id }: Query) => ({ section, store_id, locale, field })
 

@@ -8,9 +8,9 @@ import { fromMillis } from "../../model/Timestamp.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { html } from "../Html.ts"
+import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, type Visits } from "../Visits.ts"
 import { HomePage } from "./HomePage.tsx"
 
 /** Maximum number of failed publishes that the page reads, of all stores. */
@@ -22,7 +22,7 @@ const dayMillis = 86_400_000
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 /** The start page: what needs the merchant, and the state of the stores. */
-export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Stores | Visits> = surfaceOf(
+export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Stores | PageServices> = surfaceOf(
   { show: ["GET", paths.home, refuseOnPage, "view"] } as const,
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth
@@ -30,7 +30,7 @@ export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Sto
     const lists = yield* MerchantLists
     const publishing = yield* Publishing
     const stores = yield* Stores
-    const { asWatcher } = yield* makeVisits
+    const { asWatcher } = yield* makePageHandlers
 
     return {
       show: asWatcher((visitor) =>

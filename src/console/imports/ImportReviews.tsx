@@ -7,9 +7,9 @@ import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, noteOf, numberOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
 import { isTab, maxSearch, undecided } from "./ImportLists.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
 import { makeShowImport } from "./ImportView.tsx"
@@ -63,12 +63,12 @@ const noSuchList = (id: ImportId) =>
   })
 
 /** The imports of an account: the list, the upload of a file, and the review of one import. */
-export const importReviews: Surface<Stores | Visits> = surfaceOf(
+export const importReviews: Surface<Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const imports = yield* Imports
     const stores = yield* Stores
-    const { asWatcher, withUpload } = yield* makeVisits
+    const { asWatcher, withUpload } = yield* makePageHandlers
     const showImport = yield* makeShowImport
 
     return {

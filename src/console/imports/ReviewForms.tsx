@@ -15,8 +15,8 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, numberOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
-import { idOf, makeVisits, numberOf } from "../Visits.ts"
 import { conflictField, replaceField, seenField } from "./Conflicts.tsx"
 import { everything, filterParameters, type ListFilter, listPath, undecided } from "./ImportLists.tsx"
 import { confirmField, restField } from "./ImportPage.tsx"
@@ -155,7 +155,7 @@ const toConflicts = (id: ImportId, note: string, form: Parameters): Done => {
 export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
   const showImport = yield* makeShowImport
-  const { withForm } = yield* makeVisits
+  const { withForm } = yield* makePageHandlers
 
   /** Carries out a form of an import. */
   const formOfImport = (

@@ -7,9 +7,18 @@ import { includesRole } from "../../model/Role.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
+import {
+  decoded,
+  idInPath,
+  idOf,
+  makePageHandlers,
+  noteOf,
+  type PageServices,
+  queryOf,
+  roleRefusal
+} from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { decoded, idInPath, idOf, makeVisits, noteOf, queryOf, roleRefusal, type Visits } from "../Visits.ts"
 import { JobPage } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
@@ -49,11 +58,11 @@ const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job
   (author.kind === "user" && author.id === visitor.userId && (command !== "resume" || kindsOfEditors.includes(kind)))
 
 /** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
-export const jobList: Surface<Jobs | Visits> = surfaceOf(
+export const jobList: Surface<Jobs | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const jobs = yield* Jobs
-    const { asWatcher, withForm } = yield* makeVisits
+    const { asWatcher, withForm } = yield* makePageHandlers
 
     return {
       list: asWatcher((visitor) =>

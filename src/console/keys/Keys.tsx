@@ -10,9 +10,9 @@ import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
 
 const routes = {
@@ -54,11 +54,11 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed, t: Words) => ({
 })
 
 /** The API keys of an account: the list, and the forms that create and revoke keys. */
-export const keys: Surface<ApiKeys | Visits> = surfaceOf(
+export const keys: Surface<ApiKeys | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const apiKeys = yield* ApiKeys
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const show = (visitor: Visitor, content: KeysPageContent, status = 200) =>
       Effect.gen(function* () {

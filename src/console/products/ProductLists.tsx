@@ -11,10 +11,10 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
+import { makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { orderOf, placeIn } from "./ListOrder.ts"
 import { filtersOf, type ListQuery, listQueryOf } from "./ProductFilters.tsx"
 import { ProductsPage } from "./ProductsPage.tsx"
@@ -53,14 +53,14 @@ const tooLong = (kind: EntityKind) => {
 }
 
 /** The lists of products, variants, collections and media. */
-export const productLists: Surface<MerchantLists | Pictures | SavedViews | Stores | Visits> = surfaceOf(
+export const productLists: Surface<MerchantLists | Pictures | SavedViews | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const lists = yield* MerchantLists
     const pictures = yield* Pictures
     const stores = yield* Stores
     const views = yield* SavedViews
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const viewsOf = ({ accountId, userId }: Visitor, kind: EntityKind) => ({ accountId, userId, list: kind })
 

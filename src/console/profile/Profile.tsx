@@ -8,10 +8,10 @@ import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
+import { makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { timeIn } from "../Times.ts"
-import { makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { type ProfileContent, ProfilePage } from "./ProfilePage.tsx"
 import { EnrolPage, RecoveryCodesPage, RequiredFactorPage } from "./SecondFactorPages.tsx"
 
@@ -58,14 +58,14 @@ const statusOf = ({ _tag }: { readonly _tag: string }) =>
   _tag === "SignInDelayed" || _tag === "SignInBusy" ? 429 : _tag === "PasswordRefused" ? 403 : 400
 
 /** The visitor's own profile: language and zone, password, second factor, sessions. */
-export const profile: Surface<SecondFactors | Sessions | SignIns | Users | Visits> = surfaceOf(
+export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const sessions = yield* Sessions
     const signIns = yield* SignIns
     const secondFactors = yield* SecondFactors
     const users = yield* Users
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const show = (visitor: Visitor, content: ProfileContent, status = 200) =>
       Effect.gen(function* () {

@@ -16,10 +16,10 @@ import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import { countOf } from "../Naming.tsx"
+import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeVisits, type Visits } from "../Visits.ts"
 import { fields, selectionIn } from "./SelectionForm.ts"
 import {
   AddToStorePage,
@@ -121,13 +121,13 @@ const makeFinish = Effect.gen(function* () {
 })
 
 /** Actions on the selected entities of a list. */
-export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Visits> = surfaceOf(
+export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const bulk = yield* BulkJobs
     const stores = yield* Stores
     const finish = yield* makeFinish
-    const { withForm } = yield* makeVisits
+    const { withForm } = yield* makePageHandlers
 
     return {
       set: withForm((visitor, form) =>

@@ -24,10 +24,10 @@ import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
 import { forgottenMail, makeMailLink } from "../Mails.ts"
+import { makePageHandlers, type PageServices, page, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { anonymousViewer } from "../Viewer.tsx"
-import { makeVisits, page, queryOf, type Visits } from "../Visits.ts"
 import { CodePage } from "./CodePage.tsx"
 import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
 import { KeptFormPage } from "./KeptFormPage.tsx"
@@ -75,7 +75,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
   Effect.gen(function* () {
     const mailer = yield* Mailer
     const signIns = yield* SignIns
-    const { baseUrl, withOpenForm } = yield* makeVisits
+    const { baseUrl, withOpenForm } = yield* makePageHandlers
     const mailLink = yield* makeMailLink
     const canMail = mailer.isSet
     return {
@@ -114,7 +114,7 @@ const makeEnter = Effect.gen(function* () {
   const sessions = yield* Sessions
   const signIns = yield* SignIns
   const secondFactors = yield* SecondFactors
-  const { baseUrl } = yield* makeVisits
+  const { baseUrl } = yield* makePageHandlers
 
   /** Starts a session, and ends the session that the browser had before. */
   const start = (
@@ -152,14 +152,14 @@ export const signIn = ({
   trustedProxies
 }: {
   readonly trustedProxies: number
-}): Surface<Mailer | SecondFactors | SignIns | Users | Visits> =>
+}): Surface<Mailer | SecondFactors | SignIns | Users | PageServices> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const signIns = yield* SignIns
       const secondFactors = yield* SecondFactors
-      const { baseUrl, withForm, withOpenForm } = yield* makeVisits
+      const { baseUrl, withForm, withOpenForm } = yield* makePageHandlers
 
       const { enter, start } = yield* makeEnter
 

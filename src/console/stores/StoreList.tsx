@@ -17,9 +17,9 @@ import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { type Words, wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, queryOf, type Visits } from "../Visits.ts"
 import { everyFailed, PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
 import { StoresPage } from "./StoresPage.tsx"
 
@@ -65,124 +65,118 @@ const cannotPublish = (domain: string) =>
   })
 
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
-export const storeList: Surface<Jobs | MerchantLists | PlatformRegistry | PublishJobs | Publishing | Stores | Visits> =
-  surfaceOf(
-    routes,
-    Effect.gen(function* () {
-      const publishJobs = yield* PublishJobs
-      const imports = yield* Imports
-      const jobs = yield* Jobs
-      const lists = yield* MerchantLists
-      const publishing = yield* Publishing
-      const platforms = yield* PlatformRegistry
-      const stores = yield* Stores
-      const { asVisitor, asWatcher, withForm } = yield* makeVisits
+export const storeList: Surface<
+  Jobs | MerchantLists | PlatformRegistry | PublishJobs | Publishing | Stores | PageServices
+> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const publishJobs = yield* PublishJobs
+    const imports = yield* Imports
+    const jobs = yield* Jobs
+    const lists = yield* MerchantLists
+    const publishing = yield* Publishing
+    const platforms = yield* PlatformRegistry
+    const stores = yield* Stores
+    const { asVisitor, asWatcher, withForm } = yield* makePageHandlers
 
-      const platformName = (t: Words) => (platform: string) =>
-        platform === filesOnly
-          ? t("None: imported from files")
-          : Option.match(platforms.find(platform), {
-              onNone: () => t("{platform} (not available here)", { platform }),
-              onSome: ({ label }) => label
-            })
+    const platformName = (t: Words) => (platform: string) =>
+      platform === filesOnly
+        ? t("None: imported from files")
+        : Option.match(platforms.find(platform), {
+            onNone: () => t("{platform} (not available here)", { platform }),
+            onSome: ({ label }) => label
+          })
 
-      const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
+    const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
-      /** The store that a form or query names. PageRefused: the store has no platform. */
-      const openStoreOf = (given: Parameters) =>
-        Effect.filterOrFail(
-          storeOf(given),
-          ({ platform }) => platform !== "none",
-          ({ domain }) => cannotPublish(domain)
+    /** The store that a form or query names. PageRefused: the store has no platform. */
+    const openStoreOf = (given: Parameters) =>
+      Effect.filterOrFail(
+        storeOf(given),
+        ({ platform }) => platform !== "none",
+        ({ domain }) => cannotPublish(domain)
+      )
+
+    /** All entities whose last publish to the store failed, as far as one job takes them. */
+    const failedOf = (storeId: StoreId) =>
+      Effect.map(
+        Effect.forEach(EntityKind.literals, (kind) => lists.ids(kind, { storeId, state: "failed" }, maxBulkEntities)),
+        (ids) => ids.flat().slice(0, maxBulkEntities)
+      )
+
+    const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
+      Effect.gen(function* () {
+        const counts = yield* publishing.pending(store.id)
+        const entities = yield* publishing.waiting(store.id, maxListed)
+        const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
+        const said = refusal === undefined ? {} : { refusal }
+        return html(
+          visitor,
+          <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...said} />,
+          { status: refusal === undefined ? 200 : 400 }
         )
+      })
 
-      /** All entities whose last publish to the store failed, as far as one job takes them. */
-      const failedOf = (storeId: StoreId) =>
+    /** The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. */
+    const toJob = <R,>(
+      visitor: Visitor,
+      store: Store,
+      begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
+    ) =>
+      begun.pipe(
+        Effect.map(({ id }) => seeOther(jobPath(id))),
+        Effect.catchTag("ValidationFailed", ({ message }) =>
+          Effect.flatMap(jobs.openOn(store.id), (open) =>
+            Option.isSome(open) && publishes(open.value)
+              ? Effect.succeed(seeOther(jobPath(open.value.id)))
+              : showPending(
+                  visitor,
+                  store,
+                  wordsIn(visitor.pageLanguage)("Not published: {problem}.", { problem: message })
+                )
+          )
+        )
+      )
+
+    return {
+      show: asWatcher((visitor) =>
         Effect.map(
-          Effect.forEach(EntityKind.literals, (kind) => lists.ids(kind, { storeId, state: "failed" }, maxBulkEntities)),
-          (ids) => ids.flat().slice(0, maxBulkEntities)
-        )
-
-      const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
-        Effect.gen(function* () {
-          const counts = yield* publishing.pending(store.id)
-          const entities = yield* publishing.waiting(store.id, maxListed)
-          const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
-          const said = refusal === undefined ? {} : { refusal }
-          return html(
-            visitor,
-            <PublishStorePage
-              visitor={visitor}
-              store={store}
-              counts={counts}
-              entities={entities}
-              job={job}
-              {...said}
-            />,
-            { status: refusal === undefined ? 200 : 400 }
-          )
-        })
-
-      /** The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. */
-      const toJob = <R,>(
-        visitor: Visitor,
-        store: Store,
-        begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
-      ) =>
-        begun.pipe(
-          Effect.map(({ id }) => seeOther(jobPath(id))),
-          Effect.catchTag("ValidationFailed", ({ message }) =>
-            Effect.flatMap(jobs.openOn(store.id), (open) =>
-              Option.isSome(open) && publishes(open.value)
-                ? Effect.succeed(seeOther(jobPath(open.value.id)))
-                : showPending(
-                    visitor,
-                    store,
-                    wordsIn(visitor.pageLanguage)("Not published: {problem}.", { problem: message })
-                  )
+          Effect.all({
+            stores: stores.list,
+            counts: stores.publishCounts,
+            failures: publishing.failures(maxFailures),
+            runs: imports.list
+          }),
+          (content) =>
+            html(
+              visitor,
+              <StoresPage visitor={visitor} platformName={platformName(wordsIn(visitor.pageLanguage))} {...content} />
             )
-          )
         )
-
-      return {
-        show: asWatcher((visitor) =>
-          Effect.map(
-            Effect.all({
-              stores: stores.list,
-              counts: stores.publishCounts,
-              failures: publishing.failures(maxFailures),
-              runs: imports.list
-            }),
-            (content) =>
-              html(
-                visitor,
-                <StoresPage visitor={visitor} platformName={platformName(wordsIn(visitor.pageLanguage))} {...content} />
-              )
-          )
-        ),
-        refresh: withForm((_, form) =>
-          Effect.gen(function* () {
-            const store = yield* storeOf(form)
-            if (store.platform === "none") return yield* cannotRefresh(store.domain)
-            const run = yield* imports.startRefresh(store.domain)
-            return seeOther(pageOf(paths.import, run.id))
-          })
-        ),
-        pending: asVisitor((visitor, request) =>
-          Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
-        ),
-        publish: withForm((visitor, form) =>
-          Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, publishJobs.all(store.id)))
-        ),
-        publishSelected: withForm((visitor, form) =>
-          Effect.gen(function* () {
-            const store = yield* openStoreOf(form)
-            const ids = form.get(everyFailed) === "yes" ? yield* failedOf(store.id) : yield* selectedOf(form)
-            return yield* ids.length === 0
-              ? showPending(visitor, store, "Nothing is selected: select some drafts first.")
-              : toJob(visitor, store, publishJobs.selected(store.id, ids))
-          })
-        )
-      }
-    })
-  )
+      ),
+      refresh: withForm((_, form) =>
+        Effect.gen(function* () {
+          const store = yield* storeOf(form)
+          if (store.platform === "none") return yield* cannotRefresh(store.domain)
+          const run = yield* imports.startRefresh(store.domain)
+          return seeOther(pageOf(paths.import, run.id))
+        })
+      ),
+      pending: asVisitor((visitor, request) =>
+        Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
+      ),
+      publish: withForm((visitor, form) =>
+        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, publishJobs.all(store.id)))
+      ),
+      publishSelected: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const store = yield* openStoreOf(form)
+          const ids = form.get(everyFailed) === "yes" ? yield* failedOf(store.id) : yield* selectedOf(form)
+          return yield* ids.length === 0
+            ? showPending(visitor, store, "Nothing is selected: select some drafts first.")
+            : toJob(visitor, store, publishJobs.selected(store.id, ids))
+        })
+      )
+    }
+  })
+)

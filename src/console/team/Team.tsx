@@ -14,9 +14,9 @@ import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { linkMail, makeMailLink } from "../Mails.ts"
+import { idOf, makePageHandlers, noteOf, numberOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, noteOf, numberOf, queryOf, type Visits } from "../Visits.ts"
 import { emptyInvite, type TeamContent, TeamPage } from "./TeamPage.tsx"
 
 const routes = {
@@ -112,7 +112,7 @@ const releaseWords: RequirementWords = {
 const makeRequirementForms = (show: Show) =>
   Effect.gen(function* () {
     const users = yield* Users
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const asking = (action: string, words: RequirementWords) =>
       asVisitor((visitor) =>
@@ -146,13 +146,13 @@ const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameter
   })
 
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
-export const team: Surface<Mailer | SecondFactors | Users | Visits> = surfaceOf(
+export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const users = yield* Users
     const mailLink = yield* makeMailLink
     const secondFactors = yield* SecondFactors
-    const { asVisitor, baseUrl, withForm } = yield* makeVisits
+    const { asVisitor, baseUrl, withForm } = yield* makePageHandlers
 
     const show: Show = (visitor, content, status = 200, before) =>
       Effect.gen(function* () {

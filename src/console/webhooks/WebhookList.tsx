@@ -8,9 +8,9 @@ import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
+import { idInPath, idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths, webhookPath } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idInPath, idOf, makeVisits, noteOf, queryOf, type Visits } from "../Visits.ts"
 import { WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
 import { emptyWebhookForm, topicField, WebhooksPage, type WebhooksPageContent } from "./WebhooksPage.tsx"
 
@@ -47,11 +47,11 @@ const createdBefore =
   "This form has created its webhook already, and the secret was shown only once. If you do not have it, rotate the secret of the webhook below."
 
 /** The webhooks of an account: the list with the form that creates one, and the page of each with its actions. */
-export const webhookList: Surface<Webhooks | Visits> = surfaceOf(
+export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
-    const { asVisitor, withForm } = yield* makeVisits
+    const { asVisitor, withForm } = yield* makePageHandlers
 
     const showAll = (visitor: Visitor, content: WebhooksPageContent, status = 200) =>
       Effect.gen(function* () {

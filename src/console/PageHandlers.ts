@@ -201,13 +201,13 @@ export const page =
 const maxUploads = 2
 
 /** The services of every page: they find its visitor, and the import that locks the account. */
-export type Visits = AccountEvents | BaseUrl | Imports | Sessions
+export type PageServices = AccountEvents | BaseUrl | Imports | Sessions
 
 /**
  * Makes handlers for pages and forms. They find the signed-in visitor and check the role that the route needs. Services run with the
  * visitor as actor.
  */
-export const makeVisits = Effect.gen(function* () {
+export const makePageHandlers = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const events = yield* AccountEvents
   const imports = yield* Imports
