@@ -75,7 +75,7 @@ export const entities: Surface<
               key === undefined || !mayEdit
                 ? undefined
                 : { of: entityIdIn(query, cellFields.of), key, storeId: storeIdIn(query, cellFields.store) ?? null },
-            galleryEditing: mayEdit ? { open: Option.getOrUndefined(picture), picker: pickerIn(query) } : undefined,
+            galleryEditing: { open: Option.getOrUndefined(picture), picker: pickerIn(query) },
             field: query.get("field"),
             resultOn: (on) => resultOf(query, on)
           })

@@ -9,6 +9,7 @@ import type { HistoryEntry } from "../../drafts/History.ts"
 import { Drops } from "../../drops/Drops.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { includesRole } from "../../model/Role.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { maxInBanner } from "../drops/DropBanner.tsx"
@@ -67,7 +68,7 @@ export const makeShowEntity = Effect.gen(function* () {
     {
       editing,
       field,
-      galleryEditing,
+      galleryEditing: forEditor = {},
       limit = firstEntries,
       resultOn = () => undefined,
       status = 200,
@@ -83,6 +84,7 @@ export const makeShowEntity = Effect.gen(function* () {
     }
   ) =>
     Effect.gen(function* () {
+      const galleryEditing = includesRole(visitor.role, "edit") ? forEditor : undefined
       const kind = yield* catalog.kindOf(id)
       // The revision is read before the values. If a change comes between, a write with this revision is refused.
       const content = yield* Effect.all({
