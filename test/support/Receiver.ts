@@ -26,8 +26,8 @@ type Answer = number | { readonly status: number; readonly headers: Readonly<Rec
 interface Behaviour {
   answer: (arrival: Arrival) => Answer | Promise<Answer>
   /**
-   * `once`: a connection is cut when a second request arrives on it. `endless`: the content of an answer has no end. Both are answers
-   * without a header that would tell it.
+   * `once`: a connection is cut when a second request arrives on it. `endless`: the content of an answer has no end. No header announces
+   * either.
    */
   connections: "kept" | "once" | "endless"
 }
