@@ -181,7 +181,7 @@ const foreign = new PageRefused({
 
 /** Maximum bytes of a form that needs no sign-in. The sign-in form is the largest: it may include a request to authorize. */
 const openFormBytes = 65_536
-/** Maximum bytes of a signed-in form. Values can be long texts, and percent-encoding may need nine bytes for one letter. */
+/** Maximum bytes of a form of a signed-in user. Values can be long texts, and percent-encoding may need nine bytes for one letter. */
 const ownFormBytes = 1_048_576
 
 /** Maximum size of an upload in megabytes. Shopify's own pages have the same maximum. */

@@ -86,7 +86,7 @@ export class NodeStates {
 }
 
 /**
- * The nodes that the pools of the database look at.
+ * The states of the nodes, which the database's pools read.
  *
  * @effect-leakable-service
  */

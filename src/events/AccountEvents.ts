@@ -8,7 +8,7 @@ import { textOf, WatchedAccounts } from "./WatchedAccounts.ts"
 import { parseNotification, workKinds } from "./WorkEvent.ts"
 
 export interface EventTimes {
-  /** Interval between checks for changes that may not be announced. */
+  /** Interval between checks for changes that may not have been announced. */
   readonly pollInterval: Duration.DurationInput
   /** Changes that come within this time after the first are sent with it. */
   readonly collect: Duration.DurationInput

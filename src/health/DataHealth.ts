@@ -38,7 +38,7 @@ import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 /** Concurrent scans in this process. Each occupies a connection during its steps. */
 const maxScans = 2
 
-/** Limit of the fields of one level of the rules. */
+/** Maximum number of fields of one level (required or recommended) of a kind. */
 const maxRuleFields = 50
 
 /** A page of a section's issues. */

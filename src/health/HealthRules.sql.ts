@@ -6,7 +6,7 @@ import { AccountId } from "../model/Ids.ts"
 import { defaultRules, HealthRules } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 
-/** The rules of scans. */
+/** Reads, locks and saves the rules of data health that an account has chosen. */
 export const makeHealthRules = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<HealthRepo>, "keepRules" | "lockRules" | "rules"> => {

@@ -4,7 +4,7 @@ import { Clock, type Duration, Effect, Schedule } from "effect"
 
 /** The phases of a server's stop. */
 export interface DrainPatience {
-  /** How long it still accepts connections, so that a load balancer can notice that it is not ready. */
+  /** How long the stopping server still accepts connections, so that a load balancer can notice that it is not ready. */
   readonly delay: Duration.Duration
   /** How long idle connections stay open after that, so that requests already on their way are answered. */
   readonly grace: Duration.Duration

@@ -55,7 +55,7 @@ export const jobKinds: Readonly<
 export const automaticKinds: ReadonlyArray<JobKindName> = ["health_scan"]
 
 /**
- * Kinds that their feature carries out under leases of its own: see `JobOwner`. Workers do not claim their jobs. Their jobs cannot be
+ * Kinds of jobs that a feature runs itself, with its own leases (see `JobOwner`). Job workers do not claim them. They cannot be
  * resumed after a failure.
  */
 export const ownedKinds: ReadonlyArray<JobKindName> = ["import"]

@@ -10,9 +10,9 @@ import type { JobId } from "../model/Ids.ts"
 import { makePublishJobKinds } from "../publishing/PublishJobs.ts"
 import { makeStoreJobKinds } from "../stores/StoreJobs.ts"
 
-/** Interval between looks for due jobs. */
+/** Interval between queries for due jobs. */
 const pollInterval = "1 second"
-/** Interval between looks for accounts without a nightly scan. */
+/** Interval between queries for accounts without a nightly scan. */
 const betweenNightly = "1 hour"
 /** Jobs that one process works on at the same time. */
 const maxAtOnce = 2

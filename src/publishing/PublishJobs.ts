@@ -42,7 +42,7 @@ type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }
 
-/** Delay between looks at the outcomes of publishes. */
+/** Delay between queries of the outcomes of publishes. */
 const lookSeconds = 1
 
 const whyWaiting: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }

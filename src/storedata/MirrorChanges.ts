@@ -5,7 +5,7 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 import { TranslatedKind } from "../platform/Translation.ts"
 import type { TakenOver } from "./MirrorRepo.ts"
 
-/** Makes the function that describes for the feed what an import changed outside the catalog. */
+/** Lists the changes that the feed shows after an import changed definitions or translations of a store. */
 export const makeDescribeTaken = Effect.map(
   DraftsRepo,
   (drafts) =>

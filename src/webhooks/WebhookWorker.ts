@@ -15,7 +15,7 @@ const leaseSeconds = 60
 const turnMillis = 2_000
 /** Webhooks that one process works on at the same time, so that slow receivers delay no others. */
 const maxAtOnce = 100
-/** Interval between looks for webhooks with work. */
+/** Interval between queries for webhooks with work. */
 const pollInterval = "1 second"
 /** Number of changes that are read from the feed at once, in general and for a failing receiver. */
 const sliceSize = 500

@@ -29,7 +29,7 @@ import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
 
-/** The time after this many milliseconds, by the clock of the drops. */
+/** The time this many milliseconds from now, on the clock that drops use. */
 const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
 
 const create = (drop: NewDrop) => Effect.flatMap(Drops, (drops) => drops.create(drop))

@@ -110,7 +110,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
         const urls = [one.baseUrl, two.baseUrl] as const
 
         const single = yield* accountWithKeys(1)
-        const ofOne = yield* hammer("Budgets across, one key", urls, 10, () => single.token)
+        const ofOne = yield* hammer("Budgets across processes, one key", urls, 10, () => single.token)
         assert.strictEqual(ofOne.all.length, 640)
         assert.deepStrictEqual(ofOne.byStatus, { 200: perKey, 429: 640 - perKey }, `seed ${seed}`)
         assert.lengthOf(ofOne.resets, 1)
@@ -122,14 +122,14 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
         assert.isAbove(Math.min(...ofOne.admittedBy), 0)
 
         const { token, tokens } = yield* accountWithKeys(3)
-        const ofThree = yield* hammer("Budgets across, three keys", urls, 14, (dice) =>
+        const ofThree = yield* hammer("Budgets across processes, three keys", urls, 14, (dice) =>
           dice.below(2) === 0 ? token : dice.pick(tokens)
         )
         assert.strictEqual(ofThree.all.length, 896)
         assert.deepStrictEqual(ofThree.byStatus, { 200: perAccount, 429: 896 - perAccount }, `seed ${seed}`)
         const ofKey = tokens.map((each) => ofThree.admitted.filter((answer) => answer.token === each))
         report(
-          "Budgets across, three keys, admitted of each",
+          "Budgets across processes, three keys, admitted of each",
           ofKey.map(({ length }) => length)
         )
         for (const answers of ofKey) {
@@ -150,7 +150,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           const [one, two] = yield* Effect.all([servingPlanted, servingPlanted], { concurrency: 2 })
           const { token } = yield* accountWithKeys(1)
           const { admitted, all } = yield* hammer(
-            "Budgets across, planted",
+            "Budgets across processes, planted",
             [one.baseUrl, two.baseUrl],
             10,
             () => token
@@ -209,7 +209,7 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           countDown(119, 20)
         )
         const [first = 0, ...rest] = hung.map(({ millis }) => millis)
-        report("Budgets across, Redis cut and hung", {
+        report("Budgets across processes, Redis cut and hung", {
           cutRequests: during.length,
           slowestWhileCut: Math.round(Math.max(...during.map(({ millis }) => millis))),
           firstWhileHung: Math.round(first),

@@ -30,7 +30,8 @@ const processCount = 2
 const downMillis = 3_000
 const pauseMillis = 5_000
 
-if (!canStart) console.warn("The suite of a cluster under kills is SKIPPED: no Citus cluster can be started here.")
+if (!canStart)
+  console.warn("The suite that kills processes of a cluster is SKIPPED: no Citus cluster can be started here.")
 
 /** Fills the large account before the tables are distributed. Nothing waits to be published. */
 const fillLarge = async (url: string) => {
@@ -224,7 +225,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           (count, [reason, times]) => count + (reason.includes("no connection was free") ? times : 0),
           0
         )
-        report("A cluster under kills", {
+        report("A cluster whose processes are killed", {
           products,
           accounts,
           minutes,
@@ -270,7 +271,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
         const cluster = yield* ownCluster(fillLarge)
         for (const node of [1, 2]) yield* Effect.promise(() => acknowledgeEarly(cluster, node))
         const { lost, wrong } = yield* underKills(cluster)
-        report("A cluster under kills, planted", { lost: lost.length, wrong: wrong.slice(0, 10) })
+        report("A cluster whose processes are killed, planted", { lost: lost.length, wrong: wrong.slice(0, 10) })
         assert.isAtLeast(wrong.filter((what) => / read w\d+ after w\d+ was acknowledged/.test(what)).length, 1)
       }).pipe(Effect.scoped),
     patience

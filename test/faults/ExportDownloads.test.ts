@@ -108,7 +108,7 @@ const publishing = ({ cookie, storeId }: Merchant) =>
     form: { csrf: csrfOf(page), id: storeId }
   }))
 
-/** Jobs of exports and publishes of the account. */
+/** The export jobs of the account, and the number of publishes to the store in its history. */
 const recorded = ({ accountId, storeId }: Merchant) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -116,7 +116,7 @@ describe.skipIf(!serverAnswers)("an importer that is killed while it applies an 
     { step: "marked", occurrence: 2, applied: 250 },
     { step: "marked", occurrence: 3, applied: 500 },
     { step: "unlocked", occurrence: 1, applied: 550 },
-    // Between two of them.
+    // Between two transactions.
     { step: "committed", occurrence: 1, applied: 250 },
     { step: "committed", occurrence: 3, applied: 550 }
   ]

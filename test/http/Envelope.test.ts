@@ -538,7 +538,10 @@ layer(EchoServer)("bodies", (it) => {
       },
       refusals.mediaType
     ],
-    "a type that begins alike": [{ headers: { "content-type": "application/jsonp" }, body: "{}" }, refusals.mediaType],
+    "a type that begins with application/json": [
+      { headers: { "content-type": "application/jsonp" }, body: "{}" },
+      refusals.mediaType
+    ],
     "two types": [{ headers: { "content-type": ["application/json", "text/plain"] }, body: "{}" }, refusals.mediaType],
     "another character set": [
       { headers: { "content-type": "application/json; charset=iso-8859-1" }, body: "{}" },
@@ -601,7 +604,7 @@ layer(EchoServer)("bodies", (it) => {
       { headers: json, body: `{"text":"","more":[${"{},".repeat(300_000)}{}]}` },
       bad("has more than 10000 arrays, objects and members")
     ],
-    "9,000 levels behind closing ones": [
+    "9,000 closing brackets before 9,000 opening ones": [
       { headers: json, body: `${"]".repeat(9_000)}${"[".repeat(9_000)}` },
       bad("is not JSON")
     ]

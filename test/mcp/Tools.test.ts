@@ -54,7 +54,7 @@ describe("the tools", () => {
 
   it("have a title, a description in a fixed order, no other arguments, an object as result, and every hint", () => {
     const beginnings = listed.map(({ description }) => description.slice(0, 60))
-    assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions begin alike")
+    assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions have the same beginning")
     for (const { input, listed: each, tool } of tools) {
       const { does, ids, never, usage: rather } = tool.description
       assert.isNotEmpty(each.title)

@@ -20,7 +20,7 @@ interface StagedRun {
   readonly run: ImportRun
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly items: ReadonlyArray<StagedItem & { readonly done: boolean; readonly searchText: string }>
-  /** The lease: `import_run.takeovers` and `handovers`, whether any process may take it, and whether it was paused since. */
+  /** The lease. `isFree`: any process may take it. The counters are the columns of `import_run` with these names. */
   readonly takeovers: number
   readonly handovers: number
   readonly isFree: boolean

@@ -64,24 +64,24 @@ const textOf = (
     ),
     Effect.raceFirst(Effect.as(closed, { _tag: "Closed" } as const))
   )
-  /** `lookedAt`: when the session was last looked at. The time is measured from there, however many changes come meanwhile. */
-  const textAfter = (lookedAt: number) =>
+  /** `checkedAt`: when the session was last checked. The next check follows one heartbeat later, however many changes come meanwhile. */
+  const textAfter = (checkedAt: number) =>
     Effect.gen(function* () {
-      const left = lookedAt + Duration.toMillis(heartbeat) - (yield* monotonicMillis)
+      const left = checkedAt + Duration.toMillis(heartbeat) - (yield* monotonicMillis)
       const given = yield* Effect.timeoutTo(changed, {
         duration: Math.max(0, left),
         onTimeout: (): Next => ({ _tag: "Quiet" }),
         onSuccess: (next) => next
       })
-      if (given._tag === "Changed") return Option.some([messageOf(given.changes), lookedAt] as const)
+      if (given._tag === "Changed") return Option.some([messageOf(given.changes), checkedAt] as const)
       if (given._tag === "Closed") return Option.none()
       const isOpen = yield* isSessionOpen
       return Option.some([isOpen ? ": quiet\n\n" : ended, isOpen ? yield* monotonicMillis : undefined] as const)
     })
   return Stream.unwrap(
     Effect.map(monotonicMillis, (opened) =>
-      Stream.unfoldEffect(opened, (lookedAt: number | undefined) =>
-        lookedAt === undefined ? Effect.succeedNone : textAfter(lookedAt)
+      Stream.unfoldEffect(opened, (checkedAt: number | undefined) =>
+        checkedAt === undefined ? Effect.succeedNone : textAfter(checkedAt)
       )
     )
   )

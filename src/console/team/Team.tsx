@@ -193,7 +193,7 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
         })
       )
 
-    /** A page that asks before a user is changed. */
+    /** A page that asks for confirmation before a user is changed. */
     const asking = (
       action: string,
       words: (t: Words, user: User) => { title: string; question: string; button: string }

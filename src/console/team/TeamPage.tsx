@@ -127,7 +127,7 @@ const Invite = ({
   )
 }
 
-/** A button that changes a user. `ask`: it leads to a page that asks first. */
+/** A button that changes a user. `ask`: it opens a page that asks for confirmation. */
 const UserButton = ({
   ask = false,
   email,
@@ -223,7 +223,7 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
   )
 }
 
-/** Whether all users need a second factor, and the button that asks before it changes. */
+/** Whether all users need a second factor, and the button that changes it after a confirmation. */
 const FactorOfAll = ({ hasOwn, isRequired }: { readonly hasOwn: boolean; readonly isRequired: boolean }) => {
   const t = useWords()
   return (

@@ -299,7 +299,7 @@ for (const engine of all) {
         })
       )
 
-      it.scoped("a cancelled night is skipped, and a paused job does not start again", () =>
+      it.scoped("after a nightly scan is cancelled, one night is skipped; a paused scan does not start again", () =>
         Effect.gen(function* () {
           const [cancelled, paused] = [yield* anActor, yield* anActor]
           const worker = yield* aProcess({ nightly: true })
