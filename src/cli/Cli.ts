@@ -83,8 +83,8 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         return Option.some(Effect.flatMap(page, Console.error))
       })
     )
-    const given = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
-    const asJson = given.includes("--json")
+    const argsBeforeDashes = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+    const asJson = argsBeforeDashes.includes("--json")
     /** With --json, a failure is also JSON on stdout. */
     const printFailure = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
     const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)

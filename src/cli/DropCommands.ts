@@ -93,8 +93,8 @@ const create = Command.make(
   },
   ({ account, assignments, ends, entity, from, json, name, starts, store, timezone }) =>
     Effect.gen(function* () {
-      const given = Option.all({ name, starts_at: starts, entity_id: entity })
-      if (Option.isNone(from) && (Option.isNone(given) || assignments.length === 0))
+      const requiredFlags = Option.all({ name, starts_at: starts, entity_id: entity })
+      if (Option.isNone(from) && (Option.isNone(requiredFlags) || assignments.length === 0))
         return yield* new Refused({ message: "Give --name, --starts, --entity and KEY=VALUE, or --from FILE." })
       const flagged = [name, starts, ends, entity, store].some(Option.isSome) || assignments.length > 0
       if (Option.isSome(from) && flagged)

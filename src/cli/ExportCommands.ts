@@ -41,8 +41,8 @@ const selectionOf = (
     const kind = Option.getOrElse(given, () => "product" as const)
     if (id.length > 0 && isFiltered(filters)) return yield* new Refused({ message: "Give ids or filters, not both." })
     if (id.length === 0) return isFiltered(filters) || Option.isSome(given) ? { kind, ids: null, ...filters } : null
-    const known = readIds(id.map((each) => each.toLowerCase()))
-    if (Option.isSome(known)) return { kind, ids: known.value, ...filters }
+    const validIds = readIds(id.map((each) => each.toLowerCase()))
+    if (Option.isSome(validIds)) return { kind, ids: validIds.value, ...filters }
     return yield* new Refused({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })
   })
 

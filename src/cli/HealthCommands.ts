@@ -107,12 +107,12 @@ const scan = Command.make(
   ({ account, dimension, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const asked = Option.match(dimension, {
+      const toScan = Option.match(dimension, {
         onNone: () => HealthDimension.literals,
         onSome: (one): ReadonlyArray<HealthDimension> => [one]
       })
-      const dimensions = yield* Effect.forEach(asked, (each) => client.scanHealth({ account, dimension: each, store }))
-      const whole = asked.filter((each) => Option.isSome(store) && !isPerStore(each))
+      const dimensions = yield* Effect.forEach(toScan, (each) => client.scanHealth({ account, dimension: each, store }))
+      const whole = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
         ...(whole.length === 0

@@ -11,9 +11,9 @@ export const passwordLink = (token: Redacted.Redacted) =>
   Effect.gen(function* () {
     const config = yield* readAppConfig
     const started = yield* (yield* AdminClient).serviceAddress()
-    const known = Option.orElse(config.baseUrl, () => Option.fromNullable(started))
-    const address = Option.getOrElse(known, () => listeningAt(config))
-    if (Option.isSome(config.databaseUrl) && Option.isNone(known))
+    const knownAddress = Option.orElse(config.baseUrl, () => Option.fromNullable(started))
+    const address = Option.getOrElse(knownAddress, () => listeningAt(config))
+    if (Option.isSome(config.databaseUrl) && Option.isNone(knownAddress))
       yield* Console.error(
         `BASE_URL is not set and no service has started on this database yet, so the link begins with ${address}. If the service has another address, set BASE_URL for this command.`
       )

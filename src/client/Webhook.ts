@@ -35,8 +35,8 @@ export const verifyWebhook = (
   if (typeof headers !== "object" || headers === null) throw invalid("headers", "must be the headers of the request")
   if (typeof body !== "string" && !ArrayBuffer.isView(body))
     throw invalid("body", "must be the text or the bytes of the request, before they are parsed")
-  const given = headers instanceof Headers ? Object.fromEntries(headers) : headers
-  const signed = Object.fromEntries(names.map((name) => [name, String(given[name] ?? "")]))
+  const sentHeaders = headers instanceof Headers ? Object.fromEntries(headers) : headers
+  const signed = Object.fromEntries(names.map((name) => [name, String(sentHeaders[name] ?? "")]))
   const text = typeof body === "string" ? body : new TextDecoder().decode(body)
   let cause: unknown
   for (const secret of typeof secrets === "string" ? [secrets] : secrets)

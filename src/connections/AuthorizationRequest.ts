@@ -13,16 +13,16 @@ export interface Parameters {
 }
 
 export const parametersOf = (text: string): Parameters => {
-  const given = new URLSearchParams(text)
+  const parameters = new URLSearchParams(text)
   // Sets keep this linear: a form can have a hundred thousand parameters.
   const names = new Set<string>()
   const repeated = new Set<string>()
-  for (const name of given.keys()) (names.has(name) ? repeated : names).add(name)
+  for (const name of parameters.keys()) (names.has(name) ? repeated : names).add(name)
   return {
-    hasNul: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
+    hasNul: [...parameters].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
     names: [...names],
     // RFC 6749 (3.1): a parameter without a value counts as left out.
-    get: (name) => given.get(name) || undefined,
+    get: (name) => parameters.get(name) || undefined,
     repeated: [...repeated]
   }
 }

@@ -101,11 +101,14 @@ export const makeConsents = Effect.gen(function* () {
 
   /** The limits that the merchant chose. An unlinked store is refused, because an empty list would mean all stores. */
   const boundsOf = Effect.fnUntraced(function* (accountId: AccountId, allowed: Decision["allowed"]) {
-    const given = Option.match(allowed, { onNone: (): ReadonlyArray<string> => [], onSome: ({ stores }) => stores })
+    const chosenStoreIds = Option.match(allowed, {
+      onNone: (): ReadonlyArray<string> => [],
+      onSome: ({ stores }) => stores
+    })
     const confirmPublish = Option.exists(allowed, (each) => each.confirmPublish)
-    if (given.length === 0) return { stores: null, confirmPublish }
-    const stores = (yield* linked.list(accountId)).map(({ id }) => id).filter((id) => given.includes(id))
-    if (stores.length < given.length) return yield* unknownStore
+    if (chosenStoreIds.length === 0) return { stores: null, confirmPublish }
+    const stores = (yield* linked.list(accountId)).map(({ id }) => id).filter((id) => chosenStoreIds.includes(id))
+    if (stores.length < chosenStoreIds.length) return yield* unknownStore
     return { stores, confirmPublish }
   })
 

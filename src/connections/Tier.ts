@@ -27,9 +27,9 @@ export const shortName = (tier: Tier): string => tier.slice("pim:".length)
  * allows all tiers. None: any other query.
  */
 export const tierOfQuery = (query: string): Option.Option<Tier> => {
-  const given = [...new URLSearchParams(query)]
-  const [name, word] = given[0] ?? ["tier", "publish"]
-  return given.length > 1 || name !== "tier"
+  const parameters = [...new URLSearchParams(query)]
+  const [name, word] = parameters[0] ?? ["tier", "publish"]
+  return parameters.length > 1 || name !== "tier"
     ? Option.none()
     : Option.fromNullable(Tier.literals.find((tier) => shortName(tier) === word))
 }
@@ -39,8 +39,8 @@ export const scopeOf = (tier: Tier): string => upTo(tier).join(" ")
 
 /** The highest tier in an OAuth scope; undefined: none. Unknown scopes are ignored. */
 export const tierOfScope = (scope: string): Tier | undefined => {
-  const named = scope.split(" ")
-  return Tier.literals.filter((tier) => named.includes(tier)).at(-1)
+  const scopes = scope.split(" ")
+  return Tier.literals.filter((tier) => scopes.includes(tier)).at(-1)
 }
 
 /** Names and descriptions of the tiers, for pages and for agents. */

@@ -40,12 +40,12 @@ const make = Effect.gen(function* () {
       const pageText = (changes: ReadonlyArray<FeedChange>, last: number) =>
         new JsonText<FeedPage>(`{"data":${JSON.stringify(changes)},"next_cursor":"${cursors.encode(binding, last)}"}`)
       if (cursor === "latest") return pageText([], (yield* repo.read(accountId, 0, 0)).last)
-      const given = cursor === undefined ? undefined : cursors.decode(binding, cursor)
-      if (given?._tag === "None") return yield* foreignCursor
-      const after = given?.value ?? 0
+      const decoded = cursor === undefined ? undefined : cursors.decode(binding, cursor)
+      if (decoded?._tag === "None") return yield* foreignCursor
+      const after = decoded?.value ?? 0
       const { changes, floor, last } = yield* repo.read(accountId, after, limit)
-      if (given !== undefined && after < floor) return yield* new CursorExpired()
-      if (given !== undefined && after > last) return yield* foreignCursor
+      if (decoded !== undefined && after < floor) return yield* new CursorExpired()
+      if (decoded !== undefined && after > last) return yield* foreignCursor
       if (after >= floor) return pageText(changes, changes.at(-1)?.seq ?? after)
       const oldest = yield* repo.read(accountId, floor, limit)
       return pageText(oldest.changes, oldest.changes.at(-1)?.seq ?? oldest.floor)

@@ -44,10 +44,12 @@ export const fieldsOf = (
   if (section === "media-unused") return Either.left(ValidationFailed.at("field", `rows of ${section} have no fields`))
   const isTranslated = dimensionOf(section) === "translations"
   const names = isTranslated ? platformNamesOf(field) : []
-  const known = [...builtInKeys, ...relationships, ...(isTranslated ? platformNames : [])]
-  return known.includes(field) || isMetafieldKey(field)
+  const allowedFields = [...builtInKeys, ...relationships, ...(isTranslated ? platformNames : [])]
+  return allowedFields.includes(field) || isMetafieldKey(field)
     ? Either.right([field, ...names])
-    : Either.left(ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`))
+    : Either.left(
+        ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${allowedFields.join(", ")}`)
+      )
 }
 
 /**

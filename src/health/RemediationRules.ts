@@ -301,10 +301,10 @@ export const decideReconciles =
       })
       const changed = changedMeanwhile(entity_id, basedOn, locked)
       if (aggregate !== undefined && changed !== undefined) return failed(changed)
-      const named = store_id ?? winner_store_id
-      const version = aggregate?.versions.find(({ storeId }) => storeId === named)
-      if (aggregate === undefined || (named !== undefined && version === undefined))
-        return failed(absent(kind, entity_id, named, aggregate, comparison.stores))
+      const chosenStoreId = store_id ?? winner_store_id
+      const version = aggregate?.versions.find(({ storeId }) => storeId === chosenStoreId)
+      if (aggregate === undefined || (chosenStoreId !== undefined && version === undefined))
+        return failed(absent(kind, entity_id, chosenStoreId, aggregate, comparison.stores))
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)

@@ -37,9 +37,9 @@ const isBlank = (parameter: string) => {
 export const withoutBlanks = (target: string): string => {
   const { path, query } = splitTarget(target)
   if (query === "") return target
-  const given = query.split("&")
-  const kept = given.filter((parameter) => !isBlank(parameter))
-  return kept.length === given.length ? target : `${path}${kept.length === 0 ? "" : `?${kept.join("&")}`}`
+  const parameters = query.split("&")
+  const kept = parameters.filter((parameter) => !isBlank(parameter))
+  return kept.length === parameters.length ? target : `${path}${kept.length === 0 ? "" : `?${kept.join("&")}`}`
 }
 
 const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i

@@ -219,8 +219,8 @@ const isSelective = ({ attributes, fields }: Pick<Call, "attributes" | "fields">
 const choosers = new WeakMap<DerivedTool, ReturnType<typeof chooseKeyed>>()
 
 const chooserOf = (derived: DerivedTool) => {
-  const known = choosers.get(derived)
-  if (known !== undefined) return known
+  const cached = choosers.get(derived)
+  if (cached !== undefined) return cached
   const made = chooseKeyed(derived.success)
   choosers.set(derived, made)
   return made

@@ -4,8 +4,8 @@ import { rpc } from "./GateAnswers.ts"
 import { isObject, pathOf, toSafeText } from "./Vocabulary.ts"
 
 const codeOfStatus = (status: number, rpcCode: number) => {
-  const known = Object.values(errorCodes).find((row) => row.status === status)
-  return rpcCode === -32_601 ? "not_found" : (known?.code ?? errorCodes.ValidationFailed.code)
+  const error = Object.values(errorCodes).find((row) => row.status === status)
+  return rpcCode === -32_601 ? "not_found" : (error?.code ?? errorCodes.ValidationFailed.code)
 }
 
 /** Maximum characters of a text in an error of the SDK. The SDK repeats what the client sent, some of it twice. */

@@ -150,12 +150,12 @@ const domainsOf = (stores: ReadonlyArray<Store>) => stores.map(({ domain }) => d
 /** Finds a channel by its id or domain, else by its name. Left: no channel matches, or several have this name. */
 const findChannel = (stores: ReadonlyArray<Store>, text: string): Either.Either<Store, string> => {
   const [found] = stores.filter(({ domain, id }) => id === text || lower(domain) === lower(text))
-  const named = stores.filter(({ name }) => lower(name) === lower(text))
-  const store = found ?? (named.length === 1 ? named[0] : undefined)
+  const withName = stores.filter(({ name }) => lower(name) === lower(text))
+  const store = found ?? (withName.length === 1 ? withName[0] : undefined)
   if (store !== undefined) return Either.right(store)
   return Either.left(
-    named.length > 1
-      ? `is the name of several channels: give the domain of one of ${domainsOf(named)}`
+    withName.length > 1
+      ? `is the name of several channels: give the domain of one of ${domainsOf(withName)}`
       : `is not a channel of this account; the channels are ${domainsOf(stores)}`
   )
 }
@@ -191,11 +191,11 @@ export const promptOf = (
     return Either.left(
       `Unknown prompt: ${toSafeText(name)}. The prompts are ${recipes.map((each) => each.name).join(", ")}.`
     )
-  const known = recipe.arguments.map((argument) => argument.name)
-  const unknown = Object.keys(args).find((argument) => !known.includes(argument))
+  const argumentNames = recipe.arguments.map((argument) => argument.name)
+  const unknown = Object.keys(args).find((argument) => !argumentNames.includes(argument))
   if (unknown !== undefined)
-    return Either.left(`Unknown argument of ${name}: ${toSafeText(unknown)}. It takes ${known.join(", ")}.`)
-  const given: Record<string, string | undefined> = { page: connectionsPage }
+    return Either.left(`Unknown argument of ${name}: ${toSafeText(unknown)}. It takes ${argumentNames.join(", ")}.`)
+  const values: Record<string, string | undefined> = { page: connectionsPage }
   for (const { kind, name: argument, required } of recipe.arguments) {
     const text = Object.hasOwn(args, argument) ? (args[argument] ?? "").trim() : ""
     if (text === "") {
@@ -204,9 +204,9 @@ export const promptOf = (
     }
     const parsed = parseArgument(kind, text, stores)
     if (Either.isLeft(parsed)) return Either.left(`${argument}: ${parsed.left}.`)
-    given[argument] = parsed.right
+    values[argument] = parsed.right
   }
-  const steps = recipe.steps(given).map((step, index) => `${index + 1}. ${step}`)
+  const steps = recipe.steps(values).map((step, index) => `${index + 1}. ${step}`)
   return Either.right({
     description: recipe.description,
     messages: [{ role: "user", content: { type: "text", text: [`${recipe.title}.`, ...steps].join("\n") } }]

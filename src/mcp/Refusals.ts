@@ -102,9 +102,9 @@ export const refusalOf = (
         `Correct this and call ${name} again.`
       ])
     case "RevisionConflict": {
-      const given = isObject(args) ? args.draft_revision : undefined
+      const sentRevision = isObject(args) ? args.draft_revision : undefined
       return sentence([
-        `Conflict: draft_revision ${Number(given)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
+        `Conflict: draft_revision ${Number(sentRevision)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
         `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, read its current values, and call ${name} again with its current draft_revision.`
       ])
     }

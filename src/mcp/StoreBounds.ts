@@ -107,11 +107,11 @@ export const makeStoreBounds = Effect.map(
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
         const absent = yield* outside(accountId, stores, [...uuidsIn(args)])
-        const given = new Map<string, string>()
+        const idOfSubstitute = new Map<string, string>()
         const substituteOf = (id: string) => {
           if (!absent.has(id.toLowerCase())) return undefined
           const substitute = randomUUID()
-          given.set(substitute, id)
+          idOfSubstitute.set(substitute, id)
           return substitute
         }
         return {
@@ -122,7 +122,7 @@ export const makeStoreBounds = Effect.map(
               return isObject(left) ? left : yield* new NotFound()
             }),
           restore: (text) =>
-            [...given].reduce((restored, [substitute, id]) => restored.replaceAll(substitute, id), text)
+            [...idOfSubstitute].reduce((restored, [substitute, id]) => restored.replaceAll(substitute, id), text)
         }
       })
 )

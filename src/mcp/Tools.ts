@@ -245,9 +245,9 @@ const pathInConnector = (ast: SchemaAST.AST, path: ReadonlyArray<PropertyKey>): 
 
 /** Replaces REST's names in a text, if they contain an underscore. Others ("id", "type") are also ordinary words. */
 const translator = (words: ReadonlyMap<string, string>) => {
-  const known = [...words.keys()].filter((word) => word.includes("_"))
-  if (known.length === 0) return (text: string) => text
-  const pattern = new RegExp(`(?<![\\w.])(?:${known.join("|")})(?![\\w])`, "g")
+  const restNames = [...words.keys()].filter((word) => word.includes("_"))
+  if (restNames.length === 0) return (text: string) => text
+  const pattern = new RegExp(`(?<![\\w.])(?:${restNames.join("|")})(?![\\w])`, "g")
   return (text: string) => text.replace(pattern, (word) => words.get(word) ?? word)
 }
 

@@ -268,11 +268,11 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArgume
             }
           })
         }
-        const known = members.map(({ connector }) => connector)
+        const memberNames = members.map(({ connector }) => connector)
         for (const name of Object.keys(value)) {
-          if (known.includes(name)) continue
+          if (memberNames.includes(name)) continue
           if (inner.indexSignatures.length > 0) target[name] = value[name]
-          else misfits.push(notKnown(name, known, path))
+          else misfits.push(notKnown(name, memberNames, path))
         }
         return target
       }

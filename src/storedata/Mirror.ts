@@ -107,10 +107,10 @@ const make = Effect.gen(function* () {
       storeId: StoreId,
       metafields: ReadonlyArray<ExportedMetafield>
     ) {
-      const known = yield* existing.metafields(accountId, null)
+      const existingMetafields = yield* existing.metafields(accountId, null)
       const unknown = metafields.filter(
         ({ count, key, ownerType }) =>
-          count > 0 && !known.some((each) => each.ownerType === ownerType && each.key === key)
+          count > 0 && !existingMetafields.some((each) => each.ownerType === ownerType && each.key === key)
       )
       const definitions = yield* Effect.forEach(unknown, (metafield) =>
         Effect.map(mintId(RecordId), (id) => ({ id, definition: definitionOf(metafield) }))

@@ -43,9 +43,9 @@ export const layerMirrorRepoMemory = Layer.effect(
           for (const { definition: content, id } of definitions) {
             const item = { kind: "metafield_definition", content } as const
             const key = keyOf({ id, name: nameOf(item), item })
-            const known = recordIds.get(key) ?? id
-            recordIds.set(key, known)
-            if (!mirrored.has(key)) mirrored.set(key, { id: known, content })
+            const recordId = recordIds.get(key) ?? id
+            recordIds.set(key, recordId)
+            if (!mirrored.has(key)) mirrored.set(key, { id: recordId, content })
           }
           return {
             ...account,
@@ -95,15 +95,15 @@ const takenOver = (
     switch (item.kind) {
       case "market":
       case "metaobject_definition": {
-        const known = recordIds.get(key) ?? id
-        recordIds.set(key, known)
-        records.set(key, { id: known, item })
+        const recordId = recordIds.get(key) ?? id
+        recordIds.set(key, recordId)
+        records.set(key, { id: recordId, item })
         break
       }
       case "metafield_definition": {
-        const known = recordIds.get(key) ?? id
-        recordIds.set(key, known)
-        definitions.set(key, { id: known, content: item.content })
+        const recordId = recordIds.get(key) ?? id
+        recordIds.set(key, recordId)
+        definitions.set(key, { id: recordId, content: item.content })
         break
       }
       case "translatable_fields":

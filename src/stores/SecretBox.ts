@@ -125,12 +125,12 @@ const make = Effect.gen(function* () {
   )
 
   /** The existing key. None: there is no setting, or the file was not created yet. */
-  const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
+  const existingKey: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
     ? readKey(source.path)
     : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
 
   const needed = Effect.gen(function* () {
-    const found = yield* known
+    const found = yield* existingKey
     if (Option.isSome(found)) return found.value
     if (source._tag !== "File") return yield* Effect.fail(null)
     yield* makeKey(source.path)
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
     /** Decrypts a secret. SecretUnreadable: the key is missing or not the right one, or the secret was changed or has another owner. */
     open: (sealed: Uint8Array, owner: SecretOwner) =>
       Effect.gen(function* () {
-        const found = yield* Effect.mapError(known, (why) => unreadable(owner, why))
+        const found = yield* Effect.mapError(existingKey, (why) => unreadable(owner, why))
         if (Option.isNone(found))
           return yield* unreadable(owner, source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
         const bytes = Buffer.from(sealed)
@@ -176,7 +176,7 @@ const make = Effect.gen(function* () {
       }),
     /** Whether the current key decrypts a secret, and not only the previous one. */
     isCurrent: (sealed: Uint8Array, owner: SecretOwner) =>
-      Effect.map(Effect.option(known), (key) =>
+      Effect.map(Effect.option(existingKey), (key) =>
         Option.isSome(Option.flatMap(Option.flatten(key), (found) => decryptedWith(found, Buffer.from(sealed), owner)))
       ),
     /** ValidationFailed: the key is not a setting, so there is no other key to change to. */

@@ -205,12 +205,12 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
         )
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
-          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          const existing = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
           if (!(yield* repo.reserveShop(accountId, domain)))
             return yield* ValidationFailed.at("domain", `${domain} is linked to another account: unlink it there first`)
-          const isRestored = known !== undefined && !known.isLinked
+          const isRestored = existing !== undefined && !existing.isLinked
           if (isRestored && isLocked) return yield* new PimLocked()
-          const store = verifiedStoreOf(adapter.name, facts, known?.store ?? newStore(storeId, domain))
+          const store = verifiedStoreOf(adapter.name, facts, existing?.store ?? newStore(storeId, domain))
           yield* repo.link(accountId, store, true)
           if (adapter.fields.length > 0) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
@@ -219,7 +219,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           return {
             store,
             job: isRestored ? yield* beginJob("store_link", store) : null,
-            change: known?.isLinked ? ("store.updated" as const) : ("store.linked" as const)
+            change: existing?.isLinked ? ("store.updated" as const) : ("store.linked" as const)
           }
         })
       )
@@ -240,10 +240,10 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       const platform = adapter?.name ?? filesOnly
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
-          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-          if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
-          if (known !== undefined && isLocked) return yield* new PimLocked()
-          const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
+          const existing = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          if (existing?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
+          if (existing !== undefined && isLocked) return yield* new PimLocked()
+          const store = storeOf({ ...given, domain, platform }, existing?.store ?? newStore(id, domain))
           yield* repo.link(accountId, store)
           if (isSealed && adapter !== null) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
@@ -251,7 +251,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           }
           return {
             store,
-            job: known === undefined ? null : yield* beginJob("store_link", store),
+            job: existing === undefined ? null : yield* beginJob("store_link", store),
             change: "store.linked" as const
           }
         })
@@ -282,11 +282,11 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
       if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
-          const known = yield* repo.findByDomain(accountId, domain)
-          if (Option.isNone(known) || !known.value.isLinked)
+          const existing = yield* repo.findByDomain(accountId, domain)
+          if (Option.isNone(existing) || !existing.value.isLinked)
             return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
           if (isLocked) return yield* new PimLocked()
-          const { store } = known.value
+          const { store } = existing.value
           yield* repo.unlink(accountId, store.id)
           return { store, job: yield* beginJob("store_unlink", store), change: "store.unlinked" as const }
         })

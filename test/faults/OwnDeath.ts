@@ -1,6 +1,6 @@
 import { Effect, FiberRef } from "effect"
 
-/** The step at which a work stops, and how many times it comes there until then. */
+/** The step at which a fiber stops, and the number of times that it must reach this step first. */
 export interface Death {
   readonly step: string
   readonly occurrence: number
@@ -8,10 +8,10 @@ export interface Death {
 
 const ownDeath = FiberRef.unsafeMake({ step: "", occurrence: 0 })
 
-/** Works that have not come to their step. */
+/** Number of fibers that have not stopped at their step yet. */
 let left = 0
 
-/** Stops the work of this fiber if this is its step. The process dies by SIGKILL when all its works have stopped. */
+/** Stops this fiber if this is its step. The last fiber to stop kills the process by SIGKILL. */
 export const dieAt = (step: string): Effect.Effect<void> =>
   Effect.flatMap(FiberRef.get(ownDeath), (death) => {
     if (step !== death.step || --death.occurrence > 0) return Effect.void
@@ -19,7 +19,7 @@ export const dieAt = (step: string): Effect.Effect<void> =>
     return Effect.never
   })
 
-/** Works side by side until each has come to its step. A work that comes past it is a defect. */
+/** Runs one fiber for each death until all have stopped. A fiber that ends without stopping at its step is a defect. */
 export const workUntilDeath = <D extends Death, E, R>(
   deaths: ReadonlyArray<D>,
   work: (death: D) => Effect.Effect<unknown, E, R>
@@ -29,7 +29,7 @@ export const workUntilDeath = <D extends Death, E, R>(
     return Effect.forEach(
       deaths,
       (death) =>
-        Effect.zipRight(work(death), Effect.dieMessage(`A work came past ${death.step}`)).pipe(
+        Effect.zipRight(work(death), Effect.dieMessage(`A fiber did not stop at ${death.step}`)).pipe(
           Effect.locally(ownDeath, { step: death.step, occurrence: death.occurrence })
         ),
       { concurrency: "unbounded", discard: true }

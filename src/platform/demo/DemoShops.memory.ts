@@ -29,8 +29,8 @@ export const layerDemoShopsMemory = Layer.effect(
       apply: (shop, publication) =>
         Ref.modify(shops, (state) => {
           const before = shopIn(state, shop)
-          const known = before.effects.get(publication.key)
-          if (known !== undefined) return [known, state]
+          const applied = before.effects.get(publication.key)
+          if (applied !== undefined) return [applied, state]
           const effect = effectOf(publication)
           return [effect.published, new Map(state).set(nameOf(shop), afterEffect(before, publication.key, effect))]
         }),

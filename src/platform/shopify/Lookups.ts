@@ -102,10 +102,10 @@ const makeProductLookups = (client: ShopifyClient) => {
   ): Found<Answers.LiveProduct> => {
     const handle = valueOf(attributes, "handle")
     const byCustomId = productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
-    const known = [productById(store, platformId), byCustomId]
-    if (platformId !== null) return first(entityId, known)
+    const byIds = [productById(store, platformId), byCustomId]
+    if (platformId !== null) return first(entityId, byIds)
     return first(entityId, [
-      ...known,
+      ...byIds,
       ...variants.map((variant) => productBySku(store, valueOf(variant.attributes, "sku"))),
       handle === "" ? Effect.succeed(null) : productByIdentifier(store, Documents.productByHandle, { handle })
     ])

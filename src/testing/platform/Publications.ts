@@ -71,20 +71,20 @@ export const aProduct = () =>
     media: [aPicture("keel-jumper")]
   })
 
-/** The same again under another key, as it is known after it was published, with other values. */
+/** A later publication of the same entities: another key, the platform ids of the first publish, and other values. */
 export const again = <P extends Publication>(
   publication: P,
   platformIds: ReadonlyMap<EntityId, string>,
   values: Readonly<Record<string, string>> = {}
 ): P => {
-  const known = <E extends PublishedEntity>(one: E): E => ({
+  const withPlatformId = <E extends PublishedEntity>(one: E): E => ({
     ...one,
     platformId: platformIds.get(one.entityId) ?? null
   })
   return {
-    ...known(publication),
+    ...withPlatformId(publication),
     ...("variants" in publication
-      ? { variants: publication.variants.map(known), media: publication.media.map(known) }
+      ? { variants: publication.variants.map(withPlatformId), media: publication.media.map(withPlatformId) }
       : {}),
     key: crypto.randomUUID(),
     attributes: { ...publication.attributes, ...attributesOf(values) }
