@@ -22,7 +22,7 @@ export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
   readonly retryAfterSeconds: number
   readonly until: Timestamp
 }> {
-  /** What was counted and how long to wait, in words. */
+  /** The words of the message: the kind of attempts, and the time to wait. */
   get parts() {
     const minutes = Math.ceil(this.retryAfterSeconds / 60)
     return { counted: countedWords[this.counted], duration: `${minutes} ${minutes === 1 ? "minute" : "minutes"}` }

@@ -182,8 +182,8 @@ const make = Effect.gen(function* () {
     enable: (accountId: AccountId, email: string) =>
       recorded(accountId, { action: "enabled", email }, users.enable(accountId, email)),
     /**
-     * Sets the language and the time zone of a user; an empty text is none. ValidationFailed: not one of `languages`, or not a time
-     * zone.
+     * Sets the language and the time zone of a user. An empty text clears the value. ValidationFailed: not one of `languages`, or
+     * not a time zone.
      */
     setProfile: Effect.fn("Users.setProfile")(function* (
       { accountId, userId }: Pick<SignedIn, "accountId" | "userId">,

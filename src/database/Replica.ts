@@ -62,7 +62,7 @@ export interface ReplicaPool {
   readonly connect: (callback: (error: Error | undefined, client?: ReplicaClient, release?: () => void) => void) => void
 }
 
-/** What the replica says about itself and the account. */
+/** The replica's answer: whether the server is a standby, and the account's version on it. */
 interface ReplicaState {
   readonly follows: boolean
   readonly version: number | null

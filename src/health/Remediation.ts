@@ -52,7 +52,7 @@ const make = Effect.gen(function* () {
     return new Map(all.flatMap((store) => (includes(bounds, store.id) ? [[store.id, store]] : [])))
   })
 
-  /** What a divergence scan would compare now, limited to stores that the caller can use. */
+  /** The stores and rules that a divergence scan compares, limited to stores that the caller can use. */
   const comparison = Effect.gen(function* () {
     const { divergence } = yield* health.rules((yield* CurrentActor).accountId)
     return { stores: yield* linked, rules: divergence }

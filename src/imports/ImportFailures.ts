@@ -33,7 +33,7 @@ export const describeStoppedReading = ({ source }: ImportRun): string => restart
 export const describeInterruptions = (run: ImportRun, takeovers: number): string =>
   `Applying the import was interrupted ${takeovers} times; ${describeApplied(run)}. ${restartHints[run.source].rest}`
 
-/** What completes an import of which only a part was applied. */
+/** How to apply the rest of an import that was applied in part. */
 export const howToComplete = ({ source }: ImportRun): string => restartHints[source].rest
 
 export const describeCancelled = (run: ImportRun): string =>

@@ -1044,7 +1044,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       assert.deepStrictEqual(unnamedTables(insert), ["INSERT INTO drop_change"])
     })
 
-    it("times that Citus refuses in a write are reported", () => {
+    it("writes that use app_now() where Citus refuses it are reported", () => {
       assert.deepStrictEqual(
         refusedTimes("UPDATE job j SET started_at = coalesce(j.started_at, app_now()) WHERE j.account_id = $1"),
         ["CASE or COALESCE"]

@@ -136,7 +136,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
           const left = yield* usable(clientId, [...issued, { access, refresh: token }])
           counts.usable += left.filter(Boolean).length
         }
-        report("Revocations against refreshes", counts)
+        report("Revoking tokens while they are refreshed", counts)
         assert.strictEqual(counts.refreshed + counts.refused, 3 * races)
         assert.isAtLeast(counts.refreshed, races / 5)
         assert.isAtLeast(counts.refused, races / 5)
@@ -171,7 +171,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect(`after ${races} races of revoking all and issuing by code no token is valid`, () =>
+    it.effect(`after ${races} races of ending all connections and redeeming a code, no token is valid`, () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const connections = yield* Connections
@@ -194,7 +194,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
           counts.refused += 1 - left.length
           counts.usable += left.filter(Boolean).length
         }
-        report("Revoking all against codes", counts)
+        report("Revoking all connections while codes are redeemed", counts)
         assert.strictEqual(counts.usable, 0)
         assert.isNull((yield* connections.list(accountId)).find(({ endedAt }) => endedAt === null) ?? null)
       })

@@ -6,7 +6,7 @@
 import { arrangeGrids, changedForm, press } from "./grid.ts"
 import { morph } from "./morph.ts"
 
-/** What is sent in place. */
+/** Selectors of the links and forms that are sent without leaving the page. */
 const links = "table[data-grid] :is(a.edit, a.cancel), a[data-drawer]"
 const forms = "table[data-grid] :is(form.cell, form.undo), dialog.drawer form.review, form[data-in-place]"
 

@@ -1,7 +1,7 @@
 /** Updates the parts of a page that are marked `data-live` when the service says that their work has changed. */
 import { morph } from "./morph.ts"
 
-/** What changed, by kind: ids, or null for any. */
+/** The changed ids of each kind. Null: any id. */
 type Changes = Readonly<Record<string, ReadonlyArray<string> | null>>
 
 /**

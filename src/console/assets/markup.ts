@@ -180,7 +180,7 @@ const topBlocks = (root: Element): ReadonlyArray<Element | ReadonlyArray<Node>> 
 
 const emptyBlock = "<p></p>"
 
-/** What the editor shows, as blocks. */
+/** The content of the editor, as blocks. */
 export const blocksIn = (root: Element, emphasis: Emphasis): ReadonlyArray<Block> =>
   topBlocks(root).map((part) => {
     const { content } = document.createElement("template")

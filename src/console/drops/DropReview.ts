@@ -74,7 +74,7 @@ const timesOf = (t: Words, { ends, endsFold, starts, startsFold, zone }: DropFor
   return { starts: read("starts", starts, startsFold), ends: ends === "" ? null : read("ends", ends, endsFold) }
 }
 
-/** What is to be changed: the discount and the fields. */
+/** The changes of the form: the discount and the fields. */
 const choiceOf = (form: DropForm, store: Store | null, rules: KeyRules, misfits: Array<Misfit>) => {
   const percent = form.percent.trim() === "" ? undefined : parsePercent(form.percent)
   if (percent !== undefined && Either.isLeft(percent))

@@ -89,7 +89,7 @@ const OverlapOf = ({
   )
 }
 
-/** What is noteworthy about the changes of a thing. */
+/** Warnings about the changes of one entity. */
 const Warnings = ({
   changes,
   overlaps
@@ -150,7 +150,7 @@ const ChangesTable = ({ changes, overlaps, store }: DropReview) => {
   )
 }
 
-/** What a person must know before the drop is scheduled. */
+/** Notices about the whole drop, shown before it is scheduled. */
 const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
   const t = useWords()
   const affected = new Set(overlaps.map(({ ordinal }) => ordinal)).size

@@ -36,7 +36,7 @@ const cellNotes: Readonly<Record<string, Sentence>> = {
   undone: "{cell}: has the value of before again, as a draft."
 }
 
-/** What was done, by the change that undoes it. */
+/** Sentences that say which change was made, by the change that undoes it. */
 const pictureNotes: Readonly<Record<GalleryChange["_tag"], Sentence>> = {
   Move: "{picture} is picture {place, number} of {all, number} now: saved as a draft.",
   Show: "{picture}: its stores are saved as a draft.",

@@ -6,7 +6,6 @@ export const selectAllSentences = [
   "{count, number} of {all, number} selected"
 ] as const
 
-/** What the page sends. */
 export interface SelectAllProps {
   /** The beginning of the names of the checkboxes. */
   readonly prefix: string
@@ -16,7 +15,7 @@ export interface SelectAllProps {
   readonly findField?: string | undefined
 }
 
-/** What the browser knows of the form. */
+/** The state of the form in the browser. */
 export interface SelectAllState {
   readonly selected: number
   readonly isEverything: boolean

@@ -87,7 +87,7 @@ export const distinctPages = scenario({
   remark: () => ""
 })
 
-/** A smaller number is for development; the targets are for this one. */
+/** A smaller number is for trying the benchmark only: the targets apply to this number. */
 const mirrored = Number(process.env.BENCH_EXPORT_PRODUCTS ?? 100_000)
 const limit = 250
 const minSaved = 50

@@ -11,7 +11,7 @@ import { ratio, table, whole } from "../harness/Report.ts"
 import { median, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** A smaller number is for development; the targets are for this one. */
+/** A smaller number is for trying the benchmark only: the targets apply to this number. */
 const products = Number(process.env.BENCH_EXPORT_PRODUCTS ?? 100_000)
 /** The memory of the same command with so few products is the baseline. */
 const fewProducts = 1_000

@@ -8,7 +8,7 @@ import { median, spreadOf } from "../harness/Statistics.ts"
 import { pagesFrom } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** A smaller number is for development; the targets are for this one. */
+/** A smaller number is for trying the benchmark only: the targets apply to this number. */
 const count = Number(process.env.BENCH_WALK_PRODUCTS ?? 1_000_000)
 const limit = 250
 /** The number of pages at each end that are compared. */

@@ -13,7 +13,7 @@ import type { Scenario } from "./Scenario.ts"
 
 const products = 100_000
 const limit = 50
-/** A smaller number is for development. */
+/** Number of answers in a round. A smaller number is for trying the benchmark only. */
 const answersARound = Number(process.env.BENCH_PUBLISHING_ANSWERS ?? 20_000)
 const queued = 50
 const delaySeconds = 30

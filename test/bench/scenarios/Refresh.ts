@@ -9,7 +9,7 @@ import { table, whole } from "../harness/Report.ts"
 import { spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** A smaller number is for development; the target is for this one. */
+/** A smaller number is for trying the benchmark only: the targets apply to this number. */
 const products = Number(process.env.BENCH_REFRESH_PRODUCTS ?? 10_000)
 /** The memory of the same process with so few products is the baseline. */
 const fewProducts = Math.min(1_000, products)
