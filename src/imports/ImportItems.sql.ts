@@ -86,15 +86,15 @@ export const makeImportItemStatements = Effect.gen(function* () {
       ORDER BY x.ordinal`
   )
 
-  const listed = findItems(
-    (
-      accountId: AccountId,
-      id: ImportId,
-      list: ReviewList,
-      needles: ReadonlyArray<Needle>,
-      after: number,
-      limit: number
-    ) => sql`
+  const listed: (
+    accountId: AccountId,
+    id: ImportId,
+    list: ReviewList,
+    needles: ReadonlyArray<Needle>,
+    after: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<StagedItem>> = findItems(
+    (accountId, id, list, needles, after, limit) => sql`
       SELECT t.ordinal, t.entities, t.changes FROM import_item t
       WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.list = ${list} AND t.ordinal > ${after}
         AND t.search_text LIKE ALL (${needles.map(likePattern)}::text[])
@@ -110,14 +110,7 @@ export const makeImportItemStatements = Effect.gen(function* () {
 
   return {
     /** The items of a list that contain all needles, with an ordinal above `after` (-1: from the start), in order. */
-    listed: (
-      accountId: AccountId,
-      id: ImportId,
-      list: ReviewList,
-      needles: ReadonlyArray<Needle>,
-      after: number,
-      limit: number
-    ): Effect.Effect<ReadonlyArray<StagedItem>> => listed(accountId, id, list, needles, after, limit),
+    listed,
     /** These entities with their canonical values. Missing entities are left out. */
     entities: (accountId: AccountId, ids: ReadonlyArray<EntityId>) =>
       ids.length === 0 ? Effect.succeed([]) : entities(accountId, ids),

@@ -227,7 +227,7 @@ describe("the package in an empty project", () => {
         stdio: ["ignore", "pipe", "inherit"]
       })
       const lines: Array<string> = []
-      createInterface(child.stdout).on("line", (line) => lines.push(line))
+      const output = createInterface(child.stdout).on("line", (line) => lines.push(line))
       const ended = once(child, "close")
       const stop = () => {
         child.kill("SIGTERM")
@@ -237,7 +237,7 @@ describe("the package in an empty project", () => {
       const prints = async (isExpected: (line: string) => boolean) => {
         while (!lines.some(isExpected)) {
           assert.isNull(child.exitCode, `${name} ended after these lines:\n${lines.join("\n")}`)
-          await new Promise((resolve) => setTimeout(resolve, 50))
+          await Promise.race([once(output, "line"), ended])
         }
       }
       return { lines, prints, stop }
