@@ -70,7 +70,7 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     ]
   }
 
-  /** Hides a condition from the planner, which would expect far fewer rows: `entity_facets` says the same, and has statistics. */
+  /** Hides a condition from the planner. The facets say the same; with both, the planner would expect far too few rows. */
   const hidden = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
 
   return {

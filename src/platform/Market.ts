@@ -56,7 +56,7 @@ export const Market = Schema.Struct({
   handle: Schema.String.annotations({
     description: "Identifies the market. A market has the same handle on all stores."
   }),
-  name: Schema.String.annotations({ description: "The name on the first of its stores, by domain." }),
+  name: Schema.String.annotations({ description: "The name that its first store (by domain) gives it." }),
   status: MarketStatus.annotations({ description: "Active if the market is active on any of its stores." }),
   type: Schema.String.annotations({ description: "The platform's type in lower case, for example `region`." }),
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, ...onStore })),

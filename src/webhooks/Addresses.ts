@@ -28,7 +28,7 @@ const misfitOf = (address: string, privateHosts: ReadonlyArray<string>): string 
 
 export const failures: Readonly<Record<OutsideFailure["reason"], string>> = {
   unresolved: "Its host cannot be found.",
-  private: "Its host does not have public addresses only.",
+  private: "Its host has an address that is not public.",
   untrusted:
     "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",
   unanswered: "It did not answer."

@@ -30,7 +30,7 @@ describe.skipIf(!serverAnswers)("webhooks on the command line", () => {
 
         assert.strictEqual(
           yield* refusal("webhook", "create", "--url", "https://192.168.0.1/"),
-          "--url: cannot receive webhooks. Its host does not have public addresses only."
+          "--url: cannot receive webhooks. Its host has an address that is not public."
         )
         assert.match(
           yield* refusal("webhook", "create", "--url", url, "--topics", "sold"),

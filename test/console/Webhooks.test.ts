@@ -100,7 +100,7 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
       Effect.gen(function* () {
         const { accountId, create } = yield* opened
         for (const [url, message] of [
-          ["https://10.0.0.1/x", "Address: cannot receive webhooks. Its host does not have public addresses only."],
+          ["https://10.0.0.1/x", "Address: cannot receive webhooks. Its host has an address that is not public."],
           ["http://hooks.example.com/", "Address: must begin with https://"]
         ] as const) {
           const answer = yield* create({ url, "topic:store.linked": "on" })

@@ -488,7 +488,7 @@ for (const engine of all) {
               ["https://hooks.example.com/#a", "must not have a fragment"],
               [`https://hooks.example.com/${"a".repeat(2_048)}`, "must have at most 2048 characters"],
               ...["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]", "[::ffff:10.0.0.1]", "0x7f.1"].map(
-                (host) => [`https://${host}/`, "cannot receive webhooks. Its host does not have public addresses only."]
+                (host) => [`https://${host}/`, "cannot receive webhooks. Its host has an address that is not public."]
               ),
               ["https://no-such-host.invalid/", "cannot receive webhooks. Its host cannot be found."]
             ] as const
@@ -556,10 +556,10 @@ for (const engine of all) {
             yield* runDue
             assert.deepStrictEqual(host.counts().connections, connections)
             const [first] = yield* setAside(webhook.id)
-            assert.strictEqual(first?.problem, "Its host does not have public addresses only.")
+            assert.strictEqual(first?.problem, "Its host has an address that is not public.")
             assert.strictEqual(
               (yield* (yield* Webhooks).test(webhook.id)).problem,
-              "Its host does not have public addresses only."
+              "Its host has an address that is not public."
             )
             host.addresses.set("agent.example", ["93.184.216.34"])
             assert.isNull((yield* (yield* Webhooks).test(webhook.id)).problem)

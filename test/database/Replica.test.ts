@@ -119,7 +119,7 @@ describe("reads from a replica", () => {
         assert.strictEqual(left(), 1)
         pass(replicaPauseMillis)
         assert.deepStrictEqual(yield* at(7)(read), ["replica 7"])
-        // It says once that the replica is not used, and once that it is used again.
+        // Two changes are reported: the replica is not used, and it is used again.
         assert.strictEqual(changes.length, rests ? 2 : 0)
         assert.isUndefined(changes[1])
         assert.strictEqual(open(), 0)

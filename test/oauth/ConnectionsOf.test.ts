@@ -206,7 +206,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual((yield* later(31 * day, refresh(clientId, tokens.refresh))).status, 400)
       yield* Effect.gen(function* () {
         assert.deepStrictEqual(yield* ends, { Idle: "expired", Used: "expired" })
-        // Its end is the time at which it lapsed, even if its tokens are deleted or all connections are ended later.
+        // A connection that expired keeps the time of its end, even if its tokens are deleted or all connections are ended later.
         const before = yield* connections.list(accountId)
         yield* (yield* Authorization).forget
         yield* connections.disconnectAll(accountId)

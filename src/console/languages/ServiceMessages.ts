@@ -108,7 +108,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "the drop {drop} ({id}) changes this field at the same time",
   "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",
   "Its host cannot be found.",
-  "Its host does not have public addresses only.",
+  "Its host has an address that is not public.",
   "It did not answer.",
   "An account has at most {count} webhooks",
   "Link {domain}",
