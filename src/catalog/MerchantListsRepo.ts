@@ -1,14 +1,12 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Schema } from "effect"
-import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { makeMerchantConditions } from "./ListCandidates.sql.ts"
+import { makeWindowStatements, placeOf } from "./ListWindows.sql.ts"
 import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
 import type { Needle } from "./SearchText.ts"
 
@@ -20,6 +18,16 @@ export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles
  */
 export type Place = number | readonly [title: string, id: EntityId]
 
+/** A page of a list. */
+export interface WindowQuery {
+  /** Only entities after this place, which is of the same order. */
+  readonly from: Place | undefined
+  readonly limit: number
+  readonly order: ListOrder
+  readonly windowSize: number
+  readonly maxFew: number
+}
+
 /** A page of ids. */
 export interface WindowPage {
   readonly ids: ReadonlyArray<EntityId>
@@ -29,8 +37,6 @@ export interface WindowPage {
   readonly found: number
   /** Whether `found` counts all of them. If not, there are at least so many. */
   readonly isAll: boolean
-  /** Whether the list has more entities than the page looked at, and the page is not full. */
-  readonly isCut: boolean
 }
 
 /** A row of a table of entities. */
@@ -68,43 +74,20 @@ export const StoreCounts = Schema.Struct({
 })
 export type StoreCounts = typeof StoreCounts.Type
 
-const PlaceRow = Schema.Struct({ key: Schema.Union(Schema.Number, Schema.String), id: EntityId })
-
-const placeOf = ({ id, key }: typeof PlaceRow.Type): Place => (typeof key === "number" ? key : [key, id])
-
-const decodeWindow = Schema.decodeUnknown(
-  Schema.Tuple(
-    Schema.Struct({
-      /** The rows of the page, and one more if there are more. */
-      places: Schema.Array(PlaceRow),
-      /** The last entity that was looked at, if the page is not full and there are more entities. */
-      last: Schema.NullOr(PlaceRow),
-      found: Schema.Number,
-      isAll: Schema.Boolean
-    })
-  )
-)
-
 /** Reads the lists of the console's pages. */
 export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
   {
     /**
-     * The time is bounded, however few entities match. A page is full unless no more match, or frequent matches are far away in the
-     * order. All matches are counted if there are at most `maxFew`, or if the list has at most `windowSize` entities.
+     * A page is full unless no more entities match. Only a page of more than `maxFew` may be short or empty before its `next`, because
+     * it looks at `maxWindows` windows at most. All matches are counted if there are at most `maxFew`, or if the list has at most
+     * `windowSize` entities.
      */
     readonly window: (
       accountId: AccountId,
       kind: EntityKind,
       filters: WindowFilters,
-      page: {
-        /** A place of the same order. */
-        readonly from: Place | undefined
-        readonly limit: number
-        readonly order: ListOrder
-        readonly windowSize: number
-        readonly maxFew: number
-      }
+      page: WindowQuery
     ) => Effect.Effect<WindowPage>
     /** Counts the versions of each linked store by state, up to `maxCounted` each. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
@@ -121,119 +104,42 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   )
 }
 
-/**
- * The key of the order by title, as in the index `entity_by_title`: the folded title, which is the first line of the search text, cut
- * to 100 characters. Entities without a title come first.
- */
-const titleKey = `(CASE WHEN e.title = '' THEN '' ELSE left(split_part(e.search_text, E'\\n', 1), 100) END COLLATE "C")`
-
-export const isDescending = (order: ListOrder) => order === "newest" || order === "title-desc"
-
-/** A page looks at this number of windows at most. It needs several only if frequent matches are far away in the order. */
+/** A page of more than `maxFew` entities looks at this number of windows at most. */
 const maxWindows = 5
 
-/** Maximum number of entities that one page of frequent matches looks at. */
-export const maxLookedAt = (windowSize: number) => maxWindows * windowSize
-
 /**
- * Few matches are found by the indexes of the filters. Many are read in the order of the list, until the page has enough of them.
- * A page after the first begins with one window in the order, because many matches are usual there, and it counts nothing.
+ * Up to `maxFew` matches are found by the indexes of the filters. More are read in the order of the list, from one window. If that has
+ * not enough of them, they are far away in the order: then all matches up to a bound are read. `maxFew` matches are known, and their
+ * ids are random, so the bound that fills the page leaves out nearly all others.
+ * A page after the first begins with the window, because many matches are usual there, and it counts nothing.
  */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
-  const conditions = makeMerchantConditions(sql)
-  const size = (count: number) => sql.literal(String(count))
-
-  /** Entities after a place, by their key and id. */
-  const beyond = (key: Fragment, id: Fragment, order: ListOrder, from: Place | undefined) => {
-    const sign = sql.literal(isDescending(order) ? "<" : ">")
-    if (from === undefined) return sql`true`
-    return typeof from === "number"
-      ? sql`${key} ${sign} ${from}`
-      : sql`(${key}, ${id}) ${sign} (${from[0]}::text, ${from[1]}::uuid)`
-  }
-
-  return (accountId, kind, filters, { from, limit, maxFew, order, windowSize }) => {
-    const isByTitle = order === "title" || order === "title-desc"
-    const direction = isDescending(order) ? "DESC" : "ASC"
-    const key = sql.literal(isByTitle ? titleKey : "e.change_seq")
-    const inOrder = sql.literal(isByTitle ? `key ${direction}, id ${direction}` : `key ${direction}`)
-    const entities = (columns: Fragment, where: Fragment) => sql`
-      SELECT ${sql.literal(planCustom)} ${columns} FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)} AND ${where}`
-    const afterFrom = beyond(key, sql`e.id`, order, from)
-    const tested = conditions.ofWindow(accountId, filters)
-    const places = sql`SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'key', p.key) ORDER BY ${inOrder}), '[]') FROM page p`
-
-    const { hasOwnValues, missing, needles, productType, state, storeId, tag, vendor } = filters
-    const isOfProducts = [missing, productType, tag, vendor].some((value) => value !== undefined)
-    // Only products have an index of these values.
-    const hasIndex = tested.length > 0 && (kind === "product" || !isOfProducts)
-    // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
-    // matches are found early, wherever they are in the list.
-    const isOfState = state !== undefined && storeId === undefined && !isOfProducts && needles.length === 0
-    const fewOrder = isOfState && hasOwnValues !== true ? "e.change_seq" : "e.id"
-    /** All matches, of which the page takes those after its place: so the time does not depend on the place. Null: there are more than `maxFew`. */
-    const few = sql`
-      WITH w AS MATERIALIZED (
-        ${entities(sql`e.id, ${key} AS key`, sql.and(conditions.ofCandidates(accountId, kind, filters)))}
-        ORDER BY ${sql.literal(fewOrder)}
-        LIMIT ${size(maxFew + 1)}
-      ), rest AS (SELECT w.id, w.key FROM w WHERE ${beyond(sql`w.key`, sql`w.id`, order, from)}),
-      page AS MATERIALIZED (SELECT r.id, r.key FROM rest r ORDER BY ${inOrder} LIMIT ${limit + 1})
-      SELECT (${places}) AS places, NULL AS last, (SELECT count(*) FROM rest) AS found,
-             (SELECT count(*) FROM w) <= ${size(maxFew)} AS "isAll"`.pipe(
-      Effect.flatMap(decodeWindow),
-      Effect.map(([row]) => (row.isAll ? row : null))
-    )
-    const fits = tested.length === 0 ? sql`true` : sql.and(tested)
-    const counted =
-      from === undefined
-        ? sql`
-          SELECT count(*) FILTER (WHERE c.fits) AS found, count(*) <= ${size(windowSize)} AS "isAll"
-          FROM (${entities(sql`${fits} AS fits`, afterFrom)} ORDER BY ${key} ${sql.literal(direction)} LIMIT ${size(windowSize + 1)}) c`
-        : sql`SELECT count(*) AS found, false AS "isAll" FROM page`
-    const inOrderOf = (looked: number) =>
-      sql`
-      WITH page AS MATERIALIZED (
-        SELECT w.id, w.key
-        FROM (
-          ${entities(sql`e.id, ${key} AS key, ${fits} AS fits`, afterFrom)}
-          ORDER BY ${inOrder}
-          LIMIT ${size(looked + 1)}
-        ) w
-        WHERE w.fits
-        LIMIT ${limit + 1}
-      )
-      SELECT (${places}) AS places,
-             CASE WHEN (SELECT count(*) FROM page) <= ${limit} THEN (
-               SELECT jsonb_build_object('id', l.id, 'key', l.key)
-               FROM (${entities(sql`e.id, ${key} AS key`, afterFrom)} ORDER BY ${inOrder} LIMIT 1 OFFSET ${size(looked)}) l
-             ) END AS last,
-             n.found, n."isAll"
-      FROM (${counted}) n`.pipe(
-        Effect.flatMap(decodeWindow),
-        Effect.map(([row]) => row)
-      )
-    const most = maxLookedAt(windowSize)
-    const read = Effect.gen(function* () {
+  const statements = makeWindowStatements(sql)
+  return (accountId, kind, filters, page) =>
+    Effect.gen(function* () {
+      const { from, limit, maxFew, windowSize } = page
+      const { few, hasIndex, inOrderOf, isInOrder, upTo } = statements(accountId, kind, filters, page)
+      const most = maxWindows * windowSize
       if (!hasIndex) return yield* inOrderOf(most)
-      const first = from === undefined ? null : yield* inOrderOf(windowSize)
-      if (first?.last === null) return first
-      const all = yield* few
-      if (all !== null) return all
-      const many = yield* inOrderOf(most)
-      // There are more than `maxFew`, perhaps outside the window that was counted.
-      return many.isAll ? many : { ...many, found: Math.max(many.found, maxFew) }
-    })
-    return read.pipe(
+      const later = from === undefined ? null : yield* inOrderOf(windowSize)
+      if (later?.last === null) return later
+      const known = yield* few
+      if (known.isAll) return known
+      const found = maxFew
+      if (isInOrder) return { ...known, found }
+      const window = later ?? (yield* inOrderOf(windowSize))
+      if (window.isAll) return window
+      if (window.last === null) return { ...window, found }
+      const bound = known.places[limit]
+      return { ...(yield* limit > maxFew ? inOrderOf(most) : upTo(bound && placeOf(bound))), found }
+    }).pipe(
       Effect.map(({ found, isAll, last, places }) => {
-        const page = places.slice(0, limit)
-        const next = places.length > limit ? page.at(-1) : (last ?? undefined)
-        return { ids: page.map(({ id }) => id), next: next && placeOf(next), found, isAll, isCut: last !== null }
+        const { limit } = page
+        const next = places.length > limit ? places[limit - 1] : (last ?? undefined)
+        return { ids: places.slice(0, limit).map(({ id }) => id), next: next && placeOf(next), found, isAll }
       }),
       orDie
     )
-  }
 }
 
 /** One statement for all rows of a page: each part is found by an index. */

@@ -160,5 +160,44 @@ for (const { absent, layer: database, name } of engines)
           }
         })
       )
+
+      for (const order of listOrders)
+        it.effect(`${order}: pages are full, even if frequent matches are the last in the order`, () =>
+          Effect.gen(function* () {
+            const { accountId, actor, ids } = yield* someProducts
+            const repo = yield* MerchantListsRepo
+            const { apply } = yield* CatalogChanges
+            const vendorOf = (ids: ReadonlyArray<EntityId>, vendor: string) =>
+              apply(ids.map((entityId) => setOf(entityId, { vendor }))).pipe(actingAs(actor))
+            const isByTitle = order === "title" || order === "title-desc"
+            const sorted = yield* walk(order, {}, Effect.void).pipe(actingAs(actor))
+            const late = isByTitle ? sorted.slice(-7).map(({ id }) => id) : ids.slice(10, 17)
+            yield* vendorOf(late, "Late")
+            if (order === "newest")
+              yield* vendorOf(
+                ids.filter((id) => !late.includes(id)),
+                "Other"
+              )
+            const inOrder = (yield* walk(order, {}, Effect.void).pipe(actingAs(actor))).map(({ id }) => id)
+            assert.sameMembers(inOrder.slice(-7), late)
+            const pages: Array<ReadonlyArray<EntityId>> = []
+            let from: Place | undefined
+            do {
+              const window: Effect.Effect.Success<ReturnType<typeof repo.window>> = yield* repo.window(
+                accountId,
+                "product",
+                { needles: [], vendor: "Late" },
+                { from, limit: 2, order, windowSize: 4, maxFew: 4 }
+              )
+              pages.push(window.ids)
+              from = window.next
+            } while (from !== undefined)
+            const expected = inOrder.slice(-7)
+            assert.deepStrictEqual(
+              pages,
+              [0, 2, 4, 6].map((start) => expected.slice(start, start + 2))
+            )
+          })
+        )
     })
   })

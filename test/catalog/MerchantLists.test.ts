@@ -30,8 +30,7 @@ const listOf = (changes: Array<number>, meanwhile: (window: number) => void = ()
           ids: found.slice(0, limit).map(({ number }) => entity(number)),
           next,
           found: found.length,
-          isAll: !isCut,
-          isCut
+          isAll: !isCut
         }
       })
   })

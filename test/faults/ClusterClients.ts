@@ -83,10 +83,18 @@ const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sent: Para
     const chosen = up[Math.floor(Math.random() * up.length)]
     if (chosen === undefined) return undefined
     const { port } = chosen
+    const sentAt = performance.now()
     const exit = yield* Effect.exit(send(port, sent).pipe(Effect.timeout("30 seconds")))
     if (Exit.isSuccess(exit)) return exit.value
     client.lostConnections += 1
-    if (chosen.isUp && chosen.port === port) client.wrong.push(`no answer: ${Cause.pretty(exit.cause)}`)
+    if (chosen.isUp && chosen.port === port) {
+      const worker = client.worker.isDown
+        ? "while its worker was down"
+        : `${Math.round(sentAt - client.worker.upAt)} ms after its worker was up`
+      client.wrong.push(
+        `no answer to ${sent?.method ?? "POST"} ${sent?.path ?? "/mcp"}, sent ${worker}: ${Cause.squash(exit.cause)}`
+      )
+    }
     return undefined
   })
 

@@ -9,38 +9,31 @@ export const listPages = {
     name: "Products",
     backTo: "To products",
     pages: "Pages of products",
-    none: "There is no product yet.",
-    cut: "None of {count, number} products matches. The others were not checked yet."
+    none: "There is no product yet."
   },
   variant: {
     path: paths.variants,
     name: "Variants",
     backTo: "To variants",
     pages: "Pages of variants",
-    none: "There is no variant yet.",
-    cut: "None of {count, number} variants matches. The others were not checked yet."
+    none: "There is no variant yet."
   },
   collection: {
     path: paths.collections,
     name: "Collections",
     backTo: "To collections",
     pages: "Pages of collections",
-    none: "There is no collection yet.",
-    cut: "None of {count, number} collections matches. The others were not checked yet."
+    none: "There is no collection yet."
   },
   media: {
     path: paths.media,
     name: "Media",
     backTo: "To media",
     pages: "Pages of media",
-    none: "There is no media file yet.",
-    cut: "None of {count, number} media files matches. The others were not checked yet."
+    none: "There is no media file yet."
   }
 } as const satisfies Readonly<
-  Record<
-    EntityKind,
-    { readonly path: string } & Readonly<Record<"name" | "backTo" | "pages" | "none" | "cut", Sentence>>
-  >
+  Record<EntityKind, { readonly path: string } & Readonly<Record<"name" | "backTo" | "pages" | "none", Sentence>>>
 >
 
 /** The section of the navigation to which a kind belongs. */

@@ -50,12 +50,18 @@ const isState = Schema.is(Schema.Literal(...merchantStates))
 const isMissing = Schema.is(Schema.Literal(...missingFields))
 const isStoreId = Schema.is(StoreId)
 
-/** The parameters that are set. Unknown values are left out, so an outdated link shows more and not an error. */
-export const listQueryOf = (query: Parameters): ListQuery => {
+/** Filters that only the list of products has. */
+const ofProducts: ReadonlySet<ListParameter> = new Set(["vendor", "type", "tag", "missing"])
+
+/**
+ * The parameters that are set. Unknown values, and filters that the list does not have, are left out, so an outdated link shows more
+ * and not an error.
+ */
+export const listQueryOf = (kind: EntityKind, query: Parameters): ListQuery => {
   const given = Object.fromEntries(
     names.flatMap((name) => {
       const value = query.get(name)?.trim() ?? ""
-      return value === "" ? [] : [[name, value]]
+      return value === "" || (kind !== "product" && ofProducts.has(name)) ? [] : [[name, value]]
     })
   ) as ListQuery
   const { from, missing, order: _, own, state, store_id, ...texts } = given

@@ -100,7 +100,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
     const list = (kind: EntityKind) =>
       asVisitor((visitor, request) => {
         const parameters = queryOf(request)
-        const query = listQueryOf(parameters)
+        const query = listQueryOf(kind, parameters)
         const id = readId(query.search ?? "")
         return Option.isSome(id)
           ? Effect.succeed(seeOther(pageOf(paths.entity, id.value)))
@@ -112,7 +112,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       Effect.map(decodeList(form.get("list")), (kind) => ({
         kind,
         name: form.get("name") ?? "",
-        query: listQueryOf(parametersOf(form.get("query") ?? ""))
+        query: listQueryOf(kind, parametersOf(form.get("query") ?? ""))
       }))
 
     return {

@@ -1,7 +1,8 @@
 import { Array as Arr } from "effect"
 import type { ComponentChildren } from "preact"
+import { isDescending } from "../../catalog/ListWindows.sql.ts"
 import { type ListOrder, type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
-import { isDescending, type ListedEntity, maxLookedAt } from "../../catalog/MerchantListsRepo.ts"
+import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
@@ -191,11 +192,10 @@ const Rows = (content: Content) => {
   )
 }
 
-const Empty = ({ kind, page, query }: Content) => {
+const Empty = ({ kind, query }: Content) => {
   const t = useWords()
 
-  const { cut, none, path } = listPages[kind]
-  if (page.isCut) return <p role="status">{t(cut, { count: maxLookedAt(windowSize) })}</p>
+  const { none, path } = listPages[kind]
   return (
     <p class="quiet" role="status">
       {isFiltered(query)

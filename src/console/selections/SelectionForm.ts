@@ -68,7 +68,7 @@ export const selectionIn = (form: Parameters) =>
     const kind = yield* readKind(form.get(fields.list))
     const names = form.names.filter((name) => name.startsWith(selectedPrefix))
     const ids = yield* Effect.forEach(names, (name) => readId(name.slice(selectedPrefix.length)))
-    const query = listQueryOf(parametersOf(form.get(fields.query) ?? ""))
+    const query = listQueryOf(kind, parametersOf(form.get(fields.query) ?? ""))
     const selection: Selection = { kind, query, ids, isAll: form.get(fields.of) === "all" }
     return selection
   }).pipe(
