@@ -81,6 +81,12 @@ const refuseRole = (visitor: Visitor, needed: Role, request: Request, baseUrl: s
   )
 }
 
+/** The page that sets up a second factor. A page to show afterwards is in its address. */
+export const enrolmentFor = (returnTo: string | undefined) =>
+  returnTo === undefined
+    ? paths.secondFactor
+    : `${paths.secondFactor}?${new URLSearchParams({ [fieldNames.returnTo]: returnTo })}`
+
 /** The pages of a visitor who must set up a second factor first. */
 const enrolmentPaths: ReadonlyArray<string> = [paths.secondFactor, paths.confirmSecondFactor, paths.theme]
 
@@ -93,7 +99,7 @@ const leadToEnrolment = (visitor: Visitor, request: Request, baseUrl: string): P
     ? Effect.flatMap(Effect.option(ownFormOf(request, baseUrl, visitor)), (form) =>
         enrolFirst(Option.getOrUndefined(form))
       )
-    : Effect.succeed(seeOther(paths.secondFactor))
+    : Effect.succeed(seeOther(enrolmentFor(request.originalUrl)))
 
 /** The error page for a form of somebody who must set up a second factor first. */
 export const enrolFirst = (form?: Parameters) =>

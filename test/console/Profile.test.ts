@@ -524,9 +524,13 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         const cookie = cookieOf(entered)
         for (const page of ["/", "/products", path, team, requirePath, `${factorPath}/none`])
           assert.notStrictEqual((yield* ask(page, { cookie })).status, 200, page)
-        assert.deepStrictEqual(to(yield* ask("/products", { cookie })), [303, factorPath])
+        const asked = "/products?vendor=Fjell&order=title"
+        const enrolment = `${factorPath}?${new URLSearchParams({ return_to: asked })}`
+        assert.deepStrictEqual(to(yield* ask(asked, { cookie })), [303, enrolment])
         assert.strictEqual((yield* ask("/events", { cookie })).status, 401)
-        const first = yield* ask(factorPath, { cookie })
+        const foreign = yield* ask(`${factorPath}?return_to=//example.com/`, { cookie })
+        assert.notProperty(sectionsOf(foreign.text, factorPath).hidden, "return_to")
+        const first = yield* ask(enrolment, { cookie })
         assert.include(first.text, "<h1>Set up a second factor first</h1>")
         const { hidden } = sectionsOf(first.text, factorPath)
         for (const form of [path, `${team}/release-second-factor`, `${factorPath}/disable`])
@@ -536,17 +540,26 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
             /<h1>Set up a second factor first<\/h1>/
           )
         assert.isTrue(yield* users.requiresSecondFactor(accountId))
-        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie, form: hidden })), [303, factorPath])
-        const secret = /id="secret" value="([A-Z2-7]{32})"/.exec((yield* ask(factorPath, { cookie })).text)?.[1] ?? ""
-        const confirm = (code: string) => ask(`${factorPath}/confirm`, { cookie, form: { ...hidden, code } })
-        assert.strictEqual((yield* confirm("000000")).status, 400)
+        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie, form: hidden })), [303, enrolment])
+        const shown = yield* ask(enrolment, { cookie })
+        const secret = /id="secret" value="([A-Z2-7]{32})"/.exec(shown.text)?.[1] ?? ""
+        const confirmPath = `${factorPath}/confirm`
+        const confirm = ({ text }: { readonly text: string }, code: string) =>
+          ask(confirmPath, { cookie, form: { ...sectionsOf(text, confirmPath).hidden, code } })
+        const mistyped = yield* confirm(shown, "000000")
+        assert.strictEqual(mistyped.status, 400)
         assert.strictEqual((yield* ask("/products", { cookie })).status, 303)
-        assert.lengthOf(codesIn(yield* confirm(codeOf(secret))), 10)
+        const confirmed = yield* confirm(mistyped, codeOf(secret))
+        assert.lengthOf(codesIn(confirmed), 10)
+        assert.include(confirmed.text, `<a href="${asked.replace("&", "&amp;")}" class="button">Continue</a>`)
         assert.strictEqual((yield* ask("/products", { cookie })).status, 200)
         // Who switches it off, or whose is reset, must set it up again.
         const switchedOff = yield* ask(`${factorPath}/disable`, { cookie, form: { ...hidden, current: password } })
         assert.deepStrictEqual(to(switchedOff), [303, `${path}?note=off`])
-        assert.deepStrictEqual(to(yield* ask(path, { cookie })), [303, factorPath])
+        assert.deepStrictEqual(to(yield* ask(path, { cookie })), [
+          303,
+          `${factorPath}?${new URLSearchParams({ return_to: path })}`
+        ])
         assert.deepStrictEqual(to(yield* admin.send(`${team}/release-second-factor`)), [303, `${team}?note=released`])
         assert.deepStrictEqual(yield* recordOf, [
           ["second_factor_optional", admin.email],

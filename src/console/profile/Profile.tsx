@@ -4,11 +4,13 @@ import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { SignIns } from "../../access/SignIns.ts"
 import { Users } from "../../access/Users.ts"
+import { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { Visitor } from "../Browser.ts"
+import { localPath, type Visitor } from "../Browser.ts"
+import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
-import { makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
+import { enrolmentFor, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { timeIn } from "../Times.ts"
@@ -65,7 +67,12 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
     const signIns = yield* SignIns
     const secondFactors = yield* SecondFactors
     const users = yield* Users
+    const baseUrl = yield* BaseUrl
     const { asVisitor, withForm } = yield* makePageHandlers
+
+    /** The page that was asked for before the second factor had to be set up. */
+    const returnToOf = (given: { readonly get: (name: string) => string | undefined }) =>
+      localPath(given.get(fieldNames.returnTo), baseUrl)
 
     const show = (visitor: Visitor, content: ProfileContent, status = 200) =>
       Effect.gen(function* () {
@@ -85,12 +92,14 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
     const refuse = (visitor: Visitor, field: string, refused: Refused) =>
       show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
 
-    const showEnrolment = (visitor: Visitor, message?: Saying, status = 200) =>
+    const showEnrolment = (visitor: Visitor, returnTo: string | undefined, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
         Option.match(pending, {
           onNone: () =>
             visitor.lacksFactor
-              ? html(visitor, <RequiredFactorPage visitor={visitor} refusal={message} />, { status })
+              ? html(visitor, <RequiredFactorPage visitor={visitor} refusal={message} returnTo={returnTo} />, {
+                  status
+                })
               : seeOther(paths.profile),
           onSome: (enrolment) =>
             html(
@@ -98,6 +107,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
               <EnrolPage
                 visitor={visitor}
                 enrolment={enrolment}
+                returnTo={returnTo}
                 misfit={message === undefined ? undefined : { field: "code", message }}
               />,
               { status }
@@ -135,18 +145,18 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
         Effect.as(sessions.endOwn(visitor, form.get("session") ?? ""), toProfile("ended"))
       ),
       endOthers: withForm((visitor) => Effect.as(sessions.endOthers(visitor), toProfile("others"))),
-      enrol: asVisitor((visitor) => showEnrolment(visitor)),
-      begin: withForm((visitor) =>
+      enrol: asVisitor((visitor, request) => showEnrolment(visitor, returnToOf(queryOf(request)))),
+      begin: withForm((visitor, form) =>
         Effect.gen(function* () {
           const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
-          if (Either.isRight(begun)) return seeOther(paths.secondFactor)
+          if (Either.isRight(begun)) return seeOther(enrolmentFor(returnToOf(form)))
           const [issue] = begun.left.issues
           const message: Saying =
             issue?.path === ""
               ? `The second factor ${issue.message}.`
               : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
           return yield* visitor.lacksFactor
-            ? showEnrolment(visitor, message, 409)
+            ? showEnrolment(visitor, returnToOf(form), message, 409)
             : show(visitor, { misfit: { field: "factor", message } }, 409)
         })
       ),
@@ -154,11 +164,14 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
         Effect.gen(function* () {
           const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
           if (Either.isRight(confirmed))
-            return html(visitor, <RecoveryCodesPage visitor={visitor} codes={confirmed.right} />)
+            return html(
+              visitor,
+              <RecoveryCodesPage visitor={visitor} codes={confirmed.right} returnTo={returnToOf(form)} />
+            )
           const refused = confirmed.left
           return refused._tag === "ValidationFailed"
             ? seeOther(paths.profile)
-            : yield* showEnrolment(visitor, sayingOf(refused, visitor), statusOf(refused))
+            : yield* showEnrolment(visitor, returnToOf(form), sayingOf(refused, visitor), statusOf(refused))
         })
       ),
       disable: withForm((visitor, form) =>

@@ -1,6 +1,7 @@
 import type { Enrolment } from "../../access/SecondFactors.ts"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { fieldNames } from "../Fields.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -31,13 +32,19 @@ export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefine
   )
 }
 
+/** The page that was asked for before the second factor had to be set up. */
+const ReturnTo = ({ path }: { readonly path: string | undefined }) =>
+  path === undefined ? null : <input type="hidden" name={fieldNames.returnTo} value={path} />
+
 /** The first page of a user without the second factor that the account requires. `refusal`: why it cannot be set up. */
 export const RequiredFactorPage = ({
   refusal,
+  returnTo,
   visitor
 }: {
   readonly visitor: Visitor
   readonly refusal: Saying | undefined
+  readonly returnTo: string | undefined
 }) => {
   const t = useWords()
   return (
@@ -45,6 +52,7 @@ export const RequiredFactorPage = ({
       <Refusal text={refusal} />
       <form method="post" action={paths.secondFactor} class="sheet">
         <HiddenFields csrf={visitor.csrf} />
+        <ReturnTo path={returnTo} />
         <p>
           {t(
             "Your account requires a second factor of all its users: sign-in also asks for a code of an authenticator app on your phone. Set it up now to go on."
@@ -62,10 +70,12 @@ export const RequiredFactorPage = ({
 export const EnrolPage = ({
   enrolment,
   misfit,
+  returnTo,
   visitor
 }: {
   readonly visitor: Visitor
   readonly enrolment: Enrolment
+  readonly returnTo: string | undefined
   readonly misfit?: Misfit | undefined
 }) => {
   const t = useWords()
@@ -86,6 +96,7 @@ export const EnrolPage = ({
       </div>
       <form method="post" action={paths.confirmSecondFactor} class="sheet fields">
         <HiddenFields csrf={visitor.csrf} />
+        <ReturnTo path={returnTo} />
         <CodeField misfit={misfit} rule="code-rule" />
         <p id="code-rule" class="quiet">
           {t("Six digits that your app shows now. The second factor is on after this code.")}
@@ -99,15 +110,17 @@ export const EnrolPage = ({
   )
 }
 
-/** The recovery codes, which are shown only once. `isRenewed`: they replace others. */
+/** The recovery codes, which are shown only once. `isRenewed`: they replace others. `returnTo`: the page that was asked for before. */
 export const RecoveryCodesPage = ({
   codes,
   isRenewed = false,
+  returnTo,
   visitor
 }: {
   readonly visitor: Visitor
   readonly codes: ReadonlyArray<string>
   readonly isRenewed?: boolean
+  readonly returnTo?: string | undefined
 }) => {
   const t = useWords()
   return (
@@ -132,7 +145,13 @@ export const RecoveryCodesPage = ({
           ))}
         </ul>
         <p>
-          <a href={paths.profile}>{t("To the profile")}</a>
+          {returnTo === undefined ? (
+            <a href={paths.profile}>{t("To the profile")}</a>
+          ) : (
+            <a href={returnTo} class="button">
+              {t("Continue")}
+            </a>
+          )}
         </p>
       </section>
     </Frame>
