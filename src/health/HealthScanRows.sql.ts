@@ -140,6 +140,41 @@ const countsOf = (sql: SqlClient, dimension: HealthDimension): Fragment => {
 const subjectColumns =
   "e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids, e.pending_publish, e.last_publish_status"
 
+/**
+ * The entities that a step reads, those of `dirty` and those of the new range (`subject`); their versions with overrides
+ * (`overridden`); and the numbers of entities in the new range (`arrived`).
+ */
+const subjectsOf = (sql: SqlClient, accountId: string, reached: string | null, end: string | null): Fragment => {
+  const inRange = (id: Fragment) =>
+    sql`${id} >= ${reached}::uuid AND ${end === null ? sql`true` : sql`${id} < ${end}::uuid`}`
+  const orInRange = (rows: Fragment, id: Fragment) =>
+    reached === null ? sql`` : sql`UNION ALL ${rows} AND ${inRange(id)}`
+  // Look-ups by key from `dirty`: the planner does not know how many there are.
+  return sql`
+    subject AS MATERIALIZED (
+      SELECT ${sql.literal(subjectColumns)}
+      FROM dirty d
+      CROSS JOIN LATERAL (SELECT e.* FROM entity e WHERE e.account_id = ${accountId} AND e.id = d.id OFFSET 0) e
+      ${orInRange(sql`SELECT ${sql.literal(subjectColumns)} FROM entity e WHERE e.account_id = ${accountId}`, sql`e.id`)}
+    ), overridden AS MATERIALIZED (
+      SELECT v.entity_id, v.store_id, v.overrides
+      FROM dirty d
+      CROSS JOIN LATERAL (
+        SELECT v.* FROM store_version v
+        WHERE v.account_id = ${accountId} AND v.entity_id = d.id AND v.overrides <> '{}' OFFSET 0
+      ) v
+      ${orInRange(
+        sql`SELECT v.entity_id, v.store_id, v.overrides FROM store_version v WHERE v.account_id = ${accountId} AND v.overrides <> '{}'`,
+        sql`v.entity_id`
+      )}
+    ), arrived AS MATERIALIZED (
+      -- Ids in dirty are below the range. With a condition on its end the planner would expect few rows, and sort them.
+      SELECT s.kind, s.store_ids, count(*) AS entities
+      FROM subject s WHERE ${reached === null ? sql`false` : sql`s.id >= ${reached}::uuid`}
+      GROUP BY s.kind, s.store_ids
+    )`
+}
+
 /** Inserts rows `f`. */
 const makeInserting = (sql: SqlClient) => (accountId: string, base: number, rows: Fragment) =>
   sql`
@@ -181,8 +216,6 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
     Result: StepResult,
     execute: ({ accountId, base, dimension, end, keys, reached, rules, storeId, version }) => {
       const below = (id: Fragment) => (reached === null ? sql`true` : sql`${id} < ${reached}::uuid`)
-      const inRange = (id: Fragment) =>
-        sql`${id} >= ${reached}::uuid AND ${end === null ? sql`true` : sql`${id} < ${end}::uuid`}`
       const moves = (stores: Fragment, sign: Fragment) => sql`
         SELECT m.kind, ${stores} AS store_ids, ${sign} * (
                  SELECT count(*) FROM jsonb_array_elements_text(m.ids) AS i (id) WHERE ${below(sql`i.id::uuid`)}
@@ -199,19 +232,7 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
           SELECT DISTINCT c.id FROM note n CROSS JOIN LATERAL unnest(n.entities) AS c (id)
         ), dirty AS MATERIALIZED (
           SELECT a.id FROM (${affected[dimension](accountId)}) a WHERE ${below(sql`a.id`)}
-        ), subject AS MATERIALIZED (
-          SELECT ${sql.literal(subjectColumns)}
-          FROM dirty d
-          -- By key, as below: the planner does not know how many there are.
-          CROSS JOIN LATERAL (SELECT e.* FROM entity e WHERE e.account_id = ${accountId} AND e.id = d.id OFFSET 0) e
-          ${
-            reached === null
-              ? sql``
-              : sql`
-          UNION ALL
-          SELECT ${sql.literal(subjectColumns)} FROM entity e WHERE e.account_id = ${accountId} AND ${inRange(sql`e.id`)}`
-          }
-        ), found AS MATERIALIZED (
+        ), ${subjectsOf(sql, accountId, reached, end)}, found AS MATERIALIZED (
           ${scans[dimension]({ accountId, keys, rules })}
         ), removed AS (
           DELETE FROM health_issue i
@@ -240,13 +261,8 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
                    ${moves(sql`m."to"`, sql`1`)}
                    UNION ALL
                    ${moves(sql`m."from"`, sql`-1`)}
-                   ${
-                     reached === null
-                       ? sql``
-                       : sql`
                    UNION ALL
-                   SELECT s.kind, to_jsonb(s.store_ids), count(*) FROM subject s WHERE ${inRange(sql`s.id`)} GROUP BY s.kind, s.store_ids`
-                   }
+                   SELECT r.kind, to_jsonb(r.store_ids), r.entities FROM arrived r
                  ) p
                  GROUP BY p.kind, p.store_ids
                ) AS population,
@@ -265,7 +281,7 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
                  GROUP BY r.section, l.store_id, l.locale, r.block
                  HAVING sum(r.sign) <> 0
                ) AS blocks,
-               ${reached === null ? sql`0` : sql`(SELECT count(*) FROM subject s WHERE ${inRange(sql`s.id`)})`} AS scanned,
+               (SELECT coalesce(sum(r.entities), 0) FROM arrived r)::bigint AS scanned,
                ${isDistributed ? sql`(SELECT json_agg(f)::text FROM found f)` : sql`NULL`} AS found
         ${sql.literal(`${planCustom} ${readsAll}`)}`
     }

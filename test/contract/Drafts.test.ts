@@ -18,7 +18,7 @@ import {
   Drafts,
   definedAs
 } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { decimal, fitting, metafieldTypes, misfits, titleOfMedia, unknownKey } from "./DraftValues.ts"
 
 const nobody = EntityId.make(nilUuid)
@@ -109,7 +109,7 @@ const versionOf = (actor: Actor) =>
     return JSON.stringify(pages.map(({ text }) => text))
   }).pipe(actingAs(actor))
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`drafts on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("canonical values are set, cleared and counted; the other values do not change", () =>

@@ -19,7 +19,7 @@ import {
   Remediation
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh } from "../support/Mirrors.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { unknownKey } from "./DraftValues.ts"
 
 const validation = (name: string, value: string) => ({ name, type: "", value })
@@ -130,7 +130,7 @@ const invalid = (id: EntityId) =>
     return data.filter(({ entity_id }) => entity_id === id).map(({ fields }) => fields)
   })
 
-for (const engine of serviceEngines)
+for (const engine of featureServiceEngines)
   describe.skipIf(engine.absent)(`rules of keys, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("drafts, fills and reconciles obey the definition's type and validations", () =>

@@ -23,7 +23,7 @@ import {
   Drafts,
   Stores
 } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
@@ -121,7 +121,7 @@ const outcomes = (id: PublicationId) =>
 const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
   Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ limit: 100, maxPerStore: 100, leaseSeconds, only }))
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
     layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
       it.effect("the first publish of a product includes its variants and media, which get the same outcome", () =>

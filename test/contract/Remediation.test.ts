@@ -17,7 +17,7 @@ import {
   definedAs,
   Remediation
 } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { allowed, decimal, unknownKey } from "./DraftValues.ts"
 
 const unknownHere = unknownKey("product", "", "care.note, spec.new")
@@ -73,7 +73,7 @@ const byKey = <A extends { readonly key: string }>(changes: ReadonlyArray<A>) =>
 
 const byId = (stores: ReadonlyArray<{ readonly id: StoreId }>) => stores.map(({ id }) => id).sort()
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`remediation on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("a fill writes the store's override where the effective value is empty, and nothing else", () =>

@@ -246,16 +246,23 @@ for (const engine of engines) {
       it.effect("on values that fit a type", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
-          const all = rules.flatMap((rule, index) =>
+          const keys = rules.flatMap((rule, index) =>
             // A value without a definition is checked against the type that it was stored with.
-            (rule === undefined ? types : ["x"]).flatMap((type) =>
-              values.map((value) => ({ rule: rule === undefined ? null : index, type, value }))
-            )
+            (rule === undefined ? types : ["x"]).map((type) => ({ rule: rule === undefined ? null : index, type }))
           )
+          const all = keys.flatMap((key) => values.map((value) => ({ ...key, value })))
+          // The longest values have 65,537 characters: each is sent once, not for each rule.
           const rows = yield* sql`
             WITH rules AS MATERIALIZED (SELECT ${JSON.stringify(rules.map((rule) => rule ?? null))}::jsonb AS of_keys)
-            SELECT key_fits(rules.of_keys -> (t.c ->> 'rule')::integer, t.c ->> 'type', t.c ->> 'value') AS fits
-            FROM rules, jsonb_array_elements(${JSON.stringify(all)}::jsonb) WITH ORDINALITY AS t (c, n) ORDER BY n`
+            SELECT fits
+            FROM (
+              SELECT k.n AS key_place, v.n AS value_place,
+                     key_fits(rules.of_keys -> (k.c ->> 'rule')::integer, k.c ->> 'type', v.c) AS fits
+              FROM rules, jsonb_array_elements(${JSON.stringify(keys)}::jsonb) WITH ORDINALITY AS k (c, n),
+                jsonb_array_elements_text(${JSON.stringify(values)}::jsonb) WITH ORDINALITY AS v (c, n)
+              OFFSET 0
+            ) checked
+            ORDER BY key_place, value_place`
           const wrong = all.filter(
             ({ rule, type, value }, index) =>
               rows[index]?.fits !== fits((rule === null ? undefined : rules[rule]) ?? { type }, value)

@@ -87,14 +87,17 @@ import { countsBeside, fillLargeCatalog, largeAccess, largeCatalog } from "./Lar
 import { refusedTimes, unnamedTables } from "./NamedAccounts.ts"
 import { outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from "./RecordedPlans.ts"
 
+/** With 12,000 products, two deletes of links already scan their table, because it is small. */
 const products = amount(20_000, 1_000_000)
 /** Maximum number of rows of a table that a statement may scan completely. */
 const maxRowsScanned = 10_000
 /**
- * PostgreSQL plans a prepared statement five times for its parameters, and then decides whether to keep a generic
- * plan. More rounds than that run both.
+ * PostgreSQL plans a prepared statement five times for its parameters, and decides at the sixth run whether to keep a
+ * generic plan.
  */
-const rounds = 7
+const rounds = 6
+/** Each statement of `read` runs twice in a round: for a small and for the large account. So four rounds run it eight times. */
+const readingRounds = 4
 
 /**
  * An import transaction owns up to a thousand entities. For so many, scanning a small table is the faster plan, so
@@ -986,8 +989,10 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           const isFirst = round === 0
           // The first round uses custom plans only, as a connection does for a statement's first five runs.
           yield* sql.unsafe(`SET plan_cache_mode = ${isFirst ? "force_custom_plan" : "auto"}`)
-          yield* read(yield* small, isFirst)
-          yield* read(large, isFirst)
+          if (round < readingRounds) {
+            yield* read(yield* small, isFirst)
+            yield* read(large, isFirst)
+          }
           yield* keys(round)
           yield* access(round)
           yield* agents(round)
@@ -1015,18 +1020,12 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
         assert.isAtLeast(texts.size, 100)
         assert.isAtLeast(Number(kept?.statements), 20)
         assert.deepStrictEqual(findings(recorded, tables), [])
-        const unnamed = new Map(
-          recorded.flatMap(({ text }) => {
-            const tables = unnamedTables(text)
-            return tables.length === 0 ? [] : [[text, tables.join(", ")] as const]
-          })
-        )
         assert.deepStrictEqual(
-          [...unnamed].map(([text, tables]) => `${tables}: ${text}`),
+          [...texts].flatMap((text) => unnamedTables(text).map((table) => `${table}: ${text}`)),
           []
         )
         assert.deepStrictEqual(
-          recorded.flatMap(({ text }) => refusedTimes(text).map((refused) => `${refused}: ${text}`)),
+          [...texts].flatMap((text) => refusedTimes(text).map((refused) => `${refused}: ${text}`)),
           []
         )
       })
@@ -1143,8 +1142,8 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             return { found, plans: recorded.slice(before).map(outline) }
           })
         const byFacets = /Bitmap Index Scan entity_by_facets \(\d{1,2} rows/
-        // The index still finds the rows that earlier tests rolled back.
-        yield* sql.unsafe("VACUUM entity")
+        // The index still finds rows that are dead. Without the option, VACUUM leaves them in the indexes if they are on less than 2 % of the pages.
+        yield* sql.unsafe("VACUUM (INDEX_CLEANUP ON) entity")
         for (const filters of [
           { vendor: "Fell" },
           { productType: "Tents" },
@@ -1156,7 +1155,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           const { found, plans } = yield* read(filters)
           assert.isBelow(found, 50)
           assert.lengthOf(plans, 1)
-          assert.match(plans[0] ?? "", byFacets, JSON.stringify(filters))
+          assert.match(plans[0] ?? "", byFacets, `${JSON.stringify(filters)}: ${plans[0]}`)
         }
         const without = yield* Effect.zipRight(
           sql.unsafe("DROP INDEX entity_by_facets"),
@@ -1173,10 +1172,14 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
         const sql = yield* SqlClient.SqlClient
         const tables = new Map(["account", "account_state", "job"].map((table) => [table, 2 * maxRowsScanned]))
         const looked = yield* Effect.gen(function* () {
+          // The triggers of 38,000 rows would report a plan each.
+          yield* sql`SET LOCAL auto_explain.log_min_duration = -1`
           yield* sql`
             INSERT INTO account (id, name)
             SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Many'
             FROM generate_series(1, ${2 * maxRowsScanned}::int) n`
+          // Otherwise each check of a foreign key scans this table, which was small before.
+          yield* sql.unsafe("ANALYZE account")
           yield* sql`
             INSERT INTO account_state (account_id) SELECT a.id FROM account a WHERE a.name = 'Many' ON CONFLICT DO NOTHING`
           yield* sql`
@@ -1184,6 +1187,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             SELECT a.id, a.id, 'health_scan', 'Scan', 'nightly-scan', '{}', '{}', '{}', app_now() + interval '1 day' FROM account a
             WHERE a.name = 'Many' AND right(a.id::text, 1) <> '7'`
           yield* sql.unsafe("ANALYZE account, account_state, job")
+          yield* sql`SET LOCAL auto_explain.log_min_duration = 0`
           const before = recorded.length
           const found = yield* (yield* JobsRepo).accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
           assert.isTrue(Option.isNone(yield* (yield* JobsRepo).claim(null, 30)), "none is due")

@@ -18,7 +18,7 @@ import { PublishStatus } from "../../src/model/PublishState.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, TestServices } from "../../src/testing/index.ts"
-import { serviceEngines } from "../support/ServiceEngines.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const accountId = AccountId.make("3f2a9c1b-7d4e-4b6a-9c2d-0a1b2c3d4e5f")
 const stores = demoStores(accountId)
@@ -265,7 +265,7 @@ const walk = Effect.fnUntraced(
   actingAs({ _tag: "Cli", accountId })
 )
 
-for (const engine of serviceEngines.filter(({ name }) => name !== "memory")) {
+for (const engine of featureServiceEngines.filter(({ name }) => name !== "memory")) {
   describe.skipIf(engine.absent)(`demo catalog on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("reads the same as in memory", () =>
@@ -280,7 +280,7 @@ for (const engine of serviceEngines.filter(({ name }) => name !== "memory")) {
   })
 }
 
-for (const engine of serviceEngines) {
+for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`Demo on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("writes nothing if it fails midway", () =>

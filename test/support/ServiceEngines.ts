@@ -26,8 +26,18 @@ const servicesOn = (databases: typeof engines): ReadonlyArray<Engine> => [
   }))
 ]
 
-/** All services on each of the three implementations of the repositories. Contract suites run on all of them. */
+/**
+ * All services on each of the three implementations of the repositories, for the suites that run on the embedded engine in the usual run
+ * too. They were chosen by a record of the statements that each suite ran there (2026-11-23): every repository is used at least once.
+ * - The contract suites `Access`, `BulkChanges`, `Catalog`, `ChangeFeed`, `IncludedRows`, `Jobs`, `Masters`, `Operations`, `Stores`
+ *   and `Undo`; and, with `engines`, `Credentials`, `Drops`, `ImportLists`, `SecretRotation`, `SideBySide`, `health/AutomaticScans` and
+ *   `health/Trend`.
+ * - All of `test/database`, and the suites of events, imports, orders of lists, tokens and waiting work, because one connection is special.
+ */
 export const serviceEngines = servicesOn(engines)
 
-/** The same without the embedded engine, for suites whose statements other suites run there (`featureEngines`). */
+/**
+ * The same without the embedded engine, for suites whose repositories others use there (`featureEngines`). `contract/Publishing`,
+ * `Drafts`, `KeyRules`, `Remediation` and `demo/DemoCatalog` took about 45 s of processor time there (load 12), for 14 of 1,706 statements.
+ */
 export const featureServiceEngines = servicesOn(featureEngines)

@@ -6,7 +6,7 @@ import { type CompletenessLevel, type CompletenessRules, fieldType, kindsWith } 
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /** Store versions in which a required or recommended field is empty. */
-export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: ScanParts): Scan => {
+export const makeCompletenessScan = (sql: SqlClient, { inherits, overridden }: ScanParts): Scan => {
   /** The required or recommended fields that are empty, by kind. */
   const emptyFields = (
     rules: CompletenessRules,
@@ -59,7 +59,7 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
       WHERE s.fields <> '{}' AND ${inherits(accountId)}
       UNION ALL
       SELECT s.section, e.id, e.kind, e.title, v.store_id, NULL, s.fields, NULL
-      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
+      FROM ${overridden(accountId)}
       ${found(own)}
       ${sections(sql`f`)}
       WHERE s.fields <> '{}'`

@@ -11,7 +11,7 @@ import type { Scan, ScanParts } from "./ScanParts.sql.ts"
  * have the entity have an override. So it is enough to read the overrides.
  */
 export const makeDivergenceScan =
-  (sql: SqlClient, { definitions, versions }: ScanParts): Scan =>
+  (sql: SqlClient, { definitions, overridden }: ScanParts): Scan =>
   ({ accountId, rules }) => {
     const fields = sql.csv(
       EntityKind.literals.map((kind) => {
@@ -39,7 +39,7 @@ export const makeDivergenceScan =
              compared.by, ${groupOf(sql`compared.by`)} AS store_group,
              count(*) OVER w AS own_values,
              min(a.value ->> 'value' COLLATE "C") OVER w <> max(a.value ->> 'value' COLLATE "C") OVER w AS differ
-      FROM ${versions(accountId, sql`AND v.overrides <> '{}' AND cardinality(e.store_ids) > 1`)}
+      FROM ${overridden(accountId, sql`AND cardinality(e.store_ids) > 1`)}
       JOIN ${definitions} ON definition.kind = e.kind
       JOIN (VALUES ${fields}) AS field (kind, texts, prices) ON field.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)

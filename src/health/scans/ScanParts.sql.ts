@@ -25,8 +25,9 @@ export const makeLinkedStores = (sql: SqlClient) => (accountId: string, storeId:
   WHERE s.account_id = ${accountId} AND s.status = 'linked' AND (${storeId}::uuid IS NULL OR s.id = ${storeId})`
 
 /**
- * SQL that several scans share. It expects two CTEs: `linked` (`makeLinkedStores`), the stores of the scan; and
- * `subject`, the entities to read: all, a range, or those that changed. Everything else is looked up from these by key.
+ * SQL that several scans share. It expects three CTEs: `linked` (`makeLinkedStores`), the stores of the scan; `subject`, the
+ * entities to read: all, a range, or those that changed; and `overridden`, their versions with overrides. Everything else is
+ * looked up from these by key.
  */
 export const makeScanParts = (sql: SqlClient) => {
   /** For each kind: its keys in definition order, and its read-only keys. */
@@ -53,6 +54,18 @@ export const makeScanParts = (sql: SqlClient) => {
     JOIN linked l ON l.id = v.store_id`
 
   /**
+   * All versions of a subject on linked stores that have overrides. Most subjects have none, so the subjects are looked up
+   * from these versions.
+   */
+  const overridden = (accountId: string, which: Fragment = sql``) => sql`
+    overridden v
+    JOIN linked l ON l.id = v.store_id
+    CROSS JOIN LATERAL (
+      SELECT e.id, e.kind, e.title, e.parent_id, e.attributes, e.store_ids
+      FROM entity e WHERE e.account_id = ${accountId} AND e.id = v.entity_id ${which} OFFSET 0
+    ) e`
+
+  /**
    * True if no version of the entity `e` on the store `on_store` has an override. `which`: a condition, for example on
    * one key.
    */
@@ -62,7 +75,7 @@ export const makeScanParts = (sql: SqlClient) => {
       WHERE o.account_id = ${accountId} AND o.entity_id = e.id AND o.store_id = on_store.id AND o.overrides <> '{}' ${which}
     )`
 
-  return { definitions, inherits, keyOrder, versions }
+  return { definitions, inherits, keyOrder, overridden, versions }
 }
 
 export type ScanParts = ReturnType<typeof makeScanParts>

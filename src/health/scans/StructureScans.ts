@@ -1,5 +1,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
+import { EntityKind } from "../../model/Attribute.ts"
+import type { KeyRules } from "../../model/KeyRules.ts"
 import { maxDuplicates } from "../Health.ts"
 import type { Scan, ScanParts, ScanScope } from "./ScanParts.sql.ts"
 
@@ -25,12 +27,29 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
     ${invalidValues({ accountId, keys, rules })}`
 }
 
+/** The names (kind and key) of the texts of these types that may have at least `bytes` bytes and are not limited otherwise. */
+const textsOf = (keys: KeyRules, types: ReadonlyArray<string>, bytes: number): ReadonlyArray<string> =>
+  EntityKind.literals.flatMap((kind) =>
+    [...keys.ofKind(kind)]
+      .filter(
+        ([, { choices, maxLength = bytes, minLength, type }]) =>
+          types.includes(type) && maxLength >= bytes && minLength === undefined && choices === undefined
+      )
+      .map(([key]) => `${kind} ${key}`)
+  )
+
 /**
  * Values that do not fit the rule of their key, and prices of zero where the product is active. A value of the catalog is
  * checked once, and found on each store that inherits it.
  */
-const makeInvalidValues = (sql: SqlClient, { definitions, inherits, keyOrder, versions }: ScanParts) => {
+const makeInvalidValues = (sql: SqlClient, { definitions, inherits, keyOrder, overridden }: ScanParts) => {
   const fits = sql`key_fits(w.rule, w.stored ->> 'type', w.value)`
+  const isTextOf = (keys: KeyRules, types: ReadonlyArray<string>, bytes: number) => sql`
+    octet_length(t.value) <= ${sql.literal(`${bytes}`)} AND t.name = ANY(${textsOf(keys, types, bytes)}::text[])`
+  /** Whether `key_fits`, which takes several times as long, certainly accepts a value: no text has more characters than bytes. */
+  const isShortText = (keys: KeyRules) => sql`coalesce(
+    ${isTextOf(keys, ["single_line_text_field"], 255)} AND strpos(t.value, E'\\n') = 0 AND strpos(t.value, E'\\r') = 0
+    OR ${isTextOf(keys, ["html", "multi_line_text_field"], 65_536)}, false)`
   const isZero = sql`(w.key = 'price' AND w.kind = 'variant' AND w.value ~ '^-?0+([.]0+)?$')`
   const statusOfProduct = (accountId: string) => sql`(
     SELECT effective_value(p.attributes, v.overrides, 'status')
@@ -56,13 +75,14 @@ const makeInvalidValues = (sql: SqlClient, { definitions, inherits, keyOrder, ve
           WHERE e.store_ids <> '{}'
           UNION ALL
           SELECT e.id, e.kind, e.title, e.parent_id, ARRAY[v.store_id], false, v.overrides
-          FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
+          FROM ${overridden(accountId)}
         ) e
         CROSS JOIN LATERAL jsonb_each(e.attributes) AS a (key, value)
         -- OFFSET 0: each expression is computed once, although its value is used several times.
+        CROSS JOIN LATERAL (SELECT a.value ->> 'value' AS value, e.kind || ' ' || a.key AS name OFFSET 0) t
         CROSS JOIN LATERAL (
-          SELECT e.kind, a.key, a.value AS stored, a.value ->> 'value' AS value,
-                 ${keys.toJson()}::jsonb -> (e.kind || ' ' || a.key) AS rule
+          SELECT e.kind, a.key, a.value AS stored, t.value, ${keys.toJson()}::jsonb -> t.name AS rule
+          WHERE NOT ${isShortText(keys)}
           OFFSET 0
         ) w
         WHERE NOT ${fits} OR ${isFree}
