@@ -38,6 +38,17 @@ const recordedColumns = {
   sequence: "bigint"
 }
 
+/** The rows of changes, each numbered after the history of its entity. */
+const recordedRows = (changes: ReadonlyArray<LayerChange>, sequences: ReadonlyMap<EntityId, number>) =>
+  changes.map(({ action, changes, draftRevision, entityId, storeId }, index) => ({
+    entity_id: entityId,
+    draft_revision: draftRevision,
+    store_id: storeId,
+    action,
+    changes,
+    sequence: (sequences.get(entityId) ?? 0) + index + 1
+  }))
+
 /** The history of drafts: authors, times and values. */
 export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   HistoryRepo,
@@ -128,14 +139,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                   insertRows(sql, accountId, {
                     table: "entity_history",
                     columns: recordedColumns,
-                    rows: changes.map(({ action, changes, draftRevision, entityId, storeId }, index) => ({
-                      entity_id: entityId,
-                      draft_revision: draftRevision,
-                      store_id: storeId,
-                      action,
-                      changes,
-                      sequence: (sequences.get(entityId) ?? 0) + index + 1
-                    })),
+                    rows: recordedRows(changes, sequences),
                     shared: {
                       actor_kind: sql`${kind}`,
                       actor_id: sql`${id}::uuid`,
