@@ -26,8 +26,8 @@ const valueOf = (sql: SqlClient, row: object, column: string, type: string): Fra
 }
 
 /**
- * Rows of the service as an item `r` of FROM. One row becomes parameters, which PostgreSQL and Citus plan faster than a list: an
- * UPDATE by a key is planned in half the time.
+ * Rows of the service as an item `r` of FROM. One row becomes parameters, which are faster than a list: an
+ * UPDATE by a key takes half the time on one server.
  */
 export const rowsAs = (sql: SqlClient, columns: Columns, rows: ReadonlyArray<object>): Fragment => {
   const types = Object.entries(columns)
@@ -49,7 +49,7 @@ export interface InsertedRows {
 }
 
 /**
- * An INSERT for `insertAll`. One row is inserted by VALUES, which takes a third of the time on a cluster. A list gets its account from
+ * An INSERT for `insertAll`. One row is inserted by VALUES, which takes less than half the time on a cluster. A list gets its account from
  * `account_state`, so that it does not go through the coordinator.
  */
 export const insertRows = (sql: SqlClient, accountId: string, { columns, rows, shared, table }: InsertedRows) => {
