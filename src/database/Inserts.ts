@@ -1,5 +1,6 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
-import type { Statement } from "@effect/sql/Statement"
+import type { Fragment, Statement } from "@effect/sql/Statement"
 import { Effect, Predicate } from "effect"
 
 /**
@@ -14,3 +15,56 @@ export const insertAll = (statement: Statement<object>, count: number): Effect.E
     const message = `An INSERT of ${count} rows wrote ${written}: it did not find the account's row in account_state.`
     return Effect.fail(new SqlError({ message, cause: { code: "40001", message } }))
   })
+
+/** The columns of a list and their types. */
+export type Columns = Readonly<Record<string, string>>
+
+/** A value of a row, as a parameter. As in a list, an absent value is NULL. */
+const valueOf = (sql: SqlClient, row: object, column: string, type: string): Fragment => {
+  const value: unknown = Reflect.get(row, column)
+  return sql`${type === "jsonb" && value !== undefined ? JSON.stringify(value) : (value ?? null)}::${sql.literal(type)}`
+}
+
+/**
+ * Rows of the service as an item `r` of FROM. One row becomes parameters, which are faster than a list: an
+ * UPDATE by a key takes half the time on one server.
+ */
+export const rowsAs = (sql: SqlClient, columns: Columns, rows: ReadonlyArray<object>): Fragment => {
+  const types = Object.entries(columns)
+  const [first] = rows
+  return rows.length === 1 && first !== undefined
+    ? sql`(SELECT ${sql.csv(types.map(([name, type]) => sql`${valueOf(sql, first, name, type)} AS ${sql(name)}`))}) r`
+    : sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
+            ${sql.csv(types.map(([name, type]) => sql`${sql(name)} ${sql.literal(type)}`))}
+          )`
+}
+
+/** Rows to insert into a table of an account. */
+export interface InsertedRows {
+  readonly table: string
+  readonly columns: Columns
+  readonly rows: ReadonlyArray<object>
+  /** Columns with the same value in all rows. */
+  readonly shared: Readonly<Record<string, Fragment>>
+}
+
+/**
+ * An INSERT for `insertAll`. One row is inserted by VALUES, which takes less than half the time on a cluster. A list gets its account from
+ * `account_state`, so that it does not go through the coordinator.
+ */
+export const insertRows = (sql: SqlClient, accountId: string, { columns, rows, shared, table }: InsertedRows) => {
+  const types = Object.entries(columns)
+  const names = [...types.map(([name]) => name), ...Object.keys(shared)].map((name) => sql.literal(name))
+  const into = sql`INSERT INTO ${sql.literal(table)} (account_id, ${sql.csv(names)})`
+  const [first] = rows
+  if (rows.length === 1 && first !== undefined) {
+    const values = [...types.map(([name, type]) => valueOf(sql, first, name, type)), ...Object.values(shared)]
+    return sql`${into} VALUES (${accountId}, ${sql.csv(values)})`
+  }
+  const values = [...types.map(([name]) => sql`r.${sql.literal(name)}`), ...Object.values(shared)]
+  return sql`
+    ${into}
+    SELECT own.account_id, ${sql.csv(values)}
+    FROM account_state own CROSS JOIN ${rowsAs(sql, columns, rows)}
+    WHERE own.account_id = ${accountId}`
+}

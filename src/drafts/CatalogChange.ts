@@ -74,6 +74,8 @@ export interface LockedCatalog {
   readonly aggregates: ReadonlyMap<EntityId, Aggregate>
   /** The draft revision of each aggregate. */
   readonly revisions: ReadonlyMap<EntityId, number>
+  /** The number of the newest entry of each aggregate's history; 0: it has none. */
+  readonly sequences: ReadonlyMap<EntityId, number>
   /** The kinds of entities that the changes refer to but do not write. */
   readonly kinds: ReadonlyMap<EntityId, EntityKind>
 }

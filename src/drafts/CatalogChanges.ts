@@ -82,7 +82,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           const actor = yield* CurrentActor
           const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return locked
-          const record = history.record({ actor, importId, dropId, undoOf }, layerChanges(plan, locked.revisions))
+          const entries = layerChanges(plan, locked.revisions)
+          const record = history.record({ actor, importId, dropId, undoOf }, entries, locked.sequences)
           if (importId === null) {
             yield* drafts.save(actor.accountId, plan)
             yield* record

@@ -1,5 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Schema } from "effect"
+import { insertAll, insertRows, rowsAs } from "../database/Inserts.ts"
 import type { AccountId } from "../model/Ids.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
 import { slicesOf } from "./FeedChanges.ts"
@@ -7,7 +8,7 @@ import { slicesOf } from "./FeedChanges.ts"
 /** The rows of a note, and the number of its changes. The first row has the parts that scans read. */
 export interface NoteRows {
   readonly changes: number
-  readonly rows: ReadonlyArray<unknown>
+  readonly rows: ReadonlyArray<{ readonly last: number }>
 }
 
 export const noteRows = ({ changes, entities, moved, skus }: ChangeNote): NoteRows => {
@@ -27,25 +28,33 @@ export const noteRows = ({ changes, entities, moved, skus }: ChangeNote): NoteRo
 export const RaisedCounters = Schema.Struct({ version: Schema.Int, feedBefore: Schema.Int })
 export type RaisedCounters = typeof RaisedCounters.Type
 
+const contents = { entities: "uuid[]", skus: "text[]", moved: "jsonb", groups: "jsonb", ids: "uuid[]" }
+
 /**
- * Inserts the rows of a note. Without `raised`, the statement must have a WITH query of this name that raises the account's version
- * and returns it as `version`, with `feed_before`, the number of the last earlier change. So changes become visible in the order of
- * their numbers.
+ * Inserts the rows of a note in a statement with a WITH query `raised`, which raises the account's version and returns it as
+ * `version`, with `feed_before`, the number of the last earlier change. So changes become visible in the order of their numbers.
  */
 export const makeInsertNote =
   (sql: SqlClient) =>
-  (accountId: AccountId, { rows }: NoteRows, raised?: RaisedCounters) =>
+  (accountId: AccountId, { rows }: NoteRows) =>
     sql`
     INSERT INTO change_note (account_id, last_seq, version, rows, at, entities, skus, moved, groups, ids)
-    SELECT own.account_id, raised.feed_before + r.last, raised.version, r.rows, t.now, r.entities, r.skus, r.moved, r.groups, r.ids
+    SELECT own.account_id, raised.feed_before + r.last, raised.version, r.rows, app_now(), r.entities, r.skus, r.moved, r.groups, r.ids
     FROM account_state own
-    CROSS JOIN ${
-      raised === undefined
-        ? sql`raised`
-        : sql`(SELECT ${raised.version}::bigint AS version, ${raised.feedBefore}::bigint AS feed_before) raised`
-    }
-    CROSS JOIN (SELECT app_now() AS now) t
-    CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
-      last bigint, rows integer, entities uuid[], skus text[], moved jsonb, groups jsonb, ids uuid[]
-    )
+    CROSS JOIN raised
+    CROSS JOIN ${rowsAs(sql, { last: "bigint", rows: "integer", ...contents }, rows)}
     WHERE own.account_id = ${accountId}`
+
+/** Inserts the rows of a note after the account was raised in the same transaction. */
+export const makeInsertNoteAfter =
+  (sql: SqlClient) =>
+  (accountId: AccountId, { rows }: NoteRows, { feedBefore, version }: RaisedCounters) =>
+    insertAll(
+      insertRows(sql, accountId, {
+        table: "change_note",
+        columns: { last_seq: "bigint", rows: "integer", ...contents },
+        rows: rows.map(({ last, ...row }) => ({ ...row, last_seq: feedBefore + last })),
+        shared: { version: sql`${version}::bigint`, at: sql`app_now()` }
+      }),
+      rows.length
+    )

@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, type Context, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { planCustom } from "../database/PlannerHints.ts"
@@ -19,9 +20,22 @@ const withoutChecks = <A extends object, I>(_schema: Schema.Schema<A, I>): Schem
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
-// Statements look up each id by itself (CROSS JOIN LATERAL) and are planned at each call. While an import fills a table, its
-// statistics are missing. For a list of ids, the planner might then choose any index that begins with the account, which
-// reads all rows of the account.
+// Statements look up each id of a list by itself (CROSS JOIN LATERAL) and are planned at each call. While an import fills a table,
+// its statistics are missing. For a list of ids, the planner might then choose any index that begins with the account, which
+// reads all rows of the account. Most draft writes lock one entity: then the statements read one table, and PostgreSQL and Citus
+// keep their plans.
+
+/** Selects rows of each id, by a SELECT of the rows of one id. */
+const selectEach = (sql: SqlClient, ids: ReadonlyArray<EntityId>, select: (id: Fragment) => Fragment) =>
+  ids.length === 1
+    ? select(sql`${ids[0]}::uuid`)
+    : sql`
+      SELECT n.*
+      FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (${select(sql`k.id`)} OFFSET 0) n`
+
+/** Statements of a list are planned at each call. */
+const plannedFor = (sql: SqlClient, ids: ReadonlyArray<EntityId>) => sql.literal(ids.length === 1 ? "" : planCustom)
 
 /** Statements that lock entities and read their rows. */
 const makeEntityLocks = (sql: SqlClient) => {
@@ -44,9 +58,16 @@ const makeEntityLocks = (sql: SqlClient) => {
     e.draft_revision AS "draftRevision"`
   const planned = sql.literal(planCustom)
 
+  const lockOne = findAll(EntityColumns)(
+    (accountId: AccountId, id: EntityId) => sql`
+      SELECT ${entityColumns} FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind <> 'variant'
+      FOR NO KEY UPDATE`
+  )
+
   // FOR NO KEY UPDATE does not block the key share locks of rows that refer to an entity (galleries, members). Those locks are
   // taken in any order. Rows are locked in the order of the subquery.
-  const lockOwners = findAll(EntityColumns)(
+  const lockList = findAll(EntityColumns)(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       WITH requested AS MATERIALIZED (
         SELECT n.id, n.kind, n.parent_id
@@ -67,8 +88,24 @@ const makeEntityLocks = (sql: SqlClient) => {
       ) l ${planned}`
   )
 
-  const lockVariants = findAll(EntityColumns)(
-    ({ accountId, ids }: typeof Ids.Type) => sql`
+  const lockOwners = (accountId: AccountId, ids: ReadonlyArray<EntityId>) => {
+    const [first] = ids
+    return ids.length === 1 && first !== undefined
+      ? Effect.flatMap(lockOne(accountId, first), (rows) =>
+          // It does not exist, or it is a variant, whose product must be locked first.
+          rows.length === 0 ? lockList({ accountId, ids }) : Effect.succeed(rows)
+        )
+      : lockList({ accountId, ids })
+  }
+
+  const lockVariants = findAll(EntityColumns)(({ accountId, ids }: typeof Ids.Type) =>
+    ids.length === 1
+      ? sql`
+      SELECT ${entityColumns} FROM entity e
+      WHERE e.account_id = ${accountId} AND e.parent_id = ${ids[0]}
+      ORDER BY e.id
+      FOR NO KEY UPDATE`
+      : sql`
       SELECT l.*
       FROM (
         SELECT v.id
@@ -88,8 +125,6 @@ const makeEntityLocks = (sql: SqlClient) => {
 
 /** Statements that read the rows that belong to locked entities. */
 const makeLockedReads = (sql: SqlClient) => {
-  const planned = sql.literal(planCustom)
-
   const Parts = withoutChecks(
     Schema.Struct({
       now: Timestamp,
@@ -107,10 +142,14 @@ const makeLockedReads = (sql: SqlClient) => {
           platformId: Schema.NullOr(Schema.String)
         })
       ),
-      galleries: Schema.Array(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }))
+      galleries: Schema.Array(
+        Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })
+      ),
+      sequences: Schema.Array(Schema.Struct({ entityId: EntityId, last: Schema.NullOr(Schema.Number) }))
     })
   )
-  // One statement, because each costs a draft write another round trip, on a cluster two. The aggregates keep the orders.
+  // One statement, because each costs a draft write another round trip, on a cluster two. It has no joins, because a join costs
+  // Citus as much as two sub-selects.
   const readParts = findSingle(Parts)(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT rfc3339(app_now()) AS now,
@@ -126,25 +165,36 @@ const makeLockedReads = (sql: SqlClient) => {
                         v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
                         rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
                         v.platform_id AS "platformId"
-                 FROM unnest(${ids}::uuid[]) AS k (id)
-                 CROSS JOIN LATERAL (
-                   SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
-                 ) v
-                 JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-                 ORDER BY s.domain COLLATE "C", s.id
+                 FROM (${selectEach(
+                   sql,
+                   ids,
+                   (id) =>
+                     sql`SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = ${id}`
+                 )}) v
                ) found
              ) AS versions,
              (
                SELECT coalesce(json_agg(found), '[]')
                FROM (
                  SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
-                 FROM unnest(${ids}::uuid[]) AS k (id)
-                 CROSS JOIN LATERAL (
-                   SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
-                 ) g
+                 FROM (${selectEach(
+                   sql,
+                   ids,
+                   (id) => sql`SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = ${id}`
+                 )}) g
                  ORDER BY g.entity_id, g.position, g.media_id
                ) found
-             ) AS galleries ${planned}`
+             ) AS galleries,
+             (
+               SELECT coalesce(json_agg(found), '[]')
+               FROM (${selectEach(
+                 sql,
+                 ids,
+                 (id) => sql`
+                   SELECT ${id} AS "entityId", max(h.sequence) AS last FROM entity_history h
+                   WHERE h.account_id = ${accountId} AND h.entity_id = ${id}`
+               )}) found
+             ) AS sequences ${plannedFor(sql, ids)}`
   )
 
   const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
@@ -157,11 +207,11 @@ const makeLockedReads = (sql: SqlClient) => {
 
   const readKinds = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT n.id, n.kind
-      FROM unnest(${ids}::uuid[]) AS k (id)
-      CROSS JOIN LATERAL (
-        SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
-      ) n ${planned}`
+      ${selectEach(
+        sql,
+        ids,
+        (id) => sql`SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = ${id}`
+      )} ${plannedFor(sql, ids)}`
   )
 
   return { readKinds, readMembers, readParts }
@@ -174,14 +224,20 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
 
   return (accountId, owners, references) =>
     Effect.gen(function* () {
-      const ownerRows = yield* lockOwners({ accountId, ids: owners })
+      const ownerRows = yield* lockOwners(accountId, owners)
       const products = ownerRows.filter(({ kind }) => kind === "product").map(({ id }) => id)
       // A separate statement also sees variants that were added while this transaction waited for the lock of the product.
       const variants = products.length === 0 ? [] : yield* lockVariants({ accountId, ids: products })
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
       const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
-      const versions = Arr.groupBy(parts.versions, ({ entityId }) => entityId)
+      const places = new Map(storeIds.map((id, place) => [id, place]))
+      const versions = Arr.groupBy(
+        parts.versions
+          .filter(({ storeId }) => places.has(storeId))
+          .sort((a, b) => (places.get(a.storeId) ?? 0) - (places.get(b.storeId) ?? 0)),
+        ({ entityId }) => entityId
+      )
       const galleries = Arr.groupBy(parts.galleries, ({ entityId }) => entityId)
       // Only collections are queried. For all ids, the planner would expect many more members and scan the table.
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
@@ -195,6 +251,7 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
         storeIds,
         kinds: new Map(kinds.map(({ id, kind }) => [id, kind])),
         revisions: new Map([...entities].map(([id, { draftRevision }]) => [id, draftRevision])),
+        sequences: new Map(parts.sequences.map(({ entityId, last }) => [entityId, last ?? 0])),
         aggregates: new Map(
           [...entities].map(([id, { draftRevision: _, ...entity }]): [EntityId, Aggregate] => [
             id,

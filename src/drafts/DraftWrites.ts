@@ -7,7 +7,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
 import { emptyNote, noteOf } from "./ChangeNote.ts"
-import { makeInsertNote, type NoteRows, noteRows, RaisedCounters } from "./ChangeNotes.sql.ts"
+import { makeInsertNote, makeInsertNoteAfter, type NoteRows, noteRows, RaisedCounters } from "./ChangeNotes.sql.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
@@ -22,17 +22,18 @@ export const makeDraftWrites = (
   const { insertEntities, selectCounters, updateEntities } = makeEntityRows(sql)
   const writeParts = makeWriteParts(sql)
   const insertNote = makeInsertNote(sql)
+  const insertNoteAfter = makeInsertNoteAfter(sql)
 
   const raiseAccount = (accountId: string, count: number, { changes }: NoteRows) => sql`
     UPDATE account_state a
     SET version = a.version + 1,
         feed_seq = a.feed_seq + ${changes},
         change_seq = a.change_seq + ${count},
-        last_changed_at = CASE
-          WHEN ${count} = 0 THEN a.last_changed_at
-          ELSE plus_micros(greatest(plus_micros(a.last_changed_at, 1), t.now), ${count}::integer - 1)
-        END
-    FROM (SELECT app_now() AS now) t
+        last_changed_at = ${
+          count === 0
+            ? sql`a.last_changed_at`
+            : sql`plus_micros(greatest(plus_micros(a.last_changed_at, 1), app_now()), ${count}::integer - 1)`
+        }
     WHERE a.account_id = ${accountId}`
 
   /**
@@ -47,7 +48,7 @@ export const makeDraftWrites = (
   ) =>
     Effect.gen(function* () {
       const [raised] = yield* Effect.orDie(Effect.flatMap(raise, Schema.decodeUnknown(Schema.NonEmptyArray(row))))
-      yield* insertAll(insertNote(accountId, note, raised), note.rows.length)
+      yield* insertNoteAfter(accountId, note, raised)
       return raised
     })
 

@@ -109,6 +109,8 @@ export const layerDraftsRepoMemory = Layer.effect(
               })
             ),
             revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
+            // The history in memory is in the order of its entries, without numbers.
+            sequences: new Map(),
             aggregates: new Map(
               [...locked, ...variants].map((aggregate) => {
                 const versions = versionsOn(storeIds, aggregate)

@@ -2,6 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Schema } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
+import { rowsAs } from "../database/Inserts.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type EntityUpdate, entityRow } from "./PlanRows.ts"
@@ -14,6 +15,19 @@ export type Counters = typeof Counters.Type
 interface Stamps {
   readonly places: ReadonlyMap<EntityId, number>
   readonly counters: Counters
+}
+
+const updatedColumns = {
+  id: "uuid",
+  position: "integer",
+  attributes: "jsonb",
+  pendingPublish: "boolean",
+  lastPublishStatus: "text",
+  storeIds: "uuid[]",
+  searchText: "text",
+  lacksPictures: "boolean",
+  revisions: "integer",
+  n: "integer"
 }
 
 /** Statements that write the rows of entities. */
@@ -65,10 +79,7 @@ export const makeEntityRows = (sql: SqlClient) => ({
         change_seq = coalesce(raised.seq_before + r.n, e.change_seq),
         canonical_changed_at = coalesce(plus_micros(raised.time_before, r.n), e.canonical_changed_at),
         stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE t.id END
-    FROM raised, (SELECT tx_stamp() AS id) t, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
-      id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
-      "storeIds" uuid[], "searchText" text, "lacksPictures" boolean, revisions integer, n integer
-    )
+    FROM raised, (SELECT tx_stamp() AS id) t, ${rowsAs(sql, updatedColumns, updates)}
     WHERE e.account_id = ${accountId} AND e.id = r.id`,
 
   /** The counters as a statement. Without counters, no change_seq can be set. */

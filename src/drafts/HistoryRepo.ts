@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { insertAll } from "../database/Inserts.ts"
+import { insertAll, insertRows } from "../database/Inserts.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
@@ -29,12 +29,39 @@ export interface Author {
   readonly undoOf: ConnectionId | null
 }
 
+const recordedColumns = {
+  entity_id: "uuid",
+  draft_revision: "integer",
+  store_id: "uuid",
+  action: "text",
+  changes: "jsonb",
+  sequence: "bigint"
+}
+
+/** The rows of changes, each numbered after the history of its entity. */
+const recordedRows = (changes: ReadonlyArray<LayerChange>, sequences: ReadonlyMap<EntityId, number>) =>
+  changes.map(({ action, changes, draftRevision, entityId, storeId }, index) => ({
+    entity_id: entityId,
+    draft_revision: draftRevision,
+    store_id: storeId,
+    action,
+    changes,
+    sequence: (sequences.get(entityId) ?? 0) + index + 1
+  }))
+
 /** The history of drafts: authors, times and values. */
 export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   HistoryRepo,
   {
-    /** Records changes. Call it in their transaction, under the locks of the entities, before the account's counter is raised. */
-    readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
+    /**
+     * Records changes. Call it in their transaction, under the locks of the entities, before the account's counter is raised.
+     * `sequences`: the number of the newest entry of each entity that has any, read under the same locks.
+     */
+    readonly record: (
+      author: Author,
+      changes: ReadonlyArray<LayerChange>,
+      sequences: ReadonlyMap<EntityId, number>
+    ) => Effect.Effect<void>
     /** The actor as history stores it, with the current name. */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
     /** Records publish requests and their outcomes. `by`: the actor of the request; `dropId`: the drop that made the request. */
@@ -102,24 +129,26 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         )`
 
       return {
-        record: ({ actor, dropId, importId, undoOf }, changes) => {
+        record: ({ actor, dropId, importId, undoOf }, changes, sequences) => {
           const { accountId } = actor
           const { id, kind } = authorOf(actor)
           return changes.length === 0
             ? Effect.void
             : Effect.flatMap(nameOf(accountId, kind, id), (name) =>
                 insertAll(
-                  sql`
-                INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, import_id, drop_id, undo_of, sequence)
-                SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
-                       ${kind}, ${id}::uuid, ${name}::text,
-                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid, ${nextSequence(accountId)}
-                FROM account_state own
-                CROSS JOIN jsonb_to_recordset(${toNumberedJson(changes)}::jsonb) AS r (
-                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb, n integer
-                )
-                WHERE own.account_id = ${accountId}`,
+                  insertRows(sql, accountId, {
+                    table: "entity_history",
+                    columns: recordedColumns,
+                    rows: recordedRows(changes, sequences),
+                    shared: {
+                      actor_kind: sql`${kind}`,
+                      actor_id: sql`${id}::uuid`,
+                      actor_name: sql`${name}::text`,
+                      import_id: sql`${importId}::uuid`,
+                      drop_id: sql`${dropId}::uuid`,
+                      undo_of: sql`${undoOf}::uuid`
+                    }
+                  }),
                   changes.length
                 )
               ).pipe(orDie)

@@ -26,15 +26,19 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
       const sql = yield* SqlClient.SqlClient
       const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
+      // A row is locked after its conditions are evaluated, so the advisory lock comes first. One table without a WITH: every draft
+      // write runs this statement, and Citus keeps the plan of such a statement.
       const share = findOne(Row)(
         (accountId: AccountId) => sql`
-          WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${queueOf(accountId)}))
-          SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR SHARE OF l`
+          SELECT l.run_id AS "runId" FROM import_lock l
+          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL
+          FOR SHARE`
       )
       const take = findOne(Row)(
         (accountId: AccountId) => sql`
-          WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock(${queueOf(accountId)}))
-          SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR UPDATE OF l`
+          SELECT l.run_id AS "runId" FROM import_lock l
+          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock(${queueOf(accountId)}) IS NOT NULL
+          FOR UPDATE`
       )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
       return {

@@ -51,6 +51,7 @@ const makeCatalog = () => {
     storeIds: [us, eu],
     aggregates: new Map(),
     revisions: new Map(),
+    sequences: new Map(),
     kinds: new Map()
   }
   const all = (kind: Aggregate["kind"]) => [...locked.aggregates.values()].filter((entity) => entity.kind === kind)

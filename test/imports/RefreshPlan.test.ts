@@ -59,6 +59,7 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
     storeIds: [us, eu],
     aggregates: new Map(),
     revisions: new Map(),
+    sequences: new Map(),
     kinds: new Map()
   }
   const apply = (changes: ReadonlyArray<CatalogChange>) => {
