@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Either, Fiber, Layer, Redacted, Schedule } from "effect"
+import { Deferred, Effect, Either, Exit, Fiber, Layer, Option, Redacted, Schedule } from "effect"
+import { Secret, TOTP } from "otpauth"
 import { Accounts } from "../../src/access/Accounts.ts"
 import { PasswordCost } from "../../src/access/Passwords.ts"
+import { SecondFactors } from "../../src/access/SecondFactors.ts"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { hashOf } from "../../src/access/Secrets.ts"
 import { Sessions } from "../../src/access/Sessions.ts"
@@ -12,13 +14,15 @@ import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
+import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { layerDatabase } from "./ServerServices.ts"
 
-const Live = SignIns.layer({ failuresPerAddress: 50 }).pipe(
+const Live = Layer.merge(SignIns.layer({ failuresPerAddress: 50 }), SecondFactors.layer).pipe(
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(layerDatabase(8)),
   Layer.provide(Layer.succeed(PasswordCost, 1_024)),
+  Layer.provide(Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })),
   Layer.orDie
 )
 
@@ -108,6 +112,72 @@ const inOneStatement = ({ accountId, id }: Identity) =>
       DELETE FROM session s USING changed c WHERE s.account_id = c.account_id AND s.user_id = c.id`
   ).pipe(Effect.orDie)
 
+/** Holds the row locks of a statement while an effect runs. `release` ends them. */
+const holding = <A, E, R>(
+  lock: Effect.Effect<ReadonlyArray<unknown>, E, R>,
+  during: (release: Effect.Effect<void>) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const locked = yield* Deferred.make<number>()
+    const released = yield* Deferred.make<void>()
+    const held = yield* (yield* Transaction)
+      .run(
+        Effect.flatMap(lock, ({ length }) =>
+          Effect.zipRight(Deferred.succeed(locked, length), Deferred.await(released))
+        )
+      )
+      .pipe(Effect.fork)
+    assert.isAbove(yield* Deferred.await(locked), 0)
+    const result = yield* during(Effect.asVoid(Deferred.succeed(released, undefined)))
+    yield* Fiber.join(held)
+    return result
+  })
+
+/**
+ * A user who has one recovery code left renews the codes with it and, at the same time, with a code of the app. `renew` does it. Both
+ * begin before either can end. Returns the number of codes that are stored, and how many renewals succeeded.
+ */
+const renewTwice = <R>(renew: (user: Identity, code: string) => Effect.Effect<unknown, unknown, R>) =>
+  Effect.gen(function* () {
+    const factors = yield* SecondFactors
+    const sql = yield* SqlClient.SqlClient
+    const user = yield* signedIn
+    yield* factors.begin(user)
+    const { secret } = Option.getOrThrow(yield* factors.pending(user, user.email))
+    const codeAt = (timestamp: number) => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp })
+    const now = Date.now()
+    const [last = ""] = yield* factors.confirm(user, codeAt(now))
+    const hash = hashOf(`recovery ${user.id} ${last.replace("-", "")}`)
+    const own = sql`account_id = ${user.accountId} AND user_id = ${user.id}`
+    yield* sql`DELETE FROM recovery_code WHERE ${own} AND hash <> decode(${hash}, 'hex')`
+    const renewals = yield* holding(sql`SELECT FROM recovery_code WHERE ${own} FOR UPDATE`, (release) =>
+      Effect.gen(function* () {
+        const first = yield* Effect.fork(Effect.exit(renew(user, last)))
+        yield* waitingFor(1)
+        const second = yield* Effect.fork(Effect.exit(renew(user, codeAt(now + 30_000))))
+        yield* waitingFor(2)
+        yield* release
+        return [yield* Fiber.join(first), yield* Fiber.join(second)]
+      })
+    )
+    const stored = yield* sql`SELECT FROM recovery_code WHERE ${own}`
+    return { stored: stored.length, succeeded: renewals.filter(Exit.isSuccess).length }
+  }).pipe(Effect.orDie)
+
+/** The planted fault: a renewal that does not lock the second factor first. */
+const renewUnlocked = ({ accountId, id }: Identity, code: string) =>
+  Effect.gen(function* () {
+    const factors = yield* SecondFactorsRepo
+    const user = { accountId, id }
+    const isOfApp = /^\d{6}$/.test(code)
+    if (!isOfApp) assert.isTrue(yield* factors.useRecoveryCode(user, hashOf(`recovery ${id} ${code.replace("-", "")}`)))
+    yield* factors.deleteRecoveryCodes(user)
+    yield* factors.addRecoveryCodes(
+      user,
+      Array.from({ length: 10 }, (_, index) => hashOf(`${code} ${index}`))
+    )
+  }).pipe((renewal) => Effect.flatMap(Transaction, ({ run }) => run(renewal)))
+
 /** Two accounts invite the same e-mail, and both invitations are accepted at the same time. Returns both results. */
 const acceptTwice = Effect.gen(function* () {
   const { invite, inviteNew } = yield* Users
@@ -119,28 +189,18 @@ const acceptTwice = Effect.gen(function* () {
     yield* invite(id, `owner-${id}@example.com`)
     tokens.push(Redacted.value((yield* inviteNew(id, email, "view")).token))
   }
-  const locked = yield* Deferred.make<void>()
-  const release = yield* Deferred.make<void>()
   const sql = yield* SqlClient.SqlClient
   const links = tokens.map((token) => `\\x${hashOf(token)}`)
-  const holding = yield* (yield* Transaction)
-    .run(
-      Effect.gen(function* () {
-        const rows = yield* sql`SELECT hash FROM password_link WHERE hash = ANY(${links}::bytea[]) FOR UPDATE`
-        assert.lengthOf(rows, 2)
-        yield* Deferred.succeed(locked, undefined)
-        yield* Deferred.await(release)
-      })
-    )
-    .pipe(Effect.fork)
-  yield* Deferred.await(locked)
-  const accepting = yield* Effect.fork(
-    Effect.forEach(tokens, (token) => Effect.either(signIns.setPassword(token, next)), { concurrency: 2 })
+  return yield* holding(sql`SELECT hash FROM password_link WHERE hash = ANY(${links}::bytea[]) FOR UPDATE`, (release) =>
+    Effect.gen(function* () {
+      const accepting = yield* Effect.fork(
+        Effect.forEach(tokens, (token) => Effect.either(signIns.setPassword(token, next)), { concurrency: 2 })
+      )
+      yield* waitingFor(2)
+      yield* release
+      return yield* Fiber.join(accepting)
+    })
   )
-  yield* waitingFor(2)
-  yield* Deferred.succeed(release, undefined)
-  yield* Fiber.join(holding)
-  return yield* Fiber.join(accepting)
 }).pipe(Effect.orDie)
 
 /** The number of accepted invitations, and the errors of the others. */
@@ -211,6 +271,25 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
       Effect.gen(function* () {
         const user = yield* signedIn
         assert.strictEqual(yield* startDuring(user, inOneStatement(user)), 1)
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("recovery codes that are renewed twice at once", () => {
+  layer(Live, { excludeTestServices: true })((it) => {
+    it.effect("are ten, of the last renewal", () =>
+      Effect.gen(function* () {
+        const renewed = yield* renewTwice((user, code) =>
+          Effect.flatMap(SecondFactors, (factors) => factors.renewCodes(user, code))
+        )
+        assert.deepStrictEqual(renewed, { stored: 10, succeeded: 2 })
+      })
+    )
+
+    it.effect("are twenty without the lock of the second factor (planted fault)", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* renewTwice(renewUnlocked), { stored: 20, succeeded: 2 })
       })
     )
   })
