@@ -36,7 +36,7 @@ import { signInPage } from "./signin/SignInPage.tsx"
 import { anonymousViewer } from "./Viewer.tsx"
 
 type Request = HttpServerRequest.HttpServerRequest
-type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
+export type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
 
 export const queryOf = (request: Request): Parameters => parametersOf(splitTarget(request.originalUrl).query)
 

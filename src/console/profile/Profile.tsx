@@ -6,11 +6,12 @@ import { SignIns } from "../../access/SignIns.ts"
 import { Users } from "../../access/Users.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { CurrentActor } from "../../model/Actor.ts"
 import { localPath, type Visitor } from "../Browser.ts"
 import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
-import { enrolmentFor, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
+import { enrolmentFor, makePageHandlers, noteOf, type Page, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { timeIn } from "../Times.ts"
@@ -59,38 +60,17 @@ const sayingOf = (refused: Refused, visitor: Visitor): Saying =>
 const statusOf = ({ _tag }: { readonly _tag: string }) =>
   _tag === "SignInDelayed" || _tag === "SignInBusy" ? 429 : _tag === "PasswordRefused" ? 403 : 400
 
-/** The visitor's own profile: language and zone, password, second factor, sessions. */
-export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageServices> = surfaceOf(
-  routes,
+type Show = (visitor: Visitor, content: ProfileContent, status: number) => Page<CurrentActor>
+
+/** The pages that set up a second factor. `show`: shows the profile. */
+const makeEnrolment = ({ asVisitor, withForm }: Effect.Effect.Success<typeof makePageHandlers>, show: Show) =>
   Effect.gen(function* () {
-    const sessions = yield* Sessions
-    const signIns = yield* SignIns
-    const secondFactors = yield* SecondFactors
-    const users = yield* Users
     const baseUrl = yield* BaseUrl
-    const { asVisitor, withForm } = yield* makePageHandlers
+    const secondFactors = yield* SecondFactors
 
     /** The page that was asked for before the second factor had to be set up. */
     const returnToOf = (given: { readonly get: (name: string) => string | undefined }) =>
       localPath(given.get(fieldNames.returnTo), baseUrl)
-
-    const show = (visitor: Visitor, content: ProfileContent, status = 200) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const factor = yield* secondFactors.state(keyOf(visitor))
-        const isRequired = yield* users.requiresSecondFactor(visitor.accountId)
-        const list = yield* sessions.list(visitor)
-        return html(
-          visitor,
-          <ProfilePage visitor={visitor} sessions={list} factor={{ ...factor, isRequired }} now={now} {...content} />,
-          {
-            status
-          }
-        )
-      })
-
-    const refuse = (visitor: Visitor, field: string, refused: Refused) =>
-      show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
 
     const showEnrolment = (visitor: Visitor, returnTo: string | undefined, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>
@@ -116,6 +96,69 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
       )
 
     return {
+      enrol: asVisitor((visitor, request) => showEnrolment(visitor, returnToOf(queryOf(request)))),
+      begin: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
+          if (Either.isRight(begun)) return seeOther(enrolmentFor(returnToOf(form)))
+          const [issue] = begun.left.issues
+          const message: Saying =
+            issue?.path === ""
+              ? `The second factor ${issue.message}.`
+              : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
+          return yield* visitor.lacksFactor
+            ? showEnrolment(visitor, returnToOf(form), message, 409)
+            : show(visitor, { misfit: { field: "factor", message } }, 409)
+        })
+      ),
+      confirm: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
+          if (Either.isRight(confirmed))
+            return html(
+              visitor,
+              <RecoveryCodesPage visitor={visitor} codes={confirmed.right} returnTo={returnToOf(form)} />
+            )
+          const refused = confirmed.left
+          return refused._tag === "ValidationFailed"
+            ? seeOther(paths.profile)
+            : yield* showEnrolment(visitor, returnToOf(form), sayingOf(refused, visitor), statusOf(refused))
+        })
+      )
+    }
+  })
+
+/** The visitor's own profile: language and zone, password, second factor, sessions. */
+export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageServices> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    const signIns = yield* SignIns
+    const secondFactors = yield* SecondFactors
+    const users = yield* Users
+    const handlers = yield* makePageHandlers
+    const { asVisitor, withForm } = handlers
+
+    const show = (visitor: Visitor, content: ProfileContent, status = 200) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const factor = yield* secondFactors.state(keyOf(visitor))
+        const isRequired = yield* users.requiresSecondFactor(visitor.accountId)
+        const list = yield* sessions.list(visitor)
+        return html(
+          visitor,
+          <ProfilePage visitor={visitor} sessions={list} factor={{ ...factor, isRequired }} now={now} {...content} />,
+          {
+            status
+          }
+        )
+      })
+
+    const refuse = (visitor: Visitor, field: string, refused: Refused) =>
+      show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
+
+    return {
+      ...(yield* makeEnrolment(handlers, show)),
       show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
       save: withForm((visitor, form) =>
         Effect.gen(function* () {
@@ -145,35 +188,6 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
         Effect.as(sessions.endOwn(visitor, form.get("session") ?? ""), toProfile("ended"))
       ),
       endOthers: withForm((visitor) => Effect.as(sessions.endOthers(visitor), toProfile("others"))),
-      enrol: asVisitor((visitor, request) => showEnrolment(visitor, returnToOf(queryOf(request)))),
-      begin: withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
-          if (Either.isRight(begun)) return seeOther(enrolmentFor(returnToOf(form)))
-          const [issue] = begun.left.issues
-          const message: Saying =
-            issue?.path === ""
-              ? `The second factor ${issue.message}.`
-              : "The second factor cannot be set up, because the service has no key to encrypt secrets: ask its operator to set SECRET_KEY."
-          return yield* visitor.lacksFactor
-            ? showEnrolment(visitor, returnToOf(form), message, 409)
-            : show(visitor, { misfit: { field: "factor", message } }, 409)
-        })
-      ),
-      confirm: withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
-          if (Either.isRight(confirmed))
-            return html(
-              visitor,
-              <RecoveryCodesPage visitor={visitor} codes={confirmed.right} returnTo={returnToOf(form)} />
-            )
-          const refused = confirmed.left
-          return refused._tag === "ValidationFailed"
-            ? seeOther(paths.profile)
-            : yield* showEnrolment(visitor, returnToOf(form), sayingOf(refused, visitor), statusOf(refused))
-        })
-      ),
       disable: withForm((visitor, form) =>
         Effect.gen(function* () {
           const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
