@@ -42,10 +42,9 @@ describe("an import by a command while a server holds the embedded database", ()
 
   beforeAll(async () => {
     prepareDataDirectory(DATA_DIR)
-    // Before the server starts, so that it creates no demo, which takes seconds.
+    server = await serveCatalog({ DATA_DIR })
     const created = await Effect.runPromise(catalog(["account", "create", "--name", "Mine", "--json"], { DATA_DIR }))
     account = JSON.parse(created.stdout).account_id
-    server = await serveCatalog({ DATA_DIR })
     await run("store", "link", "us.example")
   })
   afterAll(async () => {

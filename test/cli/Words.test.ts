@@ -182,11 +182,10 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
 test("links of an embedded database begin with the address of the server that holds it", async () => {
   const DATA_DIR = join(folder, "data")
   prepareDataDirectory(DATA_DIR)
-  // Before the server starts, so that it creates no demo, which takes seconds.
-  const account = await Effect.runPromise(catalog(["account", "create", "--name", "Mine", "--json"], { DATA_DIR }))
-  const { account_id } = JSON.parse(account.stdout)
   const server = await serveCatalog({ DATA_DIR, BASE_URL: "https://pim.example" })
   try {
+    const account = await Effect.runPromise(catalog(["account", "list", "--json"], { DATA_DIR }))
+    const [{ account_id }] = JSON.parse(account.stdout).accounts
     const invite = ["user", "invite", "--email", "ada@example.com", "--account", account_id]
     const { stderr, stdout } = await Effect.runPromise(catalog(invite, { DATA_DIR }))
     assert.strictEqual(stderr, "")
