@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { ClusterNodes } from "../database/ClusterNodes.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
@@ -56,7 +56,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const direct = yield* DirectQuery
-      const versions = makeAccountVersions(sql, direct, yield* isDistributed, yield* ClusterNodes)
+      const versions = makeAccountVersions(sql, direct, yield* isDistributedAtStart, yield* ClusterNodes)
 
       const accounts = findAll(Account)(
         () => sql`

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -110,7 +110,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       return {
-        ...makeCatalogLists(sql, yield* DirectQuery, yield* isDistributed),
+        ...makeCatalogLists(sql, yield* DirectQuery, yield* isDistributedAtStart),
         ...makeCatalogDetails(sql),
         ...makeCatalogLookUps(sql),
         ...makeLimitedReads(sql),

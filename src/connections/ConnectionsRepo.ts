@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { makeAccountVersions } from "../access/AccountVersions.sql.ts"
 import { ClusterNodes } from "../database/ClusterNodes.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import { discardRows, findAll, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, type ConnectionId, StoreId } from "../model/Ids.ts"
@@ -63,7 +63,7 @@ const makeList = (sql: SqlClient.SqlClient) => {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const direct = yield* DirectQuery
-  const versions = makeAccountVersions(sql, direct, yield* isDistributed, yield* ClusterNodes)
+  const versions = makeAccountVersions(sql, direct, yield* isDistributedAtStart, yield* ClusterNodes)
 
   const decodeCredentials = Schema.decodeUnknown(
     Schema.Array(Schema.Struct({ hash: Schema.String, resource: Schema.String, ...ConnectionCredential.fields }))

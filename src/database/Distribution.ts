@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Data, Effect } from "effect"
+import { Data, Effect, Fiber } from "effect"
 import { Workload } from "./Deadlines.ts"
 import { describe, isSqlError, orDie } from "./SqlErrors.ts"
 
@@ -107,13 +107,39 @@ const readPlaces = Effect.gen(function* () {
   return rows.map(({ name }) => name)
 })
 
-/**
- * Whether the tables of accounts are distributed. Repositories read this only when they are built, so all processes must be
- * restarted after the tables were distributed.
- */
+/** Whether the tables of accounts are distributed now. */
 export const isDistributed: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.map(
   orDie(readPlaces),
   (names) => names.includes("account_state")
+)
+
+/** The reads of `isDistributedAtStart` that have not ended. */
+const reads = new WeakMap<SqlClient.SqlClient, Fiber.Fiber<boolean>>()
+
+/**
+ * The same for a repository that is built. Repositories that are built at the same time share one read. They read this only when they
+ * are built, so all processes must be restarted after the tables were distributed.
+ */
+export const isDistributedAtStart: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    Effect.flatMap(
+      Effect.suspend(() => {
+        const open = reads.get(sql)
+        if (open !== undefined) return Effect.succeed(open)
+        // Not ended with its first reader, because others wait for it.
+        return Effect.tap(
+          Effect.forkDaemon(
+            Effect.ensuring(
+              isDistributed,
+              Effect.sync(() => reads.delete(sql))
+            )
+          ),
+          (read) => Effect.sync(() => reads.set(sql, read))
+        )
+      }).pipe(Effect.uninterruptible),
+      Fiber.join
+    )
 )
 
 /** Refuses a database that is not the coordinator of a cluster. */

@@ -169,12 +169,6 @@ export const runFrom = (
   )
 
 /**
- * Runs the missing migrations in one transaction and returns their names. If several processes start together, the
- * first one runs them; the others wait, and then find none missing.
- */
-export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
-
-/**
  * The migrations that were already run on the database; none before the first run. Waits for a process that is running
  * them.
  */
@@ -184,6 +178,18 @@ const applied = Effect.gen(function* () {
     yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
   return tables.length === 0 ? [] : yield* recorded
 })
+
+/**
+ * Runs the missing migrations in one transaction and returns their names. If several processes start together, the
+ * first one runs them; the others wait, and then find none missing. If none is missing, it only reads.
+ */
+export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = applied.pipe(
+  // The transaction reports the reason of a failure.
+  Effect.orElseSucceed((): ReadonlyArray<string> => []),
+  Effect.flatMap((existing) =>
+    names.every((name) => existing.includes(name)) ? Effect.succeed([]) : runFrom(directory, names)
+  )
+)
 
 /** The migrations that are missing in the database. */
 export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.map(

@@ -4,7 +4,7 @@ import { Unavailable } from "../model/Errors.ts"
 import { AccountId } from "../model/Ids.ts"
 import { ClusterNodes, ofAccount } from "./ClusterNodes.ts"
 import { afterCommit } from "./CommitHooks.ts"
-import { isDistributed } from "./Distribution.ts"
+import { isDistributedAtStart } from "./Distribution.ts"
 import { allAccounts } from "./PlannerHints.ts"
 import { classify, isSqlError, orDie } from "./SqlErrors.ts"
 
@@ -77,7 +77,7 @@ export interface WorkHints {
 /** The hints of one kind. Undefined: the tables are not distributed, so one statement asks all accounts. */
 export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefined, never, SqlClient.SqlClient> =>
   Effect.gen(function* () {
-    if (!(yield* isDistributed)) return undefined
+    if (!(yield* isDistributedAtStart)) return undefined
     const sql = yield* SqlClient.SqlClient
     const { due, isOpen, table } = openWork[kind]
 
@@ -193,6 +193,6 @@ const repairHints = (
 
 /** Repairs the hints. Does nothing if the tables are not distributed. */
 export const makeRepairHints: Effect.Effect<Effect.Effect<void>, never, SqlClient.SqlClient> = Effect.map(
-  Effect.all([isDistributed, SqlClient.SqlClient, makeAnswering]),
+  Effect.all([isDistributedAtStart, SqlClient.SqlClient, makeAnswering]),
   ([distributed, sql, answering]) => (distributed ? Effect.suspend(() => repairHints(sql, answering)) : Effect.void)
 )

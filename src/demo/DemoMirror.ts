@@ -27,8 +27,7 @@ export const makeDemoMirror = Effect.gen(function* () {
       const changes: Array<ChangeGroup> = []
       for (const { sections, store } of demoSections(stores, demoPlatformId)) {
         const { domain, id: storeId, platform } = store
-        for (const [section, items] of Object.entries(sections))
-          yield* shops.putSection({ accountId, storeId }, section, items)
+        yield* shops.putSections({ accountId, storeId }, sections)
         const importId = yield* mintId(ImportId)
         yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, credentials: {} })
         const taken = yield* mirror.apply(accountId, importId, storeId)

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import type { LockedCatalog, Plan } from "./CatalogChange.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
@@ -40,7 +40,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     DraftsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      return { lock: makeDraftLock(sql), ...makeDraftWrites(sql, yield* isDistributed) }
+      return { lock: makeDraftLock(sql), ...makeDraftWrites(sql, yield* isDistributedAtStart) }
     })
   )
 }

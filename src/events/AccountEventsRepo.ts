@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { ofAccount } from "../database/ClusterNodes.ts"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import { Notifications } from "../database/Notifications.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
      * Undefined: changes are not announced. The workers of a cluster cannot notify the coordinator, and a pooler in transaction
      * mode keeps no connection that could listen.
      */
-    listen: (yield* isDistributed) ? undefined : listen,
+    listen: (yield* isDistributedAtStart) ? undefined : listen,
     /** Reads the state of an account's work. Undefined: there is no such account. */
     read: (accountId: AccountId) => Effect.map(states(accountId), ([state]) => state).pipe(ofAccount(accountId))
   }

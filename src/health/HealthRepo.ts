@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
-import { isDistributed } from "../database/Distribution.ts"
+import { isDistributedAtStart } from "../database/Distribution.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { HealthDimension, HealthIssue, HealthRules, HealthSection, LastScan, ScanCause } from "./Health.ts"
@@ -125,7 +125,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
   static readonly layerOf = (sizes: ScanSizes) =>
     Layer.effect(
       HealthRepo,
-      Effect.map(Effect.all([SqlClient.SqlClient, isDistributed]), ([sql, onCluster]) => ({
+      Effect.map(Effect.all([SqlClient.SqlClient, isDistributedAtStart]), ([sql, onCluster]) => ({
         ...makeHealthSnapshots(sql),
         ...makeHealthDays(sql),
         ...makeHealthIssues(sql),
@@ -140,7 +140,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 
   // A larger step reads fewer pages twice, because ids are random. On a cluster the rows of a step go through this process.
   static readonly layer = Layer.unwrapEffect(
-    Effect.map(isDistributed, (onCluster) =>
+    Effect.map(isDistributedAtStart, (onCluster) =>
       HealthRepo.layerOf({ entitiesPerStep: onCluster ? 20_000 : 40_000, rowsPerBlock: 400 })
     )
   )

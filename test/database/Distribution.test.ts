@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Redacted } from "effect"
 import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
@@ -48,6 +48,35 @@ describe("distribution", () => {
       )
       assert.isFalse(yield* Distribution.isDistributed)
     }).pipe(Effect.provide(TestDatabase.layerEmbedded))
+  )
+})
+
+describe("repositories that are built at the same time", () => {
+  it.live("share one read of whether the tables are distributed, which does not end with its first reader", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      let reads = 0
+      const counting = new Proxy(sql, {
+        apply: (statement, self, args) => {
+          reads++
+          return Reflect.apply(statement, self, args)
+        }
+      })
+      const read = Effect.provideService(Distribution.isDistributedAtStart, SqlClient.SqlClient, counting)
+      const first = yield* Effect.fork(read)
+      const others = yield* Effect.fork(
+        Effect.all(
+          Array.from({ length: 9 }, () => read),
+          { concurrency: "unbounded" }
+        )
+      )
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(first)
+      assert.deepStrictEqual(yield* Fiber.join(others), Array(9).fill(false))
+      assert.strictEqual(reads, 1)
+      assert.isFalse(yield* read)
+      assert.strictEqual(reads, 2)
+    }).pipe(Effect.provide(TestDatabase.anyDatabase))
   )
 })
 

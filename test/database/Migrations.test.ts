@@ -3,8 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
+import { schemaLock } from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
@@ -18,6 +19,10 @@ const records = Effect.flatMap(
   (sql) =>
     sql<{ id: number; name: string }>`SELECT migration_id AS id, name FROM catalog_migration ORDER BY migration_id`
 )
+
+/** Runs them in a fiber of its own: a transaction of the caller would include its statements. */
+const runOn = (url: Redacted.Redacted) =>
+  Effect.runPromise(Effect.provide(Migrations.run, Database.layerServer({ url })))
 
 /** Records these migrations instead of the present ones. The schema is the same. */
 const recordInstead = (names: ReadonlyArray<string>) =>
@@ -149,6 +154,21 @@ describe("Migrations", () => {
           [true, true, true]
         )
       }).pipe(Effect.provide(TestDatabase.layerServerUrlEmpty))
+    )
+
+    it.live("a start with a current schema only reads, so it waits for no process that changes the schema", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const start = Effect.promise(() => runOn(url))
+        assert.deepStrictEqual(yield* start, Migrations.names)
+        const sql = yield* SqlClient.SqlClient
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
+            assert.deepStrictEqual(yield* start, [])
+          })
+        )
+      }).pipe(Effect.provide(TestDatabase.layerServerEmpty))
     )
   })
 })

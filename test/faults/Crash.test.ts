@@ -11,6 +11,7 @@ import { EntityKind } from "../../src/model/Attribute.ts"
 import { type AccountId, EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { Accounts, actingAs, anAccount, Catalog } from "../../src/testing/index.ts"
+import { prepareDataDirectory } from "../support/CommandLine.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram, killProgram, startProgram } from "./BundledProgram.ts"
@@ -38,10 +39,7 @@ const aWriter = (environment: Readonly<Record<string, string>>) =>
         Effect.gen(function* () {
           assert.isNull(child.exitCode, "the writer ended by itself")
           return lines.length
-        }).pipe(
-          Effect.repeat({ until: (length) => length >= count, schedule: Schedule.spaced("2 millis") }),
-          Effect.timeout("30 seconds")
-        ),
+        }).pipe(Effect.repeat({ until: (length) => length >= count, schedule: Schedule.spaced("2 millis") })),
       end: Effect.gen(function* () {
         assert.isNull(child.exitCode, "the writer ended by itself")
         yield* killProgram(child)
@@ -217,7 +215,11 @@ describe("writers on one embedded data directory", () => {
   it.scopedLive("are refused while one runs; after it is killed, the next one has all acknowledged writes", () =>
     Effect.gen(function* () {
       const dataDirectory = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-crash-"))),
+        Effect.sync(() => {
+          const path = mkdtempSync(join(tmpdir(), "catalog-crash-"))
+          prepareDataDirectory(path)
+          return path
+        }),
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
       const dice = new Dice("Crash, embedded")

@@ -175,11 +175,13 @@ export const demoUnderTest: Effect.Effect<PlatformUnderTest, never, PlatformClie
       })),
       openWithSections: Effect.gen(function* () {
         const store = yield* open
-        yield* shops.putSection(store, "markets", sections.markets)
-        yield* shops.putSection(store, "metafield-definitions/variant", sections.metafieldDefinitions)
-        yield* shops.putSection(store, "metaobject-definitions", sections.metaobjectDefinitions)
-        yield* shops.putSection(store, "metaobject-entries/designer", sections.metaobjectEntries)
-        yield* shops.putSection(store, "translations/product", sections.translations)
+        yield* shops.putSections(store, {
+          markets: sections.markets,
+          "metafield-definitions/variant": sections.metafieldDefinitions,
+          "metaobject-definitions": sections.metaobjectDefinitions,
+          "metaobject-entries/designer": sections.metaobjectEntries,
+          "translations/product": sections.translations
+        })
         return { store, sections }
       })
     }

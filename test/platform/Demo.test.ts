@@ -151,9 +151,9 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
           const shops = yield* DemoShops
           const store = yield* (yield* PlatformShops).open
           assert.strictEqual((yield* Stream.runCollect(client.markets(store))).length, 0)
-          yield* shops.putSection(store, "markets", [market])
+          yield* shops.putSections(store, { markets: [market] })
           assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(client.markets(store))), [market])
-          yield* shops.putSection(store, "markets", [{ handle: 7 }])
+          yield* shops.putSections(store, { markets: [{ handle: 7 }] })
           assert.deepInclude(yield* Effect.flip(Stream.runDrain(client.markets(store))), {
             _tag: "PlatformUnavailable",
             reason: "nonsense"

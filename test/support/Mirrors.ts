@@ -33,23 +33,22 @@ export const putSections = (
   { entries = {}, markets = [], metafields = [], metaobjects = [], translations = [] }: Sections
 ) =>
   Effect.gen(function* () {
-    const { putSection } = yield* DemoShops
-    const shop = { accountId, storeId }
-    yield* putSection(shop, "markets", markets)
-    for (const owner of ownerTypes)
-      yield* putSection(
-        shop,
-        `metafield-definitions/${owner}`,
-        metafields.filter(({ owner_type }) => owner_type === owner)
-      )
-    yield* putSection(shop, "metaobject-definitions", metaobjects)
-    for (const [type, items] of Object.entries(entries)) yield* putSection(shop, `metaobject-entries/${type}`, items)
-    for (const kind of ["product", "collection"] as const)
-      yield* putSection(
-        shop,
-        `translations/${kind}`,
-        translations.filter((each) => each.kind === kind)
-      )
+    const byName = <A>(
+      folder: string,
+      names: ReadonlyArray<string>,
+      items: ReadonlyArray<A>,
+      nameOf: (item: A) => string
+    ) => names.map((name) => [`${folder}/${name}`, items.filter((item) => nameOf(item) === name)])
+    yield* (yield* DemoShops).putSections(
+      { accountId, storeId },
+      {
+        markets,
+        ...Object.fromEntries(byName("metafield-definitions", ownerTypes, metafields, (each) => each.owner_type)),
+        "metaobject-definitions": metaobjects,
+        ...Object.fromEntries(Object.entries(entries).map(([type, items]) => [`metaobject-entries/${type}`, items])),
+        ...Object.fromEntries(byName("translations", ["product", "collection"], translations, (each) => each.kind))
+      }
+    )
     return { accountId, storeId, domain, platform: "demo", credentials: {} } as const
   })
 

@@ -50,8 +50,8 @@ export const layerDemoShopsMemory = Layer.effect(
           records.delete(platformId)
           return { ...state, records }
         }),
-      putSection: (shop, name, items) =>
-        change(shop, (state) => ({ ...state, sections: new Map(state.sections).set(name, items) })),
+      putSections: (shop, sections) =>
+        change(shop, (state) => ({ ...state, sections: new Map([...state.sections, ...Object.entries(sections)]) })),
       section: (shop, name) => read(shop, ({ sections }) => sections.get(name) ?? []),
       fail: (shop, failure) =>
         change(shop, (state) => ({ ...state, failures: new Map(state.failures).set(failure.kind, failure) })),

@@ -82,7 +82,7 @@ export const makeDemoEffects = (
 }
 
 /** Reads and writes the data of a shop outside its catalog. */
-export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSection" | "section"> => {
+export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSections" | "section"> => {
   const section = findAll(Schema.Struct({ content: Schema.Unknown }))(
     ({ accountId, storeId }: DemoShop, section: string) => sql`
       SELECT content FROM demo_shop_section
@@ -91,17 +91,20 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
   )
 
   return {
-    putSection: (shop, name, items) =>
+    putSections: (shop, sections) =>
       transaction.run(
         Effect.gen(function* () {
+          const json = JSON.stringify(sections)
           yield* sql`
             DELETE FROM demo_shop_section
-            WHERE account_id = ${shop.accountId} AND store_id = ${shop.storeId} AND section = ${name}`
+            WHERE account_id = ${shop.accountId} AND store_id = ${shop.storeId}
+              AND section IN (SELECT jsonb_object_keys(${json}::jsonb))`
           yield* sql`
             INSERT INTO demo_shop_section (account_id, store_id, section, ordinal, content)
-            SELECT own.account_id, ${shop.storeId}::uuid, ${name}::text, ordinal, content
+            SELECT own.account_id, ${shop.storeId}::uuid, s.name, i.ordinal, i.content
             FROM account_state own
-            CROSS JOIN jsonb_array_elements(${JSON.stringify(items)}::jsonb) WITH ORDINALITY AS item (content, ordinal)
+            CROSS JOIN jsonb_each(${json}::jsonb) AS s (name, items)
+            CROSS JOIN jsonb_array_elements(s.items) WITH ORDINALITY AS i (content, ordinal)
             WHERE own.account_id = ${shop.accountId}`
         }).pipe(orDie)
       ),

@@ -29,8 +29,11 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
     ) => Effect.Effect<void>
     /** Deletes a record, as staff in the shop would. */
     readonly remove: (shop: DemoShop, platformId: string) => Effect.Effect<void>
-    /** Replaces the items of a section. A section is a part of the shop's data outside its catalog, such as its markets. */
-    readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
+    /** Replaces the items of sections, by name. A section is a part of the shop's data outside its catalog, such as its markets. */
+    readonly putSections: (
+      shop: DemoShop,
+      sections: Readonly<Record<string, ReadonlyArray<unknown>>>
+    ) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>
     readonly fail: (shop: DemoShop, failure: DemoFailure) => Effect.Effect<void>
     readonly repair: (shop: DemoShop) => Effect.Effect<void>
