@@ -55,7 +55,8 @@ export const byPlace =
       details: issues
     })
 
-export const byFlag = byPlace((path) => `--${path}`)
+/** Turns issues into a refusal that names flags. A path in capitals is a setting, such as SECRET_KEY. */
+export const byFlag = byPlace((path) => (/^[A-Z_]+$/.test(path) ? path : `--${path}`))
 
 /** The refusal for a failed read from a store's platform. */
 export const unread = (error: PlatformReadError) =>

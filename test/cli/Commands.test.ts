@@ -162,6 +162,23 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           assert.deepStrictEqual(yield* json("user", "second-factor", ...words, ...account), {
             second_factor_required: false
           })
+        assert.deepStrictEqual(yield* withRole("second-factor", "--required", "yes"), {
+          code: 1,
+          stdout: "",
+          stderr:
+            "SECRET_KEY: is not set, so the tokens of stores and the secrets of webhooks and of second factors cannot be saved: set it to 32 bytes in base64 (`openssl rand -base64 32`), the same for every process on this database\n"
+        })
+        assert.deepStrictEqual(
+          yield* catalog(["user", "second-factor", "--required", "yes", ...account], {
+            ...settings,
+            SECRET_KEY: "c".repeat(64)
+          }),
+          {
+            code: 0,
+            stdout: "A second factor is required of all users: one without it sets it up at the next sign-in.\n",
+            stderr: ""
+          }
+        )
         assert.deepStrictEqual(yield* json("user", "disable", "--email", "grace@example.com", ...account), {
           email: "grace@example.com",
           disabled: true
@@ -181,8 +198,8 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         })
         assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "edit", "invited"])
         assert.match(
-          (yield* withRole("log", "--limit", "3")).stdout,
-          /^[\d-]+T[\d:]+Z {2}cli {2}enabled "grace@example\.com"\n\S+ {2}cli {2}disabled "grace@example\.com"\n\S+ {2}cli {2}made a password link for "grace@example\.com"\n$/
+          (yield* withRole("log", "--limit", "4")).stdout,
+          /^[\d-]+T[\d:]+Z {2}cli {2}enabled "grace@example\.com"\n\S+ {2}cli {2}disabled "grace@example\.com"\n\S+ {2}cli {2}required a second factor of all users\n\S+ {2}cli {2}made a password link for "grace@example\.com"\n$/
         )
         const { changes } = yield* json("user", "log", ...account)
         assert.deepStrictEqual(
@@ -190,6 +207,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           [
             ["enabled", "grace@example.com", null],
             ["disabled", "grace@example.com", null],
+            ["second_factor_required", null, null],
             ["link_made", "grace@example.com", null],
             ["role_changed", "grace@example.com", "edit"],
             ["role_changed", "grace@example.com", "publish"],
