@@ -6,7 +6,7 @@ import type { MerchantState, MissingField } from "./MerchantLists.ts"
 import type { WindowFilters } from "./MerchantListsRepo.ts"
 import { likePattern } from "./SearchText.ts"
 
-/** A value as the function `entity_facets` cuts it (0041_list_filters.sql). */
+/** A value as the function `entity_facets` cuts it (0005_catalog.sql). */
 const cut = (value: string) => Array.from(value).slice(0, 100).join("")
 
 /** The facets that all matching products have. */

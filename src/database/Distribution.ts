@@ -183,7 +183,7 @@ const requireKnownTables = Effect.gen(function* () {
 /** Creates the functions of the schema on every node. Functions of extensions, and of later migrations, exist there already. */
 const distributeFunctions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // The guards of 0005 and the announcements of 0026 are triggers, which Citus does not allow. No others exist.
+  // The guards of drafts and the announcements of events are triggers, which Citus does not allow. No others exist.
   const triggers = yield* sql<{ name: string; table: string }>`
     SELECT t.tgname AS name, t.tgrelid::regclass::text AS table FROM pg_trigger t
     WHERE NOT t.tgisinternal AND t.tgrelid::regclass::text = ANY(${distributedTables}::text[])`

@@ -13,63 +13,43 @@ import { statementsOf } from "./SqlScript.ts"
 
 /** The migrations in order. Add new ones at the end. Never change the statements of an existing file. */
 export const names: ReadonlyArray<string> = [
-  "0001_time_and_installation",
-  "0002_accounts_and_users",
-  "0003_stores",
-  "0004_entities",
-  "0005_stamp_guards",
-  "0006_imports",
-  "0007_publishing",
-  "0008_store_data",
-  "0009_drops",
-  "0010_data_health",
-  "0011_connections",
-  "0012_demo_shops",
-  "0013_connection_bounds",
-  "0014_connection_activity",
-  "0015_pending_lists",
-  "0016_account_state",
-  "0017_jobs",
-  "0018_incremental_scans",
-  "0019_inlined_key_fits",
-  "0020_variant_barcodes",
-  "0021_change_feed",
-  "0022_exports",
-  "0023_work_hints",
-  "0024_webhooks",
-  "0025_team",
-  "0026_events",
-  "0027_health_days",
-  "0028_platform_names",
-  "0029_scan_causes",
-  "0030_drop_lists",
-  "0031_saved_views",
-  "0032_store_time_zones",
-  "0033_bulk_changes",
-  "0034_import_jobs",
-  "0035_title_order",
-  "0036_used_steps",
-  "0037_invited_addresses",
-  "0038_fast_key_fits",
-  "0039_issues_by_store",
-  "0040_team_log",
-  "0041_list_filters",
-  "0042_browsers_and_required_factors"
+  "0001_runtime",
+  "0002_access",
+  "0003_jobs",
+  "0004_stores",
+  "0005_catalog",
+  "0006_drafts",
+  "0007_imports",
+  "0008_publishing",
+  "0009_storedata",
+  "0010_drops",
+  "0011_health",
+  "0012_feed",
+  "0013_webhooks",
+  "0014_connections",
+  "0015_events",
+  "0016_demo",
+  "0017_exports"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
 
-/** The migrations of earlier versions. Together they created the same schema as the first twelve of `names`. */
+/** The migrations of earlier versions. Together they created the same schema as `names`. */
 const replacedNames: ReadonlyArray<string> = `
-  time installation accounts stores entities store_versions relationships stamp_guards imports list_rows unlinked_stores
-  import_progress entity_history demo_shops publishing markets definitions translations mirror_items store_credentials drops
-  refreshes data_health users connections connection_ends drops_in_history sign_in_devices lost_attempts key_rules
-  defined_values import_actors service_address`
+  time_and_installation accounts_and_users stores entities stamp_guards imports publishing store_data drops
+  data_health connections demo_shops connection_bounds connection_activity pending_lists account_state jobs
+  incremental_scans inlined_key_fits variant_barcodes change_feed exports work_hints webhooks team events health_days
+  platform_names scan_causes drop_lists saved_views store_time_zones bulk_changes import_jobs title_order used_steps
+  invited_addresses fast_key_fits issues_by_store team_log list_filters browsers_and_required_factors`
   .trim()
   .split(/\s+/)
   .map((name, index) => nameOf(index + 1, name))
 
-const replacements = names.slice(0, 12)
+/** The first migration of still earlier versions, which those of `replacedNames` replaced. */
+const earliestName = "0001_time"
+
+/** The migrations that replace them. Those that are added to `names` later are not among them. */
+const replacements = names.slice(0, 17)
 
 export const directory = `${packageRoot}/migrations/`
 
@@ -108,19 +88,19 @@ const recorded = Effect.gen(function* () {
 
 /**
  * A database that ran all replaced migrations already has the schema, so only its records change. A database that ran
- * only some of them is refused, because the files of the others no longer exist.
+ * only some of them, or earlier ones, is refused, because the files of the others no longer exist.
  */
 const adopt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const existing = yield* recorded
   const found = replacedNames.filter((name) => existing.includes(name)).length
-  if (found === 0) return
+  if (found === 0 && !existing.includes(earliestName)) return
   if (found < replacedNames.length)
     return yield* new MigrationFailed({
       message:
         `An earlier version made this database, and applied only ${found} of the ${replacedNames.length} migrations that this version replaces. ` +
         `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
-        `on this database, then this one (CHANGELOG.md: "Twelve migrations replace 33").`
+        `on this database, then this one (CHANGELOG.md: "Seventeen migrations replace 42").`
     })
   yield* sql`DELETE FROM ${sql(table)} WHERE migration_id <= ${replacedNames.length}`
   yield* sql`INSERT INTO ${sql(table)} ${sql.insert(

@@ -74,8 +74,8 @@ describe("Migrations", () => {
 
       it.live("adopts a database that ran all replaced migrations, with its data", () =>
         Effect.gen(function* () {
-          const first = Migrations.names.slice(0, 12)
-          const later = Migrations.names.slice(12)
+          const first = Migrations.names.slice(0, 17)
+          const later = Migrations.names.slice(17)
           yield* Migrations.runFrom(Migrations.directory, first)
           const sql = yield* SqlClient.SqlClient
           const installation = yield* sql`SELECT cursor_key FROM installation`
@@ -95,20 +95,24 @@ describe("Migrations", () => {
         }).pipe(Effect.provide(engine.empty))
       )
 
-      it.live("refuses a database that ran some of the replaced migrations, and changes nothing", () =>
-        Effect.gen(function* () {
-          yield* Migrations.run
-          yield* recordInstead(replaced.slice(0, 31))
-          const before = yield* records
-          assert.strictEqual(
-            (yield* Effect.flip(Migrations.run)).message,
-            "An earlier version made this database, and applied only 31 of the 33 migrations that this version replaces. This version cannot run the others. " +
-              "First start the last version with the file migrations/0033_service_address.sql on this database, then this one " +
-              '(CHANGELOG.md: "Twelve migrations replace 33").'
-          )
-          assert.deepStrictEqual(yield* records, before)
-        }).pipe(Effect.provide(engine.empty))
-      )
+      for (const [what, before, count] of [
+        ["some of the replaced migrations", replaced.slice(0, 31), 31],
+        ["migrations that were replaced before", ["0001_time", "0002_installation"], 0]
+      ] as const)
+        it.live(`refuses a database that ran ${what}, and changes nothing`, () =>
+          Effect.gen(function* () {
+            yield* Migrations.run
+            yield* recordInstead(before)
+            const existing = yield* records
+            assert.strictEqual(
+              (yield* Effect.flip(Migrations.run)).message,
+              `An earlier version made this database, and applied only ${count} of the 42 migrations that this version replaces. This version cannot run the others. ` +
+                "First start the last version with the file migrations/0042_browsers_and_required_factors.sql on this database, then this one " +
+                '(CHANGELOG.md: "Seventeen migrations replace 42").'
+            )
+            assert.deepStrictEqual(yield* records, existing)
+          }).pipe(Effect.provide(engine.empty))
+        )
 
       it.scopedLive("names the failed file, and rolls back the whole attempt", () =>
         Effect.gen(function* () {

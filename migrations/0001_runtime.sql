@@ -9,6 +9,16 @@ CREATE FUNCTION rfc3339(instant timestamptz) RETURNS text
   LANGUAGE sql STABLE
   AS $$ SELECT to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') $$;
 
+-- Like rfc3339(), for RETURNING. IMMUTABLE, because the fixed time zone and pattern make it independent of settings.
+CREATE FUNCTION stamp_text(instant timestamptz) RETURNS text
+  LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'); END $$;
+
+-- timestamptz + interval is only STABLE, because months and days depend on the time zone; microseconds do not. In an
+-- UPDATE, a cluster refuses functions that are not IMMUTABLE. Written in plpgsql, so that PostgreSQL does not inline
+-- it.
+CREATE FUNCTION plus_micros(instant timestamptz, micros bigint) RETURNS timestamptz
+  LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN instant + micros * interval '1 microsecond'; END $$;
+
 -- One row for the whole database. cursor_key signs cursors. It is part of a dump, so cursors survive a restore.
 CREATE TABLE installation (
   only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),

@@ -36,6 +36,29 @@ BEGIN
        END || '}';
 END $$;
 
+-- The values by which a product is found. Other kinds have none: their empty fields would count in the statistics. Values are cut,
+-- because an index entry has at most 2,700 bytes. A tag with a comma has several facets. So facets find candidates, and the statement
+-- checks the values. src/catalog/ListCandidates.sql.ts has the same words. Written in plpgsql like entity_list_row, so that a
+-- statement uses the index by the call of the function.
+CREATE FUNCTION entity_facets(kind text, attributes jsonb, lacks_pictures boolean) RETURNS text[]
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  vendor text := coalesce(attributes #>> '{vendor,value}', '');
+  product_type text := coalesce(attributes #>> '{product_type,value}', '');
+  tags text := coalesce(attributes #>> '{tags,value}', '');
+BEGIN
+  IF kind <> 'product' THEN RETURN '{}'; END IF;
+  RETURN array_remove(ARRAY[
+    CASE WHEN vendor IN ('', '[]') THEN 'no vendor' ELSE 'vendor ' || left(vendor, 100) END,
+    CASE WHEN product_type IN ('', '[]') THEN 'no type' ELSE 'type ' || left(product_type, 100) END,
+    CASE WHEN tags IN ('', '[]') THEN 'no tags' END,
+    CASE WHEN coalesce(attributes #>> '{description_html,value}', '') IN ('', '[]') THEN 'no description' END,
+    CASE WHEN lacks_pictures THEN 'no picture' END
+  ], NULL) || CASE WHEN tags IN ('', '[]') THEN '{}' ELSE ARRAY(
+    SELECT 'tag ' || left(btrim(part), 100) FROM unnest(string_to_array(btrim(tags, '[] '), ',')) part
+  ) END;
+END $$;
+
 -- Products, variants, collections and media. They share a table, so that lists, drafts and scans are written once for
 -- all kinds. A request for the wrong kind is refused by one condition.
 CREATE TABLE entity (
@@ -49,7 +72,7 @@ CREATE TABLE entity (
   attributes           jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(attributes) = 'object'),
   draft_revision       integer NOT NULL DEFAULT 0,
   -- The stamp: the position in the account's change order, and the time. Null only inside the transaction that inserts
-  -- the row. stamped_by is the transaction of the last stamp (read by 0005_stamp_guards.sql).
+  -- the row. stamped_by is the transaction of the last stamp (read by the guards in 0006_drafts.sql).
   change_seq           bigint,
   canonical_changed_at timestamptz,
   stamped_by           xid8,
@@ -69,6 +92,8 @@ CREATE TABLE entity (
       last_publish_status, store_ids, canonical_changed_at
     )
   ) STORED,
+  -- A product without a picture in its gallery.
+  lacks_pictures       boolean NOT NULL DEFAULT false,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, parent_id) REFERENCES entity (account_id, id),
   CHECK ((kind = 'variant') = (parent_id IS NOT NULL)),
@@ -81,15 +106,44 @@ CREATE TABLE entity (
 CREATE UNIQUE INDEX entity_change_seq ON entity (account_id, change_seq) WHERE change_seq IS NOT NULL;
 CREATE INDEX entity_walk ON entity (account_id, kind, change_seq);
 CREATE INDEX entity_walk_by_status ON entity (account_id, kind, last_publish_status, change_seq);
+-- Usually few drafts are unpublished. Without this index a list of them reads the whole account.
+CREATE INDEX entity_walk_by_pending ON entity (account_id, kind, pending_publish, change_seq);
+-- Entities that were changed after they were published, without the many that were never published.
+CREATE INDEX entity_changed ON entity (account_id, kind, change_seq) WHERE pending_publish AND last_publish_status = 'published';
 CREATE INDEX entity_changed_at ON entity (account_id, canonical_changed_at);
 CREATE INDEX entity_variants ON entity (account_id, parent_id, position) WHERE parent_id IS NOT NULL;
 CREATE INDEX entity_search ON entity USING gin (account_id, search_text gin_trgm_ops);
+
+-- Lists in the order of titles. The key is the folded title, which is the first line of the search text, cut to a length that an
+-- index entry can hold. An entity without a title comes first. The order of bytes is the same on every server.
+-- src/catalog/MerchantListsRepo.ts has the same expression.
+CREATE INDEX entity_by_title ON entity (
+  account_id, kind,
+  (CASE WHEN title = '' THEN '' ELSE left(split_part(search_text, E'\n', 1), 100) END COLLATE "C"),
+  id
+);
+
+-- Finds products by the filters of the console's lists. A rare match on a large account is found without reading other products, also by
+-- several filters together.
+CREATE INDEX entity_by_facets ON entity USING gin (account_id, entity_facets(kind, attributes, lacks_pictures)) WHERE kind = 'product';
+
+-- The planner has no statistics of a partial index, and would expect that each facet is rare. Citus refuses statistics of expressions.
+DO $$ BEGIN
+  CREATE STATISTICS entity_facets_found ON entity_facets(kind, attributes, lacks_pictures) FROM entity;
+EXCEPTION WHEN feature_not_supported THEN
+  NULL;
+END $$;
 
 -- Imports match records by these columns. The url of a file is hashed because it may be longer than an index entry.
 CREATE INDEX entity_sku ON entity (account_id, (attributes #>> '{sku,value}')) WHERE kind = 'variant';
 CREATE INDEX entity_handle ON entity (account_id, (attributes #>> '{handle,value}')) WHERE kind = 'product';
 CREATE INDEX entity_address ON entity (account_id, md5(split_part(attributes #>> '{url,value}', '?', 1))) WHERE kind = 'media';
 CREATE INDEX entity_collection_handle ON entity (account_id, (attributes #>> '{handle,value}')) WHERE kind = 'collection';
+
+-- Lists of variants with a barcode, and of their products. The barcode is hashed because an import may have written one that is
+-- longer than an index entry.
+CREATE INDEX entity_barcode ON entity (account_id, md5(attributes #>> '{barcode,value}'))
+  WHERE kind = 'variant' AND attributes #>> '{barcode,value}' IS NOT NULL;
 
 -- An entity on a store: its overrides (key -> {value, type}) and the values that the store last accepted (null: never
 -- published).
@@ -117,6 +171,9 @@ CREATE INDEX store_version_pending ON store_version (account_id, store_id, entit
 CREATE INDEX store_version_platform ON store_version (account_id, store_id, platform_id) WHERE platform_id IS NOT NULL;
 -- Few versions have overrides. Scans that read only overrides skip the other versions.
 CREATE INDEX store_version_overridden ON store_version (account_id, entity_id, store_id) WHERE overrides <> '{}';
+-- The list of entities with an unpublished draft on a store.
+CREATE INDEX store_version_unpublished ON store_version (account_id, store_id, entity_id) INCLUDE (last_publish_status)
+  WHERE pending_publish;
 -- The list of entities whose last publish on a store failed.
 CREATE INDEX store_version_failed ON store_version (account_id, store_id, entity_id) WHERE last_publish_status = 'failed';
 
@@ -145,33 +202,3 @@ CREATE TABLE collection_member (
 );
 
 CREATE INDEX collection_member_by_product ON collection_member (account_id, product_id, collection_id);
-
--- History: the changes of an entity's draft, its publish requests and their outcomes, each with actor and time. A write
--- inserts one row for each layer that it changes: the canonical values (store_id null), or the values of one store.
--- Rows are never updated.
-CREATE TABLE entity_history (
-  account_id     uuid NOT NULL,
-  entity_id      uuid NOT NULL,
-  -- Assigned while the entity is locked, so the numbers follow the order of its changes.
-  sequence       bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  draft_revision integer NOT NULL CHECK (draft_revision > 0),
-  store_id       uuid,
-  action         text NOT NULL CHECK (action IN (
-    'created', 'attributes', 'added_to_store', 'removed_from_store', 'gallery', 'members', 'variants',
-    'publish_asked', 'published', 'publish_failed'
-  )),
-  changes        jsonb NOT NULL CHECK (jsonb_typeof(changes) = 'array'),
-  actor_kind     text NOT NULL CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
-  actor_id       uuid,
-  actor_name     text,
-  -- The import or drop that made the change. No foreign keys: an import inserts a row for every entity, and checking
-  -- the same id each time would take a tenth of the import.
-  import_id      uuid,
-  at             timestamptz NOT NULL DEFAULT app_now(),
-  error          jsonb,
-  drop_id        uuid,
-  PRIMARY KEY (account_id, entity_id, sequence),
-  FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
-  FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
-  CONSTRAINT entity_history_error_check CHECK ((action = 'publish_failed') = (error IS NOT NULL))
-);

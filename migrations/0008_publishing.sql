@@ -4,8 +4,9 @@ CREATE TABLE publication (
   account_id      uuid NOT NULL,
   -- The idempotency key: sent with every attempt, so that the platform applies the publication once.
   id              uuid NOT NULL,
-  -- Assigned while all entities in brings are locked, so the numbers follow the order of the requests for an entity.
-  sequence        bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  -- The next number of the store, drawn while all entities in brings are locked. So publications that share an entity have the order of
+  -- their requests; others can have the same number.
+  sequence        bigint NOT NULL,
   entity_id       uuid NOT NULL,
   store_id        uuid NOT NULL,
   draft_revision  integer NOT NULL CHECK (draft_revision > 0),
@@ -41,6 +42,7 @@ CREATE INDEX publication_queue ON publication (account_id, store_id, sequence) W
 CREATE INDEX publication_claimed ON publication (account_id, store_id, lease_until) WHERE claim IS NOT NULL;
 CREATE INDEX publication_overlap ON publication USING gin (account_id, store_id, brings) WHERE state = 'pending';
 CREATE INDEX publication_by_entity ON publication (account_id, entity_id, store_id, sequence);
+CREATE INDEX publication_by_store ON publication (account_id, store_id, sequence);
 CREATE INDEX publication_finished ON publication (finished_at) WHERE state <> 'pending';
 CREATE INDEX publication_failed ON publication USING gin (account_id, store_id, brings) WHERE state = 'failed';
 

@@ -47,29 +47,26 @@ CREATE INDEX job_due ON job (due_at) WHERE state IN ('queued', 'running');
 CREATE INDEX job_age ON job (account_id, created_at);
 CREATE INDEX job_ended ON job (ended_at) WHERE state IN ('cancelled', 'done', 'failed');
 
--- From now on, unlinked_at_seq is not null only while derived columns of the store's versions can be outdated: from
--- unlinking until the job that links the store again has finished.
-UPDATE store SET unlinked_at_seq = NULL WHERE status = 'linked';
-
--- Set while a job deletes the account.
-ALTER TABLE account ADD COLUMN deleting_since timestamptz;
-
--- The record that stays after an account was deleted. deleted_by: kind and name of the actor.
-CREATE TABLE deleted_account (
-  id         uuid PRIMARY KEY,
-  name       text NOT NULL,
-  deleted_by jsonb NOT NULL,
-  requested_at timestamptz NOT NULL,
-  deleted_at timestamptz NOT NULL DEFAULT app_now()
+-- The entities that a bulk change has still to process, with the draft revisions that they had when the job was begun. A step
+-- deletes the rows that it processes. The rest goes with the job.
+CREATE TABLE bulk_item (
+  account_id     uuid NOT NULL,
+  job_id         uuid NOT NULL,
+  place          integer NOT NULL,
+  entity_id      uuid NOT NULL,
+  draft_revision integer NOT NULL,
+  PRIMARY KEY (account_id, job_id, place),
+  FOREIGN KEY (account_id, job_id) REFERENCES job (account_id, id) ON DELETE CASCADE
 );
 
--- As in 0005, except that rows of an account that is being deleted need no stamp, because its lists are no longer read.
-CREATE OR REPLACE FUNCTION refuse_unstamped(account uuid, owner uuid, why text) RETURNS void
-  LANGUAGE plpgsql AS $$
-BEGIN
-  IF EXISTS (SELECT FROM account a WHERE a.id = refuse_unstamped.account AND a.deleting_since IS NOT NULL) THEN
-    RETURN;
-  END IF;
-  RAISE EXCEPTION 'entity % of account % was not stamped: % (raise the counter in the last statement)', owner, account, why
-    USING ERRCODE = 'integrity_constraint_violation';
-END $$;
+-- Accounts that may have work of a kind, and when it may be due at the earliest. Workers on a cluster ask these accounts only, instead
+-- of every node. Rows are hints: the account's own rows decide. A missing row is found by a scan, a needless row is deleted.
+-- Without a cluster the table is empty.
+CREATE TABLE work_hint (
+  account_id uuid NOT NULL,
+  kind       text NOT NULL CHECK (kind IN ('publication', 'drop', 'job', 'import', 'webhook')),
+  due_at     timestamptz NOT NULL,
+  PRIMARY KEY (account_id, kind)
+);
+
+CREATE INDEX work_hint_due ON work_hint (kind, due_at);

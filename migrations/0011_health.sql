@@ -23,37 +23,103 @@ CREATE TABLE health_snapshot (
   as_of_version bigint NOT NULL,
   scanned_at    timestamptz NOT NULL,
   result        json NOT NULL,
+  -- The base (health_base) whose rows are the issues of the scan.
+  base          bigint NOT NULL,
+  -- Why the scan was run (src/health/Health.ts: ScanCause). Null: by a version that did not record it.
+  cause         text CONSTRAINT health_snapshot_cause CHECK (cause IN ('nightly', 'import', 'link', 'unlink', 'request')),
   PRIMARY KEY (account_id, dimension, scope),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
 
--- The issues that a scan found. A row has a position in every list that includes it (section; section and store;
--- section and locale; all three), so that page 1,000 costs as much as page 1. Rows belong to the snapshots of their run
--- and are deleted with the last of them. No foreign keys: a scan inserts hundreds of thousands of rows, and three
--- look-ups for each would take longer than the scan.
-CREATE TABLE health_issue (
-  account_id           uuid NOT NULL,
-  run                  bigint NOT NULL,
-  section              text NOT NULL,
-  ordinal              integer NOT NULL,
-  store_ordinal        integer NOT NULL,
-  locale_ordinal       integer,
-  store_locale_ordinal integer,
-  entity_id            uuid NOT NULL,
-  entity_type          text NOT NULL,
-  title                text NOT NULL,
-  store_id             uuid NOT NULL,
-  locale               text,
-  fields               text[] NOT NULL,
-  shown                jsonb,
-  PRIMARY KEY (account_id, run, section, ordinal)
+-- The stored state of a scan: the numbers from which its result is computed; its rows are in health_issue. A full scan
+-- creates a new base and extends it by ranges of entity ids. An incremental scan updates the base. Snapshots show a
+-- base once it is complete.
+CREATE TABLE health_base (
+  account_id  uuid NOT NULL,
+  base        bigint NOT NULL,
+  dimension   text NOT NULL
+    CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
+  -- The scanned store; zeros: the whole account.
+  scope       uuid NOT NULL,
+  -- The account version up to which changes are included.
+  version     bigint NOT NULL,
+  -- Entities with smaller ids are scanned. Null: all are scanned, and the base is complete.
+  reached     uuid,
+  -- Hash of the scan's statement and rules. A base with another fingerprint cannot be updated; the next scan is a full
+  -- one.
+  fingerprint text NOT NULL,
+  -- The linked stores when the scan read them: [{id, domain, platform, language, currency, locales}].
+  stores      json NOT NULL,
+  -- Number of entities by kind and set of stores: [{kind, storeIds, entities}].
+  population  json NOT NULL,
+  -- Numbers of rows and entities: [{storeId, what, name, rows, entities}].
+  counts      json NOT NULL,
+  -- The first entity id of each block of rows.
+  starts      uuid[] NOT NULL,
+  -- Progress of a full scan: number of scanned entities, and number of all entities when it began.
+  scanned     integer NOT NULL,
+  entities    integer NOT NULL,
+  begun_at    timestamptz NOT NULL,
+  PRIMARY KEY (account_id, base),
+  FOREIGN KEY (account_id) REFERENCES account (id)
 );
 
-CREATE INDEX health_issue_by_store ON health_issue (account_id, run, section, store_id, store_ordinal);
-CREATE INDEX health_issue_by_locale ON health_issue (account_id, run, section, locale, locale_ordinal)
-  WHERE locale IS NOT NULL;
-CREATE INDEX health_issue_by_store_locale ON health_issue (account_id, run, section, store_id, locale, store_locale_ordinal)
-  WHERE locale IS NOT NULL;
+-- The lists of a base: all rows of a section (zeros and ''), those of one store, of one language, or of both. firsts
+-- has the number of rows before each block. The block of a page is found by binary search, so page 10,000 costs as much
+-- as page 1.
+CREATE TABLE health_list (
+  account_id uuid NOT NULL,
+  base       bigint NOT NULL,
+  section    text NOT NULL,
+  store_id   uuid NOT NULL,
+  locale     text NOT NULL,
+  firsts     integer[] NOT NULL,
+  total      integer NOT NULL,
+  PRIMARY KEY (account_id, base, section, store_id, locale),
+  FOREIGN KEY (account_id, base) REFERENCES health_base (account_id, base) ON DELETE CASCADE
+);
+
+-- Arrays of ids and numbers do not compress.
+ALTER TABLE health_list ALTER COLUMN firsts SET STORAGE EXTERNAL;
+ALTER TABLE health_base ALTER COLUMN starts SET STORAGE EXTERNAL;
+
+-- The issues that scans found: the rows of a base. They are deleted with it. No foreign keys: a scan inserts hundreds of thousands of rows,
+-- and three look-ups for each would take longer than the scan.
+CREATE TABLE health_issue (
+  account_id  uuid NOT NULL,
+  base        bigint NOT NULL,
+  section     text NOT NULL,
+  entity_id   uuid NOT NULL,
+  entity_type text NOT NULL,
+  title       text NOT NULL,
+  -- Zeros: the issue is of the whole account.
+  store_id    uuid NOT NULL,
+  -- Empty: the issue is of no language.
+  locale      text NOT NULL COLLATE "C",
+  fields      text[] NOT NULL,
+  shown       jsonb,
+  PRIMARY KEY (account_id, base, section, entity_id, store_id, locale)
+);
+
+-- The rows of an entity are looked up without a store. Without statistics of a new base the planner took this index for it, and read
+-- the whole section for each entity. A partial index serves only the statements that name a store.
+CREATE INDEX health_issue_by_store ON health_issue (account_id, base, section, store_id, entity_id)
+  WHERE store_id <> '00000000-0000-0000-0000-000000000000';
+CREATE INDEX health_issue_by_locale ON health_issue (account_id, base, section, locale, entity_id) WHERE locale <> '';
+CREATE INDEX health_issue_by_store_locale ON health_issue (account_id, base, section, store_id, locale, entity_id)
+  WHERE locale <> '';
+
+-- The numbers of the last scan of each day (UTC) and dimension, of the whole account. The trend of data health is drawn from
+-- them. Kept for 400 days.
+CREATE TABLE health_day (
+  account_id uuid NOT NULL REFERENCES account (id),
+  dimension  text NOT NULL
+    CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
+  day        date NOT NULL,
+  checked    integer NOT NULL,
+  affected   integer NOT NULL,
+  PRIMARY KEY (account_id, dimension, day)
+);
 
 -- The value on a store: its override, else the canonical value, else ''. PostgreSQL inlines this function.
 CREATE FUNCTION effective_value(attributes jsonb, overrides jsonb, key text) RETURNS text
@@ -219,18 +285,40 @@ BEGIN
     AND NOT coalesce(items < (rule ->> 'minItems')::integer, false);
 END $$;
 
--- Whether a stored value satisfies the rule of its key or, without a rule, the type with which it was stored. A scan
--- calls it for every value, so PostgreSQL inlines it, and it decides nearly all values without calling another
--- function.
+-- Not inlined into key_fits, because jsonb_build_object is not immutable.
+-- Whether a value without a rule fits the type with which it was stored.
+CREATE FUNCTION type_keeps(type text, value text) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN value_keeps(jsonb_build_object('type', type), value);
+END $$;
+
+-- Whether a stored value satisfies the rule of its key or, without a rule, the type with which it was stored. A scan calls it for every value.
+-- PostgreSQL inlines it, because everything in it is immutable, and it decides nearly all values without a call of another function,
+-- which takes several times as long as these checks. value_keeps decides the values that do not pass them.
 CREATE FUNCTION key_fits(rule jsonb, type text, value text) RETURNS boolean
   LANGUAGE sql IMMUTABLE
   RETURN CASE
     WHEN value = '' THEN true
-    WHEN rule IS NULL THEN value_keeps(jsonb_build_object('type', type), value)
-    WHEN rule ? 'minLength' OR rule ? 'choices' THEN value_keeps(rule, value)
-    WHEN rule ->> 'type' = 'single_line_text_field' AND octet_length(value) <= (rule ->> 'maxLength')::integer THEN
-      strpos(value, E'\n') = 0 AND strpos(value, E'\r') = 0
-    WHEN rule ->> 'type' IN ('html', 'multi_line_text_field') AND octet_length(value) <= (rule ->> 'maxLength')::integer THEN
-      true
+    WHEN rule IS NULL THEN type_keeps(type, value)
+    -- No text has more characters than bytes.
+    WHEN coalesce(octet_length(value) <= (rule ->> 'maxLength')::integer, true)
+      AND NOT rule ? 'minLength'
+      AND coalesce(rule -> 'choices' ? value, true)
+      AND CASE rule ->> 'type'
+        WHEN 'single_line_text_field' THEN value !~ '[\n\r]'
+        WHEN 'multi_line_text_field' THEN true
+        WHEN 'html' THEN true
+        WHEN 'number_decimal' THEN
+          value ~ '^[0-9]{1,13}([.][0-9]{1,9})?$' AND coalesce(rule ->> 'min' = '0', true) AND NOT rule ?| '{max,precision}'
+        WHEN 'number_integer' THEN
+          value ~ '^[0-9]{1,15}$' AND coalesce(rule ->> 'min' = '0', true) AND NOT rule ? 'max'
+        WHEN 'boolean' THEN value IN ('true', 'false')
+        WHEN 'url' THEN value ~ '^https?://[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*$'
+        -- Each item takes three bytes at least.
+        WHEN 'list.single_line_text_field' THEN NOT rule ? 'minItems'
+          AND coalesce(octet_length(value) <= 3 * (rule ->> 'maxItems')::integer, true)
+          AND value ~ '^\[("[^"\\\u0001-\u001f]*"(,"[^"\\\u0001-\u001f]*")*)?\]$'
+      END THEN true
     ELSE value_keeps(rule, value)
   END;

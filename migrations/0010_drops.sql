@@ -24,6 +24,11 @@ CREATE INDEX drop_by_time ON drop (account_id, starts_at, id);
 CREATE INDEX drop_starts ON drop (starts_at) WHERE next_step = 'start';
 CREATE INDEX drop_ends ON drop (ends_at) WHERE next_step = 'end';
 CREATE INDEX drop_settles ON drop (account_id, id) WHERE next_step IN ('settle_start', 'settle_end');
+-- Lists of drops: those with a step left, from the earliest start, and the others, from the latest.
+CREATE INDEX drop_open ON drop (account_id, starts_at, id) WHERE next_step IS NOT NULL;
+CREATE INDEX drop_ended ON drop (account_id, starts_at, id) WHERE next_step IS NULL;
+-- The drops of a month. A drop without an end counts at its start.
+CREATE INDEX drop_by_end ON drop (account_id, coalesce(ends_at, starts_at));
 
 -- store_id null: the change applies to every store that has the entity when the drop starts.
 CREATE TABLE drop_change (

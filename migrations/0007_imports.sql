@@ -8,30 +8,38 @@ CREATE TABLE import_lock (
 
 -- An import of a CSV file, or a refresh, which reads the store through its platform and has no file.
 CREATE TABLE import_run (
-  account_id   uuid NOT NULL REFERENCES account (id),
-  id           uuid NOT NULL,
-  store_id     uuid NOT NULL,
-  source       text NOT NULL CHECK (source IN ('csv', 'refresh')),
-  file_name    text,
-  phase        text NOT NULL CHECK (phase IN ('fetching', 'reviewing', 'applying', 'applied', 'discarded', 'failed')),
+  account_id    uuid NOT NULL REFERENCES account (id),
+  id            uuid NOT NULL,
+  store_id      uuid NOT NULL,
+  source        text NOT NULL CHECK (source IN ('csv', 'refresh')),
+  file_name     text,
+  phase         text NOT NULL CHECK (phase IN ('fetching', 'reviewing', 'applying', 'applied', 'discarded', 'failed')),
   -- End of the lease of the process that works on the import. Null while the import waits for a person.
-  lease_until  timestamptz,
-  takeovers    integer NOT NULL DEFAULT 0,
-  summary      jsonb NOT NULL DEFAULT '{}',
-  error        text,
-  created_at   timestamptz NOT NULL DEFAULT app_now(),
-  updated_at   timestamptz NOT NULL DEFAULT app_now(),
+  lease_until   timestamptz,
+  takeovers     integer NOT NULL DEFAULT 0,
+  summary       jsonb NOT NULL DEFAULT '{}',
+  error         text,
+  created_at    timestamptz NOT NULL DEFAULT app_now(),
+  updated_at    timestamptz NOT NULL DEFAULT app_now(),
   -- Progress: the ordinal of the last applied import_item, and the number of applied items. Items are applied in order.
   -- Marking each item instead would rewrite its row, and finding the next one would read all marked items.
-  done_through integer NOT NULL DEFAULT -1,
-  applied      integer NOT NULL DEFAULT 0,
+  done_through  integer NOT NULL DEFAULT -1,
+  applied       integer NOT NULL DEFAULT 0,
   -- The process that holds the lease. Other processes on its host can see that it has ended before the lease expires.
-  leased_by    text,
+  leased_by     text,
   -- The person who started the import; after acceptance, the person who accepted it, with the name at that time.
   -- Everything that the import writes is attributed to this person.
-  actor_kind   text NOT NULL DEFAULT 'cli' CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
-  actor_id     uuid,
-  actor_name   text,
+  actor_kind    text NOT NULL DEFAULT 'cli' CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
+  actor_id      uuid,
+  actor_name    text,
+  -- The progress of the step that reads the import: bytes of a file, or records of a store. step_total null: unknown.
+  step          text CHECK (step IN ('checking', 'fetching', 'comparing')),
+  step_done     bigint NOT NULL DEFAULT 0,
+  step_total    bigint,
+  step_began_at timestamptz,
+  -- The number of takeovers that were no interruptions, because somebody paused or resumed the import. An import that is applied
+  -- and has no lease is paused.
+  handovers     integer NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
   CONSTRAINT import_run_file_check CHECK ((source = 'csv') = (file_name IS NOT NULL))
@@ -41,14 +49,20 @@ CREATE INDEX import_run_open ON import_run (phase, lease_until) WHERE phase IN (
 
 -- The planned changes of one product, in the order of the source. Unchanged products have no row.
 CREATE TABLE import_item (
-  account_id uuid NOT NULL,
-  run_id     uuid NOT NULL,
-  ordinal    integer NOT NULL,
-  entities   integer NOT NULL,
-  changes    jsonb NOT NULL,
+  account_id  uuid NOT NULL,
+  run_id      uuid NOT NULL,
+  ordinal     integer NOT NULL,
+  entities    integer NOT NULL,
+  changes     jsonb NOT NULL,
+  -- The list of the review that shows the item. Null: the item records what the store has, and no list shows it.
+  list        text CHECK (list IN ('new', 'changed', 'leaving')),
+  -- The words by which a search finds the item: the new values, and those that its entities had in the catalog.
+  search_text text NOT NULL DEFAULT '',
   PRIMARY KEY (account_id, run_id, ordinal),
   FOREIGN KEY (account_id, run_id) REFERENCES import_run (account_id, id)
 );
+
+CREATE INDEX import_item_list ON import_item (account_id, run_id, list, ordinal);
 
 -- A record that a refresh read from the store, and the entity that it matches. Deleted when the review begins. root is
 -- the ordinal of the record or, for a variant, of its product, so that a product and its variants are adjacent.

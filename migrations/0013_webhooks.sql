@@ -45,7 +45,3 @@ CREATE TABLE webhook_delivery (
 CREATE INDEX webhook_delivery_due ON webhook_delivery (account_id, webhook_id, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_delivery_of_entity ON webhook_delivery (account_id, webhook_id, entity_id, seq) WHERE state = 'waiting';
 CREATE INDEX webhook_delivery_parked ON webhook_delivery (account_id, since) WHERE state = 'parked';
-
-ALTER TABLE work_hint DROP CONSTRAINT work_hint_kind_check;
-ALTER TABLE work_hint ADD CONSTRAINT work_hint_kind_check
-  CHECK (kind IN ('publication', 'drop', 'job', 'import', 'webhook'));

@@ -1,12 +1,61 @@
+-- The history of drafts, and the guards that every write of a draft passes.
+
+-- History: the changes of an entity's draft, its publish requests and their outcomes, each with actor and time. A write
+-- inserts one row for each layer that it changes: the canonical values (store_id null), or the values of one store.
+-- Rows are never updated.
+CREATE TABLE entity_history (
+  account_id     uuid NOT NULL,
+  entity_id      uuid NOT NULL,
+  -- The next number of the entity, drawn while it is locked, so the numbers follow the order of its changes. On a cluster, each node
+  -- would draw the numbers of a sequence from its own range.
+  sequence       bigint NOT NULL,
+  draft_revision integer NOT NULL CHECK (draft_revision > 0),
+  store_id       uuid,
+  action         text NOT NULL CHECK (action IN (
+    'created', 'attributes', 'added_to_store', 'removed_from_store', 'gallery', 'members', 'variants',
+    'publish_asked', 'published', 'publish_failed'
+  )),
+  changes        jsonb NOT NULL CHECK (jsonb_typeof(changes) = 'array'),
+  actor_kind     text NOT NULL CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
+  actor_id       uuid,
+  actor_name     text,
+  -- The import or drop that made the change. No foreign keys: an import inserts a row for every entity, and checking
+  -- the same id each time would take a tenth of the import.
+  import_id      uuid,
+  at             timestamptz NOT NULL DEFAULT app_now(),
+  error          jsonb,
+  drop_id        uuid,
+  -- The connection whose writes this change undid. No foreign key, as for import_id and drop_id.
+  undo_of        uuid,
+  PRIMARY KEY (account_id, entity_id, sequence),
+  FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
+  FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
+  CONSTRAINT entity_history_error_check CHECK ((action = 'publish_failed') = (error IS NOT NULL))
+);
+
+-- Indexes of changes by connections: by time, and by entity. They contain no changes of other actors. Changes of different entities can
+-- have the same number.
+CREATE INDEX entity_history_connection ON entity_history (account_id, actor_id, at, sequence, entity_id)
+  WHERE actor_kind = 'connection';
+CREATE INDEX entity_history_connection_entity ON entity_history (account_id, actor_id, entity_id, at) WHERE actor_kind = 'connection';
+
 -- If a change of canonical values were committed without a new stamp, readers that walk a list would miss it. These
 -- triggers run at commit, read the row that must have the stamp, and refuse the transaction if it has none.
 
+-- Rows of an account that is being deleted need no stamp, because its lists are no longer read.
 CREATE FUNCTION refuse_unstamped(account uuid, owner uuid, why text) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
+  IF EXISTS (SELECT FROM account a WHERE a.id = refuse_unstamped.account AND a.deleting_since IS NOT NULL) THEN
+    RETURN;
+  END IF;
   RAISE EXCEPTION 'entity % of account % was not stamped: % (raise the counter in the last statement)', owner, account, why
     USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+
+-- Identifies the transaction for these guards. A cluster has no guards, and its nodes do not share transaction
+-- ids, so distributing the tables replaces this function by one that returns null.
+CREATE FUNCTION tx_stamp() RETURNS xid8 LANGUAGE sql STABLE AS $$ SELECT pg_current_xact_id() $$;
 
 -- Changes of the entity's own columns: a write stamps the row after the change, so the committed change_seq must differ
 -- from the old one.
