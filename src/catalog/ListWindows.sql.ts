@@ -76,11 +76,13 @@ export const makeWindowStatements = (sql: SqlClient) => {
     // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
     // matches are found early, wherever they are in the list.
     const fewOrder = isInOrder ? inOrder : isOfState ? "e.change_seq" : "e.id"
+    // With this order and limit, PostgreSQL reads the account's index and not the table, which has other accounts too.
+    const inWindow = sql`${entities(sql`${fits} AS fits`, sql`true`)} ORDER BY ${key} ${sql.literal(direction)} LIMIT ${size(windowSize + 1)}`
     // In a larger list not all would be counted. Then only the number of entities is read, which takes a tenth of the time.
     const counted =
       from === undefined
         ? sql`
-          SELECT CASE WHEN s.seen <= ${size(windowSize)} THEN (SELECT count(*) FROM (${entities(sql``, fits)}) c)
+          SELECT CASE WHEN s.seen <= ${size(windowSize)} THEN (SELECT count(*) FROM (${inWindow}) c WHERE c.fits)
                       ELSE ${tested.length === 0 ? size(windowSize) : sql`(SELECT count(*) FROM page)`} END AS found,
                  s.seen <= ${size(windowSize)} AS "isAll"
           FROM (SELECT count(*) AS seen FROM (${entities(sql``, sql`true`)} LIMIT ${size(windowSize + 1)}) e) s`

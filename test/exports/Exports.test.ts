@@ -294,10 +294,13 @@ const titlesWhileWritten = (fault: Fault, selection: ExportSelection | null) =>
 
 describe.skipIf(!serverAnswers)("an export while the catalog is written", () => {
   layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
-    it.effect("shows one moment on both of its connections; without the snapshot it mixes two (planted faults)", () =>
+    it.effect("shows one moment on all of its connections; without the snapshot it mixes two (planted faults)", () =>
       Effect.gen(function* () {
         const all = Array.from({ length: products + 1 }, () => "before")
-        assert.deepStrictEqual(yield* titlesWhileWritten("none", null), { backends: 2, titles: all })
+        const { backends, titles } = yield* titlesWhileWritten("none", null)
+        // The export holds one connection, and takes any free one for each read beside it.
+        assert.isAtLeast(backends, 2)
+        assert.deepStrictEqual(titles, all)
         for (const fault of ["no snapshot", "own snapshot"] as const) {
           const { titles } = yield* titlesWhileWritten(fault, null)
           assert.deepStrictEqual([...new Set(titles)].sort(), ["after", "before"], fault)
@@ -305,36 +308,38 @@ describe.skipIf(!serverAnswers)("an export while the catalog is written", () => 
         // The filters find the products by the title that the writer replaces.
         const selection = { kind: "product", filters: { search: "before" } } as const
         assert.deepStrictEqual((yield* titlesWhileWritten("none", selection)).titles, all)
-        const { titles } = yield* titlesWhileWritten("no snapshot", selection)
-        assert.deepStrictEqual([...new Set(titles)], ["before", "after"])
+        const mixed = yield* titlesWhileWritten("no snapshot", selection)
+        assert.deepStrictEqual([...new Set(mixed.titles)], ["before", "after"])
       })
     )
 
-    it.effect("ends both transactions when it is interrupted, and the next one uses two connections again", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const own = yield* ExportsRepo
-        const { actor } = yield* aWorld
-        for (let count = 0; count < 3; count++) yield* aProduct(`Tent ${count}`).pipe(actingAs(actor))
-        for (let round = 0; round < 3; round++) {
-          const reading = new Set<number>()
-          const bothRead = yield* Deferred.make<void>()
-          const stuck = yield* inSmallParts(own, (kind, backend) => {
-            if (kind !== "variant") return Effect.void
-            if (reading.add(backend).size === 2) Deferred.unsafeDone(bothRead, Effect.void)
-            return Effect.orDie(sql`SELECT pg_sleep(600)`)
-          })
-          const exporting = yield* Effect.fork(exported.pipe(withRepo(stuck), actingAs(actor)))
-          yield* Deferred.await(bothRead)
-          yield* Fiber.interrupt(exporting)
-          yield* untilQuiet
-        }
-        const used = new Set<number>()
-        const whole = yield* inSmallParts(own, (_, backend) => Effect.sync(() => used.add(backend)))
-        const { lines } = yield* exported.pipe(withRepo(whole), actingAs(actor))
-        assert.deepStrictEqual(lines.at(-1), { type: "end", entities: 12 })
-        assert.strictEqual(used.size, 2)
-      })
+    it.effect(
+      "ends both transactions when it is interrupted, and the next one reads beside its own connection again",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const own = yield* ExportsRepo
+          const { actor } = yield* aWorld
+          for (let count = 0; count < 3; count++) yield* aProduct(`Tent ${count}`).pipe(actingAs(actor))
+          for (let round = 0; round < 3; round++) {
+            const reading = new Set<number>()
+            const bothRead = yield* Deferred.make<void>()
+            const stuck = yield* inSmallParts(own, (kind, backend) => {
+              if (kind !== "variant") return Effect.void
+              if (reading.add(backend).size === 2) Deferred.unsafeDone(bothRead, Effect.void)
+              return Effect.orDie(sql`SELECT pg_sleep(600)`)
+            })
+            const exporting = yield* Effect.fork(exported.pipe(withRepo(stuck), actingAs(actor)))
+            yield* Deferred.await(bothRead)
+            yield* Fiber.interrupt(exporting)
+            yield* untilQuiet
+          }
+          const used = new Set<number>()
+          const whole = yield* inSmallParts(own, (_, backend) => Effect.sync(() => used.add(backend)))
+          const { lines } = yield* exported.pipe(withRepo(whole), actingAs(actor))
+          assert.deepStrictEqual(lines.at(-1), { type: "end", entities: 12 })
+          assert.isAtLeast(used.size, 2)
+        })
     )
   })
 })
