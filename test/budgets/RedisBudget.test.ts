@@ -128,12 +128,21 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     Effect.gen(function* () {
       const { open, proxy, warnings } = yield* overProxy
       const take = yield* open
+      /** Takes one request while Redis answers, and one while it is slow. Returns what the second leaves. */
+      const takeTwo = (spender: Parameters<typeof take>[0]) =>
+        Effect.gen(function* () {
+          yield* proxy.delay(0)
+          assert.strictEqual((yield* take(spender)).rateStatus.remaining, 119)
+          assert.lengthOf(warnings(), 0)
+          yield* proxy.delay(400)
+          return (yield* take(spender)).rateStatus.remaining
+        })
+      // A process that has no processor time for so long sees the answer and its deadline at once, and takes the answer: 118.
+      const remaining = yield* Effect.suspend(() => takeTwo({ accountId: freshAccount(), credentialId: "a" })).pipe(
+        Effect.repeat({ until: (remaining) => remaining !== 118, times: 20 })
+      )
+      assert.strictEqual(remaining, 119)
       const spender = { accountId: freshAccount(), credentialId: "a" }
-      assert.strictEqual((yield* take(spender)).rateStatus.remaining, 119)
-      assert.lengthOf(warnings(), 0)
-      yield* proxy.delay(400)
-      const slow = yield* take(spender)
-      assert.strictEqual(slow.rateStatus.remaining, 119)
       // It is connected again within a second, but is still too slow to be used.
       yield* Effect.sleep("2500 millis")
       yield* take(spender)
