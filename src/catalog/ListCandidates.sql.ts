@@ -6,20 +6,36 @@ import type { MerchantState, MissingField } from "./MerchantLists.ts"
 import type { WindowFilters } from "./MerchantListsRepo.ts"
 import { likePattern } from "./SearchText.ts"
 
-/** A value as the function `entity_facets` cuts it (0005_catalog.sql). */
-const cut = (value: string) => Array.from(value).slice(0, 100).join("")
+/** The number of characters to which the function `entity_facets` cuts a value (0005_catalog.sql). */
+const facetLength = 100
 
-/** The facets that all matching products have. */
-const facetsOf = ({ missing, productType, tag, vendor }: WindowFilters): ReadonlyArray<string> => [
-  ...(vendor === undefined ? [] : [`vendor ${cut(vendor)}`]),
-  ...(productType === undefined ? [] : [`type ${cut(productType)}`]),
-  ...(tag === undefined
-    ? []
-    : JSON.stringify(tag)
+type ValueFilter = "vendor" | "productType" | "tag" | "missing"
+
+const itself = (value: string): ReadonlyArray<string> => [value]
+
+/** The word of a filter's facets, and the parts of a value that have a facet each: a tag with commas has several. */
+const facets: Readonly<Record<ValueFilter, { readonly word: string; readonly parts: typeof itself }>> = {
+  vendor: { word: "vendor", parts: itself },
+  productType: { word: "type", parts: itself },
+  tag: {
+    word: "tag",
+    parts: (tag) =>
+      JSON.stringify(tag)
         .split(",")
-        .map((part) => `tag ${cut(part.replace(/^ +| +$/g, ""))}`)),
-  ...(missing === undefined ? [] : [`no ${missing}`])
-]
+        .map((part) => part.replace(/^ +| +$/g, ""))
+  },
+  missing: { word: "no", parts: itself }
+}
+
+/** The facets that all products with a value have, and whether only they have them: values that are cut to the same text share one. */
+const facetsOf = (key: ValueFilter, value: string) => {
+  const { parts, word } = facets[key]
+  const texts = parts(value).map((part) => Array.from(part))
+  return {
+    found: texts.map((text) => `${word} ${text.slice(0, facetLength).join("")}`),
+    isExact: texts.length === 1 && texts.every((text) => text.length < facetLength)
+  }
+}
 
 const states: Readonly<Record<MerchantState, (alias: string) => string>> = {
   live: (alias) => `${alias}.last_publish_status = 'published' AND NOT ${alias}.pending_publish`,
@@ -43,14 +59,28 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     picture: sql`e.lacks_pictures`
   }
 
+  const conditionOf: Readonly<Record<Exclude<ValueFilter, "missing">, (value: string) => Fragment>> = {
+    vendor: (value) => sql`e.attributes #>> '{vendor,value}' = ${value}`,
+    productType: (value) => sql`e.attributes #>> '{product_type,value}' = ${value}`,
+    tag: (value) => sql`position(${JSON.stringify(value)} IN e.attributes #>> '{tags,value}') > 0`
+  }
+
+  /** The filters by values of a product. */
+  const valuesOf = ({ missing: field, ...filters }: WindowFilters) => [
+    ...(["vendor", "productType", "tag"] as const).flatMap((key) => {
+      const value = filters[key]
+      return value === undefined ? [] : [{ ...facetsOf(key, value), condition: conditionOf[key](value) }]
+    }),
+    ...(field === undefined ? [] : [{ ...facetsOf("missing", field), condition: missing[field] }])
+  ]
+
   /** `lookUp`: OFFSET 0 makes PostgreSQL look up each entity by key, instead of joining whole tables. */
   const onEntity = (
     accountId: AccountId,
-    filters: WindowFilters,
+    { hasOwnValues, needles, state, storeId }: WindowFilters,
     lookUp: Fragment,
-    valued = (condition: Fragment) => condition
+    values: ReadonlyArray<Fragment>
   ): ReadonlyArray<Fragment> => {
-    const { hasOwnValues, needles, productType, state, storeId, tag, vendor } = filters
     const hasVersion = (conditions: ReadonlyArray<Fragment>) => sql`EXISTS (
       SELECT FROM store_version v WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND ${sql.and(conditions)} ${lookUp}
     )`
@@ -60,12 +90,7 @@ export const makeMerchantConditions = (sql: SqlClient) => {
         ? inState("e", state)
         : [sql`${storeId} = ANY (e.store_ids)`, hasVersion([...onStore, ...inState("v", state)])]),
       ...needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`),
-      ...[
-        ...(vendor === undefined ? [] : [sql`e.attributes #>> '{vendor,value}' = ${vendor}`]),
-        ...(productType === undefined ? [] : [sql`e.attributes #>> '{product_type,value}' = ${productType}`]),
-        ...(tag === undefined ? [] : [sql`position(${JSON.stringify(tag)} IN e.attributes #>> '{tags,value}') > 0`]),
-        ...(filters.missing === undefined ? [] : [missing[filters.missing]])
-      ].map(valued),
+      ...values,
       ...(hasOwnValues !== true ? [] : [hasVersion([sql`v.overrides <> '{}'`, ...onStore])])
     ]
   }
@@ -75,15 +100,28 @@ export const makeMerchantConditions = (sql: SqlClient) => {
 
   return {
     /** For entities that are read in the order of the list. Empty without filters. */
-    ofWindow: (accountId: AccountId, filters: WindowFilters) => onEntity(accountId, filters, sql`OFFSET 0`),
-    /** For entities that an index of the filters finds. */
+    ofWindow: (accountId: AccountId, filters: WindowFilters) =>
+      onEntity(
+        accountId,
+        filters,
+        sql`OFFSET 0`,
+        valuesOf(filters).map(({ condition }) => condition)
+      ),
+    /**
+     * For entities that an index of the filters finds. Reading the values of many products takes most of the time, so values are
+     * checked only if other values share their facets.
+     */
     ofCandidates: (accountId: AccountId, kind: EntityKind, filters: WindowFilters): ReadonlyArray<Fragment> => {
-      const facets = kind === "product" ? facetsOf(filters) : []
+      const values = valuesOf(filters)
+      const hasFacets = kind === "product" && values.length > 0
+      const checked = values.filter(({ isExact }) => !(hasFacets && isExact)).map(({ condition }) => hidden(condition))
       return [
-        ...(facets.length === 0
-          ? []
-          : [sql`entity_facets(e.kind, e.attributes, e.lacks_pictures) @> ${[...facets]}::text[]`]),
-        ...onEntity(accountId, filters, sql``, hidden)
+        ...(hasFacets
+          ? [
+              sql`entity_facets(e.kind, e.attributes, e.lacks_pictures) @> ${values.flatMap(({ found }) => found)}::text[]`
+            ]
+          : []),
+        ...onEntity(accountId, filters, sql``, checked)
       ]
     }
   }

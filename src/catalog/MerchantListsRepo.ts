@@ -115,6 +115,9 @@ const maxWindows = 5
  */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
   const statements = makeWindowStatements(sql)
+  /** With the usual 4 MB PostgreSQL forgets which rows of a page matched, and computes the facets of all of them again. */
+  const withRoom = <A, E, R>(read: Effect.Effect<A, E, R>) =>
+    sql.withTransaction(Effect.zipRight(sql`SELECT set_config('work_mem', '32MB', true)`, read))
   return (accountId, kind, filters, page) =>
     Effect.gen(function* () {
       const { from, limit, maxFew, windowSize } = page
@@ -131,7 +134,8 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
       if (window.isAll) return window
       if (window.last === null) return { ...window, found }
       const bound = known.places[limit]
-      return { ...(yield* limit > maxFew ? inOrderOf(most) : upTo(bound && placeOf(bound))), found }
+      if (limit > maxFew) return { ...(yield* inOrderOf(most)), found }
+      return { ...(yield* withRoom(upTo(bound && placeOf(bound)))), found }
     }).pipe(
       Effect.map(({ found, isAll, last, places }) => {
         const { limit } = page

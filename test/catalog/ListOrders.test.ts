@@ -161,6 +161,34 @@ for (const { absent, layer: database, name } of engines)
         })
       )
 
+      it.effect("values and tags whose facets are equal are told apart", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          const repo = yield* MerchantListsRepo
+          const long = "v".repeat(99)
+          const vendors = [long, `${long}v`, `${long}vv`, `${long}vw`]
+          const tags = [["red", "blue"], ["red,blue"], ["blue,red"], ["red, blue"], ['"red"'], ["red"]]
+          const made = (values: ReadonlyArray<Readonly<Record<string, string>>>) =>
+            Effect.forEach(values, (each) => anEntity("product", { title: "Peg", ...each })).pipe(actingAs(actor))
+          const ofVendor = yield* made(vendors.map((vendor) => ({ vendor })))
+          const ofTag = yield* made(tags.map((each) => ({ tags: JSON.stringify(each) })))
+          const idsOf = (filters: { readonly vendor?: string; readonly tag?: string }) =>
+            Effect.map(
+              repo.window(
+                accountId,
+                "product",
+                { needles: [], ...filters },
+                { from: undefined, limit: 50, order: "oldest", windowSize: 4, maxFew: 100 }
+              ),
+              ({ ids }) => ids
+            )
+          for (const [index, vendor] of vendors.entries())
+            assert.deepStrictEqual(yield* idsOf({ vendor }), ofVendor.slice(index, index + 1), vendor)
+          const taggedWith = (tag: string) => ofTag.filter((_, index) => tags[index]?.includes(tag))
+          for (const tag of tags.flat()) assert.deepStrictEqual(yield* idsOf({ tag }), taggedWith(tag), tag)
+        })
+      )
+
       for (const order of listOrders)
         it.effect(`${order}: pages are full, even if frequent matches are the last in the order`, () =>
           Effect.gen(function* () {
