@@ -47,8 +47,8 @@ const states: Readonly<Record<MerchantState, (alias: string) => string>> = {
 
 /** The conditions of the filters of pages on an entity `e`. */
 export const makeMerchantConditions = (sql: SqlClient) => {
-  const inState = (alias: string, state: MerchantState | undefined) =>
-    state === undefined ? [] : [sql.literal(states[state](alias))]
+  const inState = (alias: string, state: WindowFilters["state"]) =>
+    state === undefined || state === "absent" ? [] : [sql.literal(states[state](alias))]
 
   const isEmpty = (key: string) => sql.literal(`coalesce(e.attributes #>> '{${key},value}', '') IN ('', '[]')`)
   const missing: Readonly<Record<MissingField, Fragment>> = {
@@ -88,7 +88,9 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     return [
       ...(storeId === undefined
         ? inState("e", state)
-        : [sql`${storeId} = ANY (e.store_ids)`, hasVersion([...onStore, ...inState("v", state)])]),
+        : state === "absent"
+          ? [sql`NOT ${storeId} = ANY (e.store_ids)`]
+          : [sql`${storeId} = ANY (e.store_ids)`, hasVersion([...onStore, ...inState("v", state)])]),
       ...needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`),
       ...values,
       ...(hasOwnValues !== true ? [] : [hasVersion([sql`v.overrides <> '{}'`, ...onStore])])

@@ -70,8 +70,8 @@ export const makeWindowStatements = (sql: SqlClient) => {
     const candidates = sql.and(conditions.ofCandidates(accountId, kind, filters))
     const { hasOwnValues, missing, needles, productType, state, storeId, tag, vendor } = filters
     const isOfProducts = [missing, productType, tag, vendor].some((value) => value !== undefined)
-    const isOfState =
-      state !== undefined && storeId === undefined && !isOfProducts && needles.length === 0 && hasOwnValues !== true
+    const isOnlyOfState = state !== undefined && !isOfProducts && needles.length === 0 && hasOwnValues !== true
+    const isOfState = isOnlyOfState && storeId === undefined
     const isInOrder = isOfState && !isByTitle && limit <= maxFew
     // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. Ids are random: frequent
     // matches are found early, wherever they are in the list.
@@ -89,8 +89,9 @@ export const makeWindowStatements = (sql: SqlClient) => {
         : sql`SELECT count(*) AS found, false AS "isAll" FROM page`
 
     return {
-      /** Whether indexes find the matches. Only products have an index of some values. */
-      hasIndex: tested.length > 0 && (kind === "product" || !isOfProducts),
+      /** Whether indexes find the matches. Only products have an index of some values, and no index has what is absent from a store. */
+      hasIndex:
+        tested.length > 0 && (kind === "product" || !isOfProducts) && !(isOnlyOfState && state === "absent"),
       /** Whether `few` is the beginning of all matches, because an index has exactly them in the order of the list. */
       isInOrder,
       /** Up to `maxFew` matches and one more, of which the page takes those after its place: so the time does not depend on the place. */

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
@@ -21,8 +21,8 @@ export interface MerchantFilters {
   /** All words must occur in the search text. */
   readonly search?: string | undefined
   readonly storeId?: StoreId | undefined
-  /** On the store, or without one the worst state of all stores. */
-  readonly state?: MerchantState | undefined
+  /** On the store, or without one the worst state of all stores. `absent`: not on the store. */
+  readonly state?: MerchantState | "absent" | undefined
   readonly vendor?: string | undefined
   readonly productType?: string | undefined
   readonly tag?: string | undefined
@@ -86,6 +86,13 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
   }),
   /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
   storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
+  /** The first `most` variants of each of these products that has several, by the product's id. */
+  variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (products: ReadonlyArray<ListedEntity>, most: number) {
+    const { accountId } = yield* CurrentActor
+    const several = products.filter(({ variants }) => variants > 1).map(({ id }) => id)
+    const rows = yield* repo.rows(accountId, yield* repo.variantIds(accountId, several, most))
+    return Arr.groupBy(rows, ({ parentId }) => String(parentId))
+  }),
   /** The rows of these entities, in this order. Unknown ids are left out. */
   rows: (ids: ReadonlyArray<EntityId>) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))
 }))

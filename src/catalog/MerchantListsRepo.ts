@@ -92,6 +92,12 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
     /** Counts the versions of each linked store by state, up to `maxCounted` each. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
+    /** Ids of the first `most` variants of each product, in the order of the products and the variants. */
+    readonly variantIds: (
+      accountId: AccountId,
+      products: ReadonlyArray<EntityId>,
+      most: number
+    ) => Effect.Effect<ReadonlyArray<EntityId>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -99,6 +105,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
     Effect.map(SqlClient.SqlClient, (sql) => ({
       window: makeWindow(sql),
       rows: makeRows(sql),
+      variantIds: makeVariantIds(sql),
       storeCounts: makeStoreCounts(sql)
     }))
   )
@@ -194,6 +201,24 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
       ORDER BY asked.place`
   })
   return (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : orDie(read({ accountId, ids })))
+}
+
+const makeVariantIds = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["variantIds"] => {
+  const read = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, products: ReadonlyArray<EntityId>, most: number) => sql`
+      SELECT v.id
+      FROM unnest(${[...products]}::uuid[]) WITH ORDINALITY AS asked (id, place)
+      CROSS JOIN LATERAL (
+        SELECT c.id, c.position FROM entity c
+        WHERE c.account_id = ${accountId} AND c.parent_id = asked.id
+        ORDER BY c.position LIMIT ${most}
+      ) v
+      ORDER BY asked.place, v.position`
+  )
+  return (accountId, products, most) =>
+    products.length === 0
+      ? Effect.succeed([])
+      : Effect.map(read(accountId, products, most), (rows) => rows.map(({ id }) => id))
 }
 
 /** Each count reads a partial index that has only such versions. */

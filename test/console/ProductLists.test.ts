@@ -224,6 +224,10 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
         [`store_id=${files.id}`, ["Lamp"]],
         [`store_id=${shop.id}`, ["The tent", "The stove"]],
         [`store_id=${shop.id}&state=failed`, ["The stove"]],
+        [`store_id=${shop.id}&state=absent`, ["Lamp"]],
+        [`store_id=${files.id}&state=absent&search=tent`, ["The tent"]],
+        [`store_id=${files.id}&state=absent&vendor=Fell`, []],
+        ["state=absent", ["Lamp", "The tent", "The stove"]],
         ["state=failed", ["The stove"]],
         ["state=changed", ["The tent"]],
         ["state=unpublished", ["Lamp"]],
@@ -245,9 +249,45 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
       }
       const page = yield* ask("/products?vendor=Fell&tag=x", { cookie })
       assert.include(page.text, 'href="/products?tag=x"><bdi>Vendor: Fell</bdi>')
+      const absent = (yield* ask(`/products?store_id=${files.id}&state=absent`, { cookie })).text
+      assert.include(absent, 'aria-current="true"><span class="dot idle"></span>Not on this store</a>')
+      // Without the store there is nothing that could be absent.
+      assert.include(absent, '<a class="chip on" href="/products"><bdi>Store: files.example</bdi>')
+      assert.notInclude((yield* ask("/products", { cookie })).text, '<span class="dot idle"></span>Not on this store')
+      assert.include(
+        (yield* ask("/products", { cookie })).text,
+        '<datalist id="known-vendor"><option value="Fell"></option><option value="Fell &amp; Son"></option>'
+      )
       const all = textOf(yield* ask("/products", { cookie }))
       assert.include(all, `Lamp Not published files.example Not on Tarn &amp; Tern`)
       assert.match(all, /The stove stove-One Failed Tarn &amp; Tern Not on files\.example/)
+    })
+  )
+
+  it.effect("nest the variants of a product in its row: the first ten, with their prices and states", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove, tent } = yield* aMerchant
+      const more = yield* Effect.forEach(
+        Array.from({ length: 9 }, (_, index) => index),
+        (index) =>
+          anEntity(
+            "variant",
+            { title: `Extra ${index}`, sku: `extra-${index}`, price: "12.50" },
+            { on: [shop], of: tent }
+          )
+      ).pipe(actingAs(actor))
+      const { text } = yield* assertPage("/products", cookie)
+      const [, nested = ""] = /<details class="nested">(.+?)<\/details>/s.exec(text) ?? []
+      const words = textOf({ text: `<main>${nested}</main>` } as never)
+      assert.match(words, /^tent-M and 10 more M tent-M 10.00 Live Tarn &amp; Tern .*S tent-S /)
+      assert.include(words, "Extra 7 extra-7 12.50 Not published Tarn &amp; Tern")
+      assert.notInclude(words, "Extra 8")
+      assert.match(words, /and 1 more$/)
+      assert.include(nested, `<a href="/entity?id=${tent}">and 1 more</a>`)
+      assert.include(nested, `href="/entity?id=${more[0]}"`)
+      // The stove has one variant, whose SKU is in the row.
+      assert.strictEqual(text.split('<details class="nested">').length, 2)
+      assert.include(text, stove)
     })
   )
 

@@ -7,6 +7,7 @@ import {
   merchantStates,
   missingFields
 } from "../../catalog/MerchantLists.ts"
+import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { StoreId } from "../../model/Ids.ts"
@@ -46,7 +47,7 @@ const names: ReadonlyArray<ListParameter> = [
   "from"
 ]
 
-const isState = Schema.is(Schema.Literal(...merchantStates))
+const isState = Schema.is(Schema.Literal(...merchantStates, "absent"))
 const isMissing = Schema.is(Schema.Literal(...missingFields))
 const isStoreId = Schema.is(StoreId)
 
@@ -69,7 +70,7 @@ export const listQueryOf = (kind: EntityKind, query: Parameters): ListQuery => {
   return {
     ...texts,
     ...(isStoreId(store_id) && { store_id }),
-    ...(isState(state) && { state }),
+    ...(isState(state) && (state !== "absent" || isStoreId(store_id)) && { state }),
     ...(isMissing(missing) && { missing }),
     ...(own === "yes" && { own }),
     ...(order !== "newest" && { order }),
@@ -134,6 +135,18 @@ const StateChips = ({ path, query }: { readonly path: string; readonly query: Li
           </a>
         </li>
       ))}
+      {query.store_id !== undefined && (
+        <li>
+          <a
+            class="chip"
+            href={listAddress(path, query, { state: "absent" })}
+            aria-current={query.state === "absent" ? "true" : undefined}
+          >
+            <span class="dot idle" />
+            {t("Not on this store")}
+          </a>
+        </li>
+      )}
     </ul>
   )
 }
@@ -167,7 +180,13 @@ const SetFilters = ({
     <ul class="chips" aria-label={t("Filters")}>
       {set.map(([name, words]) => (
         <li key={name}>
-          <a class="chip on" href={listAddress(path, query, { [name]: "" })}>
+          <a
+            class="chip on"
+            href={listAddress(path, query, {
+              [name]: "",
+              ...(name === "store_id" && query.state === "absent" && { state: "" })
+            })}
+          >
             <bdi>{words}</bdi>
             <span class="spoken"> {t("(remove)")}</span>
             <Icon name="x" />
@@ -190,23 +209,48 @@ const searches: Readonly<Record<EntityKind, Sentence>> = {
   media: "Search media"
 }
 
+/** What a search looks at. */
+const searched: Readonly<Record<EntityKind, Sentence>> = {
+  product: "Title, SKU, vendor, tag or id",
+  variant: "Title, SKU, barcode or id",
+  collection: "Title, handle or id",
+  media: "Description, file name or id"
+}
+
 /** The filters of a list, as links and one form: they work without JavaScript, and their addresses can be shared. */
 export const ProductFilters = ({
   kind,
   query,
+  rows,
   stores
 }: {
   readonly kind: EntityKind
   readonly query: ListQuery
+  /** The rows of the page, whose values are suggested. */
+  readonly rows: ReadonlyArray<Pick<ListedEntity, "productType" | "vendor">>
   readonly stores: ReadonlyArray<Store>
 }) => {
   const t = useWords()
 
   const { path } = listPages[kind]
-  const text = (parameter: "vendor" | "type" | "tag", label: string) => (
+  const text = (parameter: "vendor" | "type" | "tag", label: string, known: ReadonlyArray<string> = []) => (
     <label>
       {label}
-      <input type="text" name={parameter} value={query[parameter] ?? ""} maxLength={200} />
+      <input
+        type="text"
+        name={parameter}
+        value={query[parameter] ?? ""}
+        maxLength={200}
+        list={known.length === 0 ? undefined : `known-${parameter}`}
+        autocomplete="off"
+      />
+      {known.length > 0 && (
+        <datalist id={`known-${parameter}`}>
+          {[...new Set(known)].sort().map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
+      )}
     </label>
   )
   return (
@@ -222,7 +266,7 @@ export const ProductFilters = ({
               name="search"
               value={query.search ?? ""}
               aria-label={t(searches[kind])}
-              placeholder={t("Title, SKU, vendor, tag or id")}
+              placeholder={t(searched[kind])}
               maxLength={200}
               data-search
             />
@@ -251,13 +295,21 @@ export const ProductFilters = ({
           <div class="line">
             {kind === "product" && (
               <>
-                {text("vendor", t("Vendor"))}
-                {text("type", t("Type"))}
+                {text(
+                  "vendor",
+                  t("Vendor"),
+                  rows.map(({ vendor }) => vendor).filter((vendor) => vendor !== "")
+                )}
+                {text(
+                  "type",
+                  t("Type"),
+                  rows.map(({ productType }) => productType).filter((type) => type !== "")
+                )}
                 {text("tag", t("Tag"))}
                 <label>
                   {t("Missing")}
                   <select name="missing">
-                    <option value="">{t("Nothing in particular")}</option>
+                    <option value="">{t("Any")}</option>
                     {missingFields.map((field) => (
                       <option key={field} value={field} selected={query.missing === field}>
                         {t(missingWords[field])}

@@ -31,6 +31,8 @@ const routes = {
 
 /** Maximum number of rows on a page. */
 const pageSize = 50
+/** Maximum number of variants that a row shows. */
+const maxNested = 10
 /** Maximum length of a filter's text, in characters. */
 const maxText = 200
 
@@ -87,6 +89,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
             kind={kind}
             query={query}
             page={page}
+            variants={kind === "product" ? yield* lists.variantsOf(page.rows, maxNested) : {}}
             stores={yield* stores.list}
             address={pictures.addressesFor(visitor.accountId)}
             now={yield* Clock.currentTimeMillis}

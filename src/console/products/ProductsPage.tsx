@@ -12,7 +12,7 @@ import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
 import { Island } from "../Island.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
-import { EntityLink, titleOr } from "../Naming.tsx"
+import { countOf, EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
@@ -31,6 +31,8 @@ interface Content {
   readonly kind: EntityKind
   readonly query: ListQuery
   readonly page: MerchantPage
+  /** The first variants of each product that has several, by the product's id. */
+  readonly variants: Readonly<Record<string, ReadonlyArray<ListedEntity>>>
   readonly stores: ReadonlyArray<Store>
   readonly address: PictureAddress
   readonly now: number
@@ -57,19 +59,58 @@ const Select = ({ row }: { readonly row: ListedEntity }) => {
   )
 }
 
-const Title = ({ address, row }: { readonly row: ListedEntity; readonly address: PictureAddress }) => {
+/** The variants of a product, folded. */
+const Nested = ({ content: { stores, variants }, row }: { readonly row: ListedEntity; readonly content: Content }) => {
   const t = useWords()
+  const shown = variants[row.id] ?? []
+  return (
+    <details class="nested">
+      <summary class="quiet">
+        {row.sku === "" ? (
+          countOf(t, "variant", row.variants)
+        ) : (
+          <>
+            <bdi>{row.sku}</bdi> {t("and {count, number} more", { count: row.variants - 1 })}
+          </>
+        )}
+      </summary>
+      <ul>
+        {shown.map(({ id, kind, price, sku, states, title }) => (
+          <li key={id}>
+            <EntityLink id={id} kind={kind} title={title} />
+            <bdi class="quiet">{sku}</bdi>
+            {price !== "" && <span class="number">{t.amount(price)}</span>}
+            <StoreStates states={states} stores={stores} />
+          </li>
+        ))}
+        {row.variants > shown.length && (
+          <li>
+            <a href={pageOf(paths.entity, row.id)}>
+              {t("and {count, number} more", { count: row.variants - shown.length })}
+            </a>
+          </li>
+        )}
+      </ul>
+    </details>
+  )
+}
+
+const Title = ({ content, row }: { readonly row: ListedEntity; readonly content: Content }) => {
+  const { address } = content
   return (
     <div class="item">
       <Select row={row} />
       {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
       <div>
         <EntityLink id={row.id} kind={row.kind} title={row.title} />
-        {row.sku !== "" && (
-          <div class="quiet">
-            <bdi>{row.sku}</bdi>
-            {row.variants > 1 && ` ${t("and {count, number} more", { count: row.variants - 1 })}`}
-          </div>
+        {row.variants > 1 ? (
+          <Nested row={row} content={content} />
+        ) : (
+          row.sku !== "" && (
+            <div class="quiet">
+              <bdi>{row.sku}</bdi>
+            </div>
+          )
         )}
       </div>
     </div>
@@ -80,7 +121,7 @@ const none = (words: string) => <span class="quiet">{words}</span>
 
 type Column = readonly [name: Sentence, cell: (row: ListedEntity, content: Content, t: Words) => ComponentChildren]
 
-const name: Column = ["Name", (row, { address }) => <Title row={row} address={address} />]
+const name: Column = ["Name", (row, content) => <Title row={row} content={content} />]
 const states: Column = ["Stores", (row, { stores }) => <StoreStates states={row.states} stores={stores} />]
 const changed: Column = ["Changed", ({ changedAt }, { now }) => <Ago at={changedAt} now={now} />]
 
@@ -223,7 +264,7 @@ export const ProductsPage = (content: Content) => {
             {t("Import")}
           </a>
           <a class="button plain" href={paths.exportJsonl} download>
-            {t("Export")}
+            {t("Export the catalog")}
           </a>
         </>
       }
@@ -239,7 +280,7 @@ export const ProductsPage = (content: Content) => {
       )}
       {content.note !== undefined && <Note>{content.note}</Note>}
       <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
-      <ProductFilters kind={kind} query={query} stores={stores} />
+      <ProductFilters kind={kind} query={query} rows={page.rows} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
       <nav class="pages" aria-label={t(pages)}>
         {query.from !== undefined && <a href={listAddress(path, query)}>{t("First page")}</a>}
