@@ -34,6 +34,7 @@ export const paths = {
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
   publishSelected: "/stores/publish-selected",
+  publishListed: "/selection/publish",
   setSelected: "/selection/field",
   addSelected: "/selection/store",
   exportSelected: "/selection/export",

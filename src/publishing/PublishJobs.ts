@@ -5,7 +5,7 @@ import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
 import { firstPlace, kindsOfPart, PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
@@ -176,37 +176,56 @@ const make = Effect.gen(function* () {
   const stores = yield* Stores
   const whyUnpublishable = yield* makeWhyUnpublishable
 
-  const begin = (
-    kind: "publish_waiting" | "publish_selected",
-    storeId: StoreId,
-    input: typeof WaitingInput.Type | typeof SelectedInput.Type,
-    total: number
-  ) =>
+  /** NotFound, ValidationFailed or PimLocked: nothing can be published to the store now. */
+  const check = (storeId: StoreId) =>
     Effect.gen(function* () {
       const store = yield* stores.find(storeId)
       const refusal = whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       const { accountId } = yield* CurrentActor
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+      return store
+    })
+
+  const begin = (
+    kind: "publish_waiting" | "publish_selected",
+    storeId: StoreId,
+    input: typeof WaitingInput.Type | typeof SelectedInput.Type,
+    total: number,
+    id?: JobId
+  ) =>
+    Effect.gen(function* () {
+      const store = yield* check(storeId)
       const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
-      return yield* jobs.begin({
+      const begun = jobs.begin({
         kind,
         title: `Publish ${what} to ${store.domain}`,
         subject: storeId,
         input,
-        total
+        total,
+        ...(id !== undefined && { id })
       })
+      // The same form may be sent twice.
+      return yield* id === undefined
+        ? begun
+        : Effect.catchTag(begun, "ValidationFailed", (refusal) =>
+            Effect.catchTag(jobs.get(id), "NotFound", () => refusal)
+          )
     })
 
   return {
+    check,
     /** Publishes all drafts of the store that are not published yet. */
     all: Effect.fn("PublishJobs.all")(function* (storeId: StoreId) {
       const counts = yield* publishing.pending(storeId)
       const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
       return yield* begin("publish_waiting", storeId, { storeId }, total)
     }),
-    /** Publishes these entities: first the products, then, when these are live, what refers to them. */
-    selected: Effect.fn("PublishJobs.selected")(function* (storeId: StoreId, ids: ReadonlyArray<EntityId>) {
+    /**
+     * Publishes these entities: first the products, then, when these are live, what refers to them. `id`: of the job, if the caller
+     * has minted it.
+     */
+    selected: Effect.fn("PublishJobs.selected")(function* (storeId: StoreId, ids: ReadonlyArray<EntityId>, id?: JobId) {
       const { accountId } = yield* CurrentActor
       const kinds = new Map((yield* repo.entities(accountId, ids)).map(({ id, kind }) => [id, kind]))
       const [others, products] = Arr.partition(ids, (id) => kinds.get(id) === "product")
@@ -214,7 +233,8 @@ const make = Effect.gen(function* () {
         "publish_selected",
         storeId,
         { storeId, ids: [...products, ...others], products: products.length },
-        ids.length
+        ids.length,
+        id
       )
     })
   }

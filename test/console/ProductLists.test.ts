@@ -290,23 +290,6 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
       assert.include(text, stove)
     })
   )
-
-  it.effect("publish the selected products to a store as a job", () =>
-    Effect.gen(function* () {
-      const { actor, cookie, shop, stove } = yield* aMerchant
-      yield* (yield* CatalogChanges)
-        .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell" } })])
-        .pipe(actingAs(actor))
-      const page = yield* ask("/products", { cookie })
-      assert.include(
-        page.text,
-        `<input type="checkbox" name="publish-${stove}" value="yes" aria-label="Select The stove"/>`
-      )
-      const form = { csrf: csrfOf(page), id: shop.id, [`publish-${stove}`]: "yes" }
-      const begun = yield* ask("/stores/publish-selected", { cookie, form })
-      assert.match(String(begun.headers.get("location")), /^\/jobs\/.{36}$/)
-    })
-  )
 })
 
 itself("a distance in time is in the largest unit that fits", () => {

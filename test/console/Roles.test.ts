@@ -99,6 +99,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /entity/publish",
     "POST /entity/review",
     "POST /exports/products.csv",
+    "POST /selection/publish",
     "POST /selection/schedule",
     "POST /stores/publish",
     "POST /stores/publish-selected"

@@ -39,6 +39,7 @@ const aSelection = Effect.gen(function* () {
     set: send("/selection/field"),
     add: send("/selection/store"),
     schedule: send("/selection/schedule"),
+    publish: send("/selection/publish"),
     finish,
     value,
     /** The jobs that the selection began: without the import that made the products. */
@@ -195,6 +196,75 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("publish: the store, the review, then the page of the job, also for everything that the filters find", () =>
+    Effect.gen(function* () {
+      const { cookie, files, finish, jobs, publish, set, shop, stove, tent } = yield* aSelection
+      const both = ticked([tent, stove])
+      const renamed = reviewed(
+        yield* set({ ...both, do: "review", key: "vendor", store_id: "", value: "Fell" }),
+        "/selection/field"
+      )
+      yield* finish(yield* set(renamed))
+      const before = (yield* jobs).length
+
+      const list = yield* ask("/products", { cookie })
+      assert.deepStrictEqual(optionsOf(list, "publish_to"), [shop.id])
+      // The store is chosen beside the button, so the review is the next page.
+      const review = yield* publish({ ...both, publish_to: shop.id })
+      assert.match(
+        textOf(review),
+        /^Publish Products Store Tarn &amp; Tern Publishes 2 products The (tent The stove|stove The tent) Their drafts become live on the store, products before what refers to them\. What has no draft for this store is skipped\. The page of the job lists what is refused\. Publish 2 products Back Cancel$/
+      )
+      const form = reviewed(review, "/selection/publish")
+      const choice = yield* publish({ ...form, do: "choose" })
+      assert.match(textOf(choice), /^Publish Products Store Choose a store .* Review Cancel$/)
+      assert.deepStrictEqual(optionsOf(choice, "store_id"), ["", shop.id])
+      assert.lengthOf(yield* jobs, before)
+
+      const begun = yield* publish(form)
+      assert.strictEqual((yield* publish(form)).headers.get("location"), begun.headers.get("location"))
+      assert.lengthOf(yield* jobs, before + 1)
+      const all = { of: "all", query: "vendor=Fell", store_id: shop.id, do: "review" }
+      const job = yield* finish(begun)
+      assert.deepInclude(job, { kind: "publish_selected", total: 2, title: `Publish 2 selected to ${shop.domain}` })
+
+      const everything = yield* publish(all)
+      assert.include(textOf(everything), "Publishes 2 products")
+      assert.include(everything.text, '<input type="hidden" name="of" value="all"')
+      const none = yield* publish({ ...all, query: "vendor=Nobody" })
+      assert.strictEqual(none.status, 400)
+      assert.include(none.text, "The filters of the list find nothing.")
+
+      const unchosen = yield* publish(both)
+      assert.strictEqual(unchosen.status, 400)
+      assert.include(unchosen.text, "Choose a store first.")
+      const unpublishable = yield* publish({ ...both, store_id: files.id, do: "review" })
+      assert.strictEqual(unpublishable.status, 400)
+      assert.include(unpublishable.text, "files.example has no platform")
+      const stranger = yield* aSelection
+      assert.strictEqual((yield* publish({ ...both, store_id: stranger.shop.id, do: "review" })).status, 404)
+    })
+  )
+
+  it.effect("schedule takes everything that the filters find, up to a hundred", () =>
+    Effect.gen(function* () {
+      const { actor, schedule, stove, tent } = yield* aSelection
+      const all = yield* schedule({ of: "all" })
+      const address = new URL(String(all.headers.get("location")), "http://x")
+      assert.sameMembers([...address.searchParams.keys()], [`thing-${tent}`, `thing-${stove}`])
+      yield* Effect.forEach(Array.from({ length: 99 }), () => anEntity("product", { title: "Peg" })).pipe(
+        actingAs(actor)
+      )
+      assertRefusal(yield* schedule({ of: "all" }), 400, {
+        title: "Too many are selected",
+        message:
+          "The filters of the list find more than 100, and a drop starts with at most so many: narrow the filters.",
+        next: ["/products", "To products"]
+      })
+      assert.strictEqual((yield* schedule({ of: "all", query: "search=Peg" })).status, 303)
+    })
+  )
+
   it.effect(
     "schedule: the form of a new drop has the selected products, also when the store is still to be chosen",
     () =>
@@ -276,7 +346,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
 
   it.effect("each role sees the actions that it may use, and is refused the others", () =>
     Effect.gen(function* () {
-      const { accountId, jobs, tent } = yield* aSelection
+      const { accountId, jobs, shop, tent } = yield* aSelection
       const buttonsOf = (text: string) =>
         [...text.matchAll(/<button[^>]*formaction="([^"]*)"/gi)].map(([, path]) => path)
       const refusal = (needed: string, own: string) => ({
@@ -284,7 +354,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`
       })
       const edits = ["/selection/field", "/selection/store"]
-      const publishes = ["/stores/publish-selected", "/selection/schedule"]
+      const publishes = ["/selection/publish", "/selection/schedule"]
       const exports = "/selection/export"
       for (const [role, own, offered] of [
         ["view", "View", [exports]],
@@ -295,10 +365,10 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         const page = yield* ask("/products", { cookie })
         assert.sameMembers(buttonsOf(page.text), [...offered], role)
         assert.include(page.text, `name="publish-${tent}"`)
-        const form = { csrf: csrfOf(page), list: "product", query: "", ...ticked([tent]) }
+        const form = { csrf: csrfOf(page), list: "product", query: "", publish_to: shop.id, ...ticked([tent]) }
         for (const [path, needed] of [
           ...edits.map((path) => [path, "Edit"] as const),
-          ["/selection/schedule", "Publish"] as const,
+          ...publishes.map((path) => [path, "Publish"] as const),
           [exports, "View"] as const
         ]) {
           const answer = yield* ask(path, { cookie, form })

@@ -5,27 +5,31 @@ import { paths } from "../Paths.ts"
 import type { ListQuery } from "../products/ProductFilters.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { listFieldsOf } from "./SelectionForm.ts"
+import { fields, listFieldsOf } from "./SelectionForm.ts"
 
-const Publish = ({ stores }: { readonly stores: ReadonlyArray<Store> }) => {
+const Publish = ({
+  chosen,
+  stores
+}: {
+  readonly stores: ReadonlyArray<Store>
+  readonly chosen: string | undefined
+}) => {
   const t = useWords()
   const open = stores.filter(({ platform }) => platform !== "none")
   return open.length === 0 ? null : (
     <Allowed to="publish">
-      <div class="of-selected">
-        <span>{t("Publish the selected to")}</span>
-        <select name="id" aria-label={t("Store to publish to")}>
-          <StoreOptions stores={open} chosen={undefined} />
-        </select>
-        <button type="submit" formaction={paths.publishSelected}>
-          <Icon name="send" />
-          {t("Publish")}
-        </button>
-        <button type="submit" class="plain" formaction={paths.scheduleSelected}>
-          <Icon name="calendar-clock" />
-          {t("Schedule")}
-        </button>
-      </div>
+      <span>{t("Publish the selected to")}</span>
+      <select name={fields.publishTo} aria-label={t("Store to publish to")}>
+        <StoreOptions stores={open} chosen={chosen} />
+      </select>
+      <button type="submit" formaction={paths.publishListed}>
+        <Icon name="send" />
+        {t("Review and publish")}
+      </button>
+      <button type="submit" class="plain" formaction={paths.scheduleSelected}>
+        <Icon name="calendar-clock" />
+        {t("Schedule")}
+      </button>
     </Allowed>
   )
 }
@@ -46,7 +50,7 @@ export const SelectionBar = ({
       {listFieldsOf(kind, query).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}
-      <Publish stores={stores} />
+      <Publish stores={stores} chosen={query.store_id} />
       <Allowed to="edit">
         <button type="submit" class="plain" formaction={paths.setSelected}>
           {t("Set a field")}

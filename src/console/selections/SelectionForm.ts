@@ -19,6 +19,8 @@ export const fields = {
   of: "of",
   key: "key",
   store: "store_id",
+  /** The store that is chosen beside the button of the list that publishes. */
+  publishTo: "publish_to",
   value: "value",
   clears: "clears",
   /** The number of entities that the review showed. */
@@ -62,6 +64,18 @@ const nextOf = ({ kind, query }: Selection) => {
 const readKind = Schema.decodeUnknown(EntityKind)
 const readId = Schema.decode(EntityId)
 
+/** More is selected than an action takes. Its form has an address with all ids. */
+export const tooMany = (selection: Selection) =>
+  new PageRefused({
+    status: 400,
+    title: "Too many are selected",
+    message: selection.isAll
+      ? "The filters of the list find more than {count, number}, and a drop starts with at most so many: narrow the filters."
+      : "At most {count, number} can be selected one by one.",
+    values: { count: maxSelected },
+    next: nextOf(selection)
+  })
+
 /** The selection of a form. PageRefused: nothing or too much is selected. A malformed id or an unknown list is NotFound. */
 export const selectionIn = (form: Parameters) =>
   Effect.gen(function* () {
@@ -82,14 +96,7 @@ export const selectionIn = (form: Parameters) =>
           message: "Select something in the list first.",
           next: nextOf(selection)
         })
-      if (ids.length > maxSelected)
-        return new PageRefused({
-          status: 400,
-          title: "Too many are selected",
-          message: "At most {count, number} can be selected one by one.",
-          values: { count: maxSelected },
-          next: nextOf(selection)
-        })
+      if (ids.length > maxSelected) return tooMany(selection)
       return Effect.succeed(selection)
     })
   )

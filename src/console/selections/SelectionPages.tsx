@@ -209,8 +209,8 @@ export const SetFieldPage = ({
   )
 }
 
-/** The first step of an addition: the store. */
-export const AddToStorePage = (content: SelectionContent) => {
+/** The first step of an addition or a publish: the store. */
+export const ChooseStorePage = (content: SelectionContent) => {
   const t = useWords()
   const { change, misfit, selection, stores } = content
   return (
@@ -286,6 +286,38 @@ const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; re
   )
 }
 
+/** The words of a review: of the place, of the number of entities, of what happens, and of the button. */
+export interface ReviewWords {
+  readonly where: Sentence
+  readonly count: Sentence
+  readonly explanation: Sentence
+  readonly begin: Sentence
+}
+
+export const reviewWords = {
+  set: {
+    where: "Where",
+    count: "Changes",
+    explanation:
+      "They are changed as drafts, and nothing is published. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it.",
+    begin: "Change {things}"
+  },
+  add: {
+    where: "Store",
+    count: "Changes",
+    explanation:
+      "Products come with their variants, and nothing is published. What is on the store already does not change.",
+    begin: "Add {things}"
+  },
+  publish: {
+    where: "Store",
+    count: "Publishes",
+    explanation:
+      "Their drafts become live on the store, products before what refers to them. What has no draft for this store is skipped. The page of the job lists what is refused.",
+    begin: "Publish {things}"
+  }
+} as const satisfies Readonly<Record<string, ReviewWords>>
+
 /**
  * The last step: what the job will do. `count`: the number of its entities; `rows`: the first of them; `value`: the new value, null
  * if the change sets none; `jobId`: of the job to begin; `back`: the step before.
@@ -297,6 +329,7 @@ export const SelectionReviewPage = ({
   jobId,
   rows,
   value,
+  words,
   ...content
 }: SelectionContent & {
   readonly count: number
@@ -304,6 +337,7 @@ export const SelectionReviewPage = ({
   readonly value: string | null
   readonly jobId: string
   readonly back: string
+  readonly words: ReviewWords
   readonly isOutdated: boolean
 }) => {
   const t = useWords()
@@ -333,7 +367,7 @@ export const SelectionReviewPage = ({
       <Facts
         of={[
           ...(isField ? [[t("Field"), fieldName(t, change.key)] as const] : []),
-          [isField ? t("Where") : t("Store"), <bdi>{place}</bdi>],
+          [t(words.where), <bdi>{place}</bdi>],
           ...(value === null
             ? []
             : [
@@ -348,22 +382,14 @@ export const SelectionReviewPage = ({
                   )
                 ] as const
               ]),
-          [t("Changes"), things]
+          [t(words.count), things]
         ]}
       />
       <Names rows={rows} count={count} />
-      <p class="quiet">
-        {isField
-          ? t(
-              "They are changed as drafts, and nothing is published. A draft that somebody else changes before its turn is not overwritten: the page of the job lists it."
-            )
-          : t(
-              "Products come with their variants, and nothing is published. What is on the store already does not change."
-            )}
-      </p>
+      <p class="quiet">{t(words.explanation)}</p>
       <div class="buttons">
         <button type="submit" name={fields.does} value="begin">
-          {isField ? t("Change {things}", { things }) : t("Add {things}", { things })}
+          {t(words.begin, { things })}
         </button>
         <button type="submit" class="plain" name={fields.does} value={back}>
           {t("Back")}

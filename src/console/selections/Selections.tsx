@@ -4,10 +4,13 @@ import { BulkJobs, maxBulkEntities } from "../../bulk/BulkJobs.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
-import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
-import { JobId, StoreId } from "../../model/Ids.ts"
+import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
+import { type EntityId, JobId, StoreId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
+import { filesOnly } from "../../model/Store.ts"
+import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { newDropWith } from "../drops/DropForm.ts"
@@ -20,10 +23,12 @@ import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fields, selectionIn } from "./SelectionForm.ts"
+import { fields, maxSelected, type Selection, selectionIn, tooMany } from "./SelectionForm.ts"
 import {
-  AddToStorePage,
+  ChooseStorePage,
   maxNamed,
+  type ReviewWords,
+  reviewWords,
   type SelectionContent,
   SelectionReviewPage,
   SetFieldPage,
@@ -33,6 +38,7 @@ import {
 const routes = {
   set: ["POST", paths.setSelected, refuseOnPage, "edit", "batch"],
   add: ["POST", paths.addSelected, refuseOnPage, "edit", "batch"],
+  publish: ["POST", paths.publishListed, refuseOnPage, "publish", "batch"],
   schedule: ["POST", paths.scheduleSelected, refuseOnPage, "publish"]
 } as const
 
@@ -55,19 +61,24 @@ const places: Readonly<Record<string, string>> = { field: fields.key, value: fie
 const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
   const field = places[issue?.path ?? ""] ?? ""
   const message = issue?.message ?? "the change is not possible"
+  // The message begins with the address of the store.
+  if (issue?.path === "store_id") return { field: fields.store, message: `${message}.` }
   return { field, message: capitalize(field === "" ? message : `this ${issue?.path} ${message}`) }
 }
 
-/** The change that a review shows, its new value (null: none), and the step before the review. */
-interface ReviewedChange {
-  readonly change: BulkChange
+type Refused = NotFound | PimLocked | ValidationFailed
+
+/** What a review shows: its new value (null: none), the step before, and the job that it begins. */
+interface Reviewed<R> {
   readonly value: string | null
   readonly back: string
+  readonly words: ReviewWords
+  readonly check: Effect.Effect<void, Refused, R>
+  readonly begin: (ids: ReadonlyArray<EntityId>, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
 }
 
 /** Makes the function that shows the review, and begins the job. */
 const makeFinish = Effect.gen(function* () {
-  const bulk = yield* BulkJobs
   const jobs = yield* Jobs
   const lists = yield* MerchantLists
 
@@ -76,7 +87,11 @@ const makeFinish = Effect.gen(function* () {
     Option.match(id, { onNone: () => Effect.succeedNone, onSome: (known) => Effect.option(jobs.get(known)) })
 
   /** The page of the review or of the job, or the problem of the form. */
-  const carryOut = (form: Parameters, content: SelectionContent, { back, change, value }: ReviewedChange) =>
+  const carryOut = <R,>(
+    form: Parameters,
+    content: SelectionContent,
+    { back, begin, check, value, words }: Reviewed<R>
+  ) =>
     Effect.gen(function* () {
       const { selection, visitor } = content
       const t = wordsIn(visitor.pageLanguage)
@@ -85,9 +100,9 @@ const makeFinish = Effect.gen(function* () {
       const given = readJobId(form.get("id") ?? "")
       const begun = isBegin ? yield* begunBy(given) : Option.none()
       if (Option.isSome(begun)) return Either.right(seeOther(jobPath(begun.value.id)))
-      const checked = yield* Effect.either(bulk.check(kind, change))
+      const checked = yield* Effect.either(check)
       if (Either.isLeft(checked))
-        return checked.left._tag === "NotFound" ? yield* checked.left : Either.left(misfitOf(checked.left))
+        return checked.left._tag === "ValidationFailed" ? Either.left(misfitOf(checked.left)) : yield* checked.left
       const ids = isAll ? yield* lists.ids(kind, filtersOf(query), maxBulkEntities) : selection.ids
       if (ids.length === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
       if (ids.length > maxBulkEntities)
@@ -99,7 +114,7 @@ const makeFinish = Effect.gen(function* () {
         })
       const isSeen = form.get(fields.seen) === String(ids.length)
       if (isBegin && isSeen) {
-        const job = yield* Effect.either(bulk.begin({ kind, ids }, change, Option.getOrUndefined(given)))
+        const job = yield* Effect.either(begin(ids, Option.getOrUndefined(given)))
         if (Either.isRight(job)) return Either.right(seeOther(jobPath(job.right.id)))
         return job.left._tag === "ValidationFailed" ? Either.left(misfitOf(job.left)) : yield* job.left
       }
@@ -111,6 +126,7 @@ const makeFinish = Effect.gen(function* () {
           value={value}
           jobId={yield* mintId(JobId)}
           back={back}
+          words={words}
           isOutdated={isBegin}
         />
       )
@@ -121,13 +137,23 @@ const makeFinish = Effect.gen(function* () {
 })
 
 /** Actions on the selected entities of a list. */
-export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | PageServices> = surfaceOf(
+export const selections: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const bulk = yield* BulkJobs
+    const lists = yield* MerchantLists
+    const publishJobs = yield* PublishJobs
     const stores = yield* Stores
     const finish = yield* makeFinish
     const { withForm } = yield* makePageHandlers
+
+    /** A change of drafts, as a job. */
+    const bulkOf = ({ kind }: Selection, change: BulkChange) => ({
+      check: bulk.check(kind, change),
+      begin: (ids: ReadonlyArray<EntityId>, id: JobId | undefined) => bulk.begin({ kind, ids }, change, id)
+    })
+
+    const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
 
     return {
       set: withForm((visitor, form) =>
@@ -152,15 +178,15 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Page
           if (does === undefined || does === "choose") return show(undefined)
           if (found === undefined) return show(undefined, { field: fields.key, message: "Choose a field first." })
           if (does === "value") return show(found)
-          const storeId =
-            change.storeId === "" ? null : yield* Effect.mapError(readStoreId(change.storeId), () => new NotFound())
+          const storeId = change.storeId === "" ? null : yield* storeIn(change.storeId)
           const { key } = change
           const value = fromTyped({ key, type: found.type }, change.typed)
           const clears = change.clears && storeId !== null
           const done = yield* finish(form, content, {
-            change: { _tag: "SetField", storeId, key, value: clears ? null : value },
+            ...bulkOf(selection, { _tag: "SetField", storeId, key, value: clears ? null : value }),
             value,
-            back: "value"
+            back: "value",
+            words: reviewWords.set
           })
           return Either.getOrElse(done, (misfit) => show(misfit.field === fields.key ? undefined : found, misfit))
         })
@@ -179,21 +205,58 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | Stores | Page
           }
           const does = form.get(fields.does)
           const show = (misfit?: Misfit) =>
-            html(visitor, <AddToStorePage {...content} misfit={misfit} />, {
+            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
               status: misfit === undefined ? 200 : 400
             })
           if (does === undefined || does === "choose") return show()
           if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
-          const storeId = yield* Effect.mapError(readStoreId(change.storeId), () => new NotFound())
+          const storeId = yield* storeIn(change.storeId)
           const done = yield* finish(form, content, {
-            change: { _tag: "AddToStore", storeId },
+            ...bulkOf(selection, { _tag: "AddToStore", storeId }),
             value: null,
-            back: "choose"
+            back: "choose",
+            words: reviewWords.add
           })
           return Either.getOrElse(done, show)
         })
       ),
-      schedule: withForm((_, form) => Effect.map(selectionIn(form), ({ ids }) => seeOther(newDropWith(ids))))
+      publish: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const storeId = form.get(fields.store) ?? form.get(fields.publishTo) ?? ""
+          const content: SelectionContent = {
+            visitor,
+            action: paths.publishListed,
+            title: "Publish",
+            selection,
+            change: { ...changeIn(form), key: "", storeId },
+            stores: (yield* stores.list).filter(({ platform }) => platform !== filesOnly)
+          }
+          const show = (misfit?: Misfit) =>
+            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
+              status: misfit === undefined ? 200 : 400
+            })
+          if (form.get(fields.does) === "choose") return show()
+          if (storeId === "") return show({ field: fields.store, message: "Choose a store first." })
+          const store = yield* storeIn(storeId)
+          const done = yield* finish(form, content, {
+            check: publishJobs.check(store),
+            begin: (ids, id) => publishJobs.selected(store, ids, id),
+            value: null,
+            back: "choose",
+            words: reviewWords.publish
+          })
+          return Either.getOrElse(done, show)
+        })
+      ),
+      schedule: withForm((_, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const { isAll, kind, query } = selection
+          const ids = isAll ? yield* lists.ids(kind, filtersOf(query), maxSelected) : selection.ids
+          return ids.length > maxSelected ? yield* tooMany(selection) : seeOther(newDropWith(ids))
+        })
+      )
     }
   })
 )
