@@ -1,6 +1,5 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -9,6 +8,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { makeWindowStatements, placeOf } from "./ListWindows.sql.ts"
 import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
 import type { Needle } from "./SearchText.ts"
+import { makeStoreCounts, type StoreCounts } from "./StoreCounts.sql.ts"
 
 export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
 
@@ -62,18 +62,6 @@ export const ListedEntity = Schema.Struct({
 })
 export type ListedEntity = typeof ListedEntity.Type
 
-/** Largest number to which versions of a store are counted, so that the time is bounded. */
-export const maxCounted = 1_000
-
-/** Store versions by publish state. The count `maxCounted` means "at least". */
-export const StoreCounts = Schema.Struct({
-  storeId: StoreId,
-  failed: Schema.Number,
-  publishing: Schema.Number,
-  unpublished: Schema.Number
-})
-export type StoreCounts = typeof StoreCounts.Type
-
 /** Reads the lists of the console's pages. */
 export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
@@ -89,7 +77,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
       filters: WindowFilters,
       page: WindowQuery
     ) => Effect.Effect<WindowPage>
-    /** Counts the versions of each linked store by state, up to `maxCounted` each. */
+    /** Counts the versions of each linked store by state and kind, up to `maxCounted` of a state. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
   }
@@ -190,23 +178,4 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
       ORDER BY asked.place`
   })
   return (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : orDie(read({ accountId, ids })))
-}
-
-/** Each count reads a partial index that has only such versions. */
-const makeStoreCounts = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["storeCounts"] => {
-  const countOf = (accountId: string, condition: string) => sql`(
-    SELECT count(*) FROM (
-      SELECT FROM store_version v
-      WHERE v.account_id = ${accountId} AND v.store_id = s.id AND ${sql.literal(condition)}
-      LIMIT ${sql.literal(String(maxCounted))}
-    ) open
-  )`
-  return findAll(StoreCounts)(
-    (accountId: string) => sql`
-      SELECT s.id AS "storeId", ${countOf(accountId, "v.last_publish_status = 'failed'")} AS failed,
-             ${countOf(accountId, "v.last_publish_status = 'pending'")} AS publishing,
-             ${countOf(accountId, "v.pending_publish")} AS unpublished
-      FROM store s WHERE s.account_id = ${accountId} AND s.status = 'linked'
-      ORDER BY s.domain, s.id`
-  )
 }

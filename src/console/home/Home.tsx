@@ -1,36 +1,47 @@
 import { Clock, Effect, Schema } from "effect"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { Drops } from "../../drops/Drops.ts"
+import { dayOf } from "../../drops/Zone.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
 import { HealthOverview } from "../../health/Health.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { ImportRun } from "../../imports/Import.ts"
+import { Imports } from "../../imports/Imports.ts"
 import { fromMillis } from "../../model/Timestamp.ts"
-import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { html } from "../Html.ts"
 import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { needsAttention } from "./DayDrops.tsx"
 import { HomePage } from "./HomePage.tsx"
 
-/** Maximum number of failed publishes that the page reads, of all stores. */
-const maxFailures = 100
-/** Maximum number of drops of yesterday, today and tomorrow that the page reads. */
+/** Maximum number of drops that the page reads. */
 const maxDrops = 250
-const dayMillis = 86_400_000
+/** The longest day of a time zone, which has 25 hours. */
+const dayMillis = 25 * 3_600_000
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 /** The start page: what needs the merchant, and the state of the stores. */
-export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Stores | PageServices> = surfaceOf(
+export const home: Surface<DataHealth | Drops | MerchantLists | Stores | PageServices> = surfaceOf(
   { show: ["GET", paths.home, refuseOnPage, "view"] } as const,
   Effect.gen(function* () {
     const dataHealth = yield* DataHealth
     const drops = yield* Drops
     const lists = yield* MerchantLists
-    const publishing = yield* Publishing
+    const imports = yield* Imports
     const stores = yield* Stores
     const { asWatcher } = yield* makePageHandlers
+
+    /** The number of conflicts that are not decided. Another process may end the import meanwhile. */
+    const undecidedOf = (lock: ImportRun | undefined) =>
+      lock?.phase !== "reviewing" || lock.summary.conflicts === 0
+        ? Effect.succeed(0)
+        : imports.tally(lock.id).pipe(
+            Effect.map(({ undecided }) => undecided),
+            Effect.catchTag("NotFound", () => Effect.succeed(0))
+          )
 
     return {
       show: asWatcher((visitor) =>
@@ -39,7 +50,9 @@ export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Sto
           const { text } = yield* dataHealth.overview(undefined)
           const { dimensions } = yield* Effect.orDie(decodeOverview(text))
           const completeness = dimensions.find(({ dimension }) => dimension === "completeness")
-          const isOfToday = (at: string | null) => at !== null && Math.abs(Date.parse(at) - now) < dayMillis
+          const zone = visitor.timeZone ?? "UTC"
+          const isOfToday = (at: string | null) => at !== null && dayOf(Date.parse(at), zone) === dayOf(now, zone)
+          const near = yield* drops.dueBetween(fromMillis(now - dayMillis), fromMillis(now + dayMillis), maxDrops)
           const products = yield* lists.page("product", { order: "newest", limit: 1 })
           return html(
             visitor,
@@ -47,10 +60,10 @@ export const home: Surface<DataHealth | Drops | MerchantLists | Publishing | Sto
               visitor={visitor}
               stores={yield* stores.list}
               counts={yield* lists.storeCounts}
-              failures={yield* publishing.failures(maxFailures)}
-              drops={(yield* drops.between(fromMillis(now - dayMillis), fromMillis(now + dayMillis), maxDrops)).filter(
-                ({ ends_at, starts_at, status }) =>
-                  status !== "cancelled" && status !== "reverted" && (isOfToday(starts_at) || isOfToday(ends_at))
+              undecided={yield* undecidedOf(visitor.lock)}
+              drops={near.filter(
+                (drop) =>
+                  isOfToday(drop.starts_at) || isOfToday(drop.ends_at) || needsAttention(drop, now, visitor.lock)
               )}
               incomplete={completeness?.scanned === true ? completeness.result.affected : undefined}
               hasProducts={products.rows.length > 0}
