@@ -33,7 +33,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const page = yield* assertPage("/", cookie)
       assert.match(
         textOf(page),
-        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop was told to refuse: .* Show what failed on Tarn &amp; Tern : Products \(1\) Retry all on Tarn &amp; Tern Data health was not scanned yet\. .* Scan everything Stores files\.example USD, en\. Never refreshed Files only Tarn &amp; Tern EUR, en\. Refreshed just now 1 failed on Tarn &amp; Tern$/
+        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop was told to refuse: .* Show what failed on Tarn &amp; Tern : Products \(1\) Retry all on Tarn &amp; Tern Data health was not scanned yet\. .* Scan everything Stores files\.example English, US Dollar\. Files only No products yet Tarn &amp; Tern English, Euro\. Refreshed just now 1 failed on Tarn &amp; Tern$/
       )
       const { hidden } = sectionsOf(page.text, "/stores/publish-selected")
       // The form names no entities: the job takes all that failed, also those that the page does not list.
@@ -104,7 +104,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
         yield* anEntity("media", { url: "https://shop.example/l.jpg" }, { on: [shop] })
       }).pipe(actingAs(actor))
       const text = textOf(yield* ask("/", { cookie }))
-      assert.match(text, /Empty USD, en\. Never refreshed No products yet files/)
+      assert.match(text, /Empty English, US Dollar\. Never refreshed No products yet files/)
       assert.match(text, /1 failed on Tarn &amp; Tern 1 to publish on Tarn &amp; Tern$/)
       const { cookie: viewer } = yield* aBrowser(accountId, "viewer-of-home@example.com", "view")
       const viewed = yield* ask("/", { cookie: viewer })

@@ -3,10 +3,11 @@ import { countIn, maxCounted, type StoreCounts } from "../../catalog/StoreCounts
 import type { DropRow } from "../../drops/Drop.ts"
 import { workKinds } from "../../events/WorkEvent.ts"
 import { EntityKind } from "../../model/Attribute.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
+import { currencyName, languageName } from "../entities/StoreLanguage.ts"
 import { Frame, HiddenFields } from "../Frame.tsx"
 import { everyDimension } from "../health/HealthPage.tsx"
 import { Live } from "../Live.tsx"
@@ -217,7 +218,7 @@ const NeedsYou = ({ counts, drops, hasProducts, incomplete, now, stores, undecid
           <Todo key="required" tone="wait" action={<a href={issuesPath("completeness-required")}>{t("Show")}</a>}>
             <p>
               {t.rich(
-                "{count, plural, one {<strong># entity</strong> lacks a required field} other {<strong># entities</strong> lack a required field}}",
+                "{count, plural, one {<strong># item</strong> lacks a required field} other {<strong># items</strong> lack a required field}}",
                 { count: incomplete }
               )}
             </p>
@@ -306,6 +307,7 @@ const StoreCard = ({
   readonly now: number
 }) => {
   const t = useWords()
+  const isFilesOnly = store.platform === filesOnly
   return (
     <li class="sheet">
       <h3>
@@ -314,16 +316,23 @@ const StoreCard = ({
         </a>
       </h3>
       <p class="quiet">
-        {store.currency}, {store.primary_locale}.{" "}
+        {languageName(t, store.primary_locale)}, {currencyName(t, store.currency)}.{" "}
         {store.last_imported_at === null
-          ? t("Never refreshed")
-          : t.rich("Refreshed {when}", { when: <Ago at={store.last_imported_at} now={now} /> })}
+          ? !isFilesOnly && t("Never refreshed")
+          : t.rich(isFilesOnly ? "Last import {when}" : "Refreshed {when}", {
+              when: <Ago at={store.last_imported_at} now={now} />
+            })}
       </p>
-      {store.platform === "none" ? (
+      {isFilesOnly ? (
         <ul class="states">
           <li>
             <span class="state idle">{t("Files only")}</span>
           </li>
+          {counts.isEmpty && (
+            <li>
+              <span class="state idle">{t("No products yet")}</span>
+            </li>
+          )}
         </ul>
       ) : (
         <StoreStates store={store} counts={counts} />
