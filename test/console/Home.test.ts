@@ -10,7 +10,7 @@ import { JobId } from "../../src/model/Ids.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, anEntity, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { aBrowser, ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { aBrowser, ask, aUser, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, aReview, assertPage, textOf } from "./Merchant.ts"
 import { escaped } from "./WholePage.ts"
 
@@ -47,6 +47,22 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       )
       assert.deepInclude(job, { kind: "publish_selected", title: `Publish 1 selected to ${shop.domain}`, total: 1 })
       assert.isString(csrf)
+      // A second retry leads to the job that runs, which need not be a retry.
+      const again = String((yield* ask("/stores/publish-selected", { cookie, form: hidden })).headers.get("location"))
+      assert.strictEqual(again, `${location}?note=other`)
+      assert.include(
+        textOf(yield* ask(again, { cookie: withNote(cookie, again) })),
+        "This job works on the store already, so no other job was begun. Try again when it has ended."
+      )
+      yield* Effect.flatMap(Jobs, ({ command }) => command("cancel", job.id)).pipe(actingAs(merchant.actor))
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        UPDATE store_version SET last_publish_status = 'published'
+        WHERE account_id = ${merchant.accountId} AND last_publish_status = 'failed'`
+      assert.include(
+        textOf(yield* ask("/stores/publish-selected", { cookie, form: hidden })),
+        "Nothing that failed is left on this store."
+      )
     })
   )
 
