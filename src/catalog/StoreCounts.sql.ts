@@ -15,6 +15,8 @@ export const StoreCounts = Schema.Struct({
   storeId: StoreId,
   /** Whether no entity is on the store. */
   isEmpty: Schema.Boolean,
+  /** Whether a publish was requested in the last 30 days: older publications are deleted. */
+  hasPublications: Schema.Boolean,
   /** Counts above 0. The states are those of `MerchantState`; `changed` and `unpublished` are counted together up to `maxCounted`. */
   counts: Schema.Array(
     Schema.Struct({
@@ -58,6 +60,10 @@ export const makeStoreCounts = (
                SELECT v.entity_id FROM store_version v WHERE v.account_id = ${accountId} AND v.store_id = s.id
                ORDER BY v.entity_id LIMIT 1
              ) IS NULL AS "isEmpty",
+             (
+               SELECT p.id FROM publication p WHERE p.account_id = ${accountId} AND p.store_id = s.id
+               ORDER BY p.sequence LIMIT 1
+             ) IS NOT NULL AS "hasPublications",
              (
                SELECT coalesce(jsonb_agg(jsonb_build_object('state', g.state, 'kind', g.kind, 'count', g.count)), '[]')
                FROM (

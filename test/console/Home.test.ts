@@ -8,20 +8,49 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobId } from "../../src/model/Ids.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
-import { actingAs, anEntity, Stores } from "../../src/testing/index.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, aUser, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, aReview, assertPage, textOf } from "./Merchant.ts"
 import { escaped } from "./WholePage.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
-  it.effect("lists the first steps until there are stores and products", () =>
+  it.effect("lists the first steps until all are done or the user hides them", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const text = textOf(yield* assertPage("/", cookie))
       assert.match(text, /^Home First steps Link a store\. .* Needs you Nothing at the moment\.$/)
+
       const merchant = yield* aMerchant
-      assert.notInclude(textOf(yield* ask("/", { cookie: merchant.cookie })), "First steps")
+      const { accountId, actor, shop, stove } = merchant
+      const shown = ask("/", { cookie: merchant.cookie })
+      const page = yield* shown
+      // The account has an API key.
+      assert.match(
+        textOf(page),
+        /^Home First steps Link a store\. Done\. Bring in your products\. Done\. Review and publish\. Edit .* Products Invite a colleague\. Each user has a role\. Team Connect an agent, or make an API key\. Done\. Hide/
+      )
+      const dots = [...page.text.matchAll(/<span class="dot (\w+)">/g)].map(([, tone]) => tone)
+      assert.deepStrictEqual(dots.slice(0, 5), ["good", "good", "wait", "wait", "good"])
+
+      const { hidden } = sectionsOf(page.text, "/first-steps/hide")
+      const hide = yield* ask("/first-steps/hide", { cookie: merchant.cookie, form: hidden })
+      const [kept = ""] = String(hide.headers.get("set-cookie")).match(/catalog_steps=[^;]+/) ?? []
+      assert.include(kept, accountId)
+      assert.notInclude(textOf(yield* ask("/", { cookie: `${merchant.cookie}; ${kept}` })), "First steps")
+
+      yield* Effect.gen(function* () {
+        const publishing = yield* Publishing
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } })
+        ])
+        const { outcome } = yield* publishing.request(stove, shop.id)
+        assert.strictEqual(outcome, "requested")
+      }).pipe(actingAs(actor), Effect.orDie)
+      assert.match(textOf(yield* shown), /Review and publish\. Done\. Invite a colleague\. Each/)
+      const { cookie: publisher } = yield* aBrowser(accountId, "publisher-of-home@example.com", "publish")
+      assert.notInclude(textOf(yield* shown), "First steps")
+      assert.notInclude(textOf(yield* ask("/", { cookie: publisher })), "Invite a colleague")
     })
   )
 
@@ -33,7 +62,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const page = yield* assertPage("/", cookie)
       assert.match(
         textOf(page),
-        /^Home Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop was told to refuse: .* Show what failed on Tarn &amp; Tern : Products \(1\) Retry all on Tarn &amp; Tern Data health was not scanned yet\. .* Scan everything Stores files\.example English, US Dollar\. Files only No products yet Tarn &amp; Tern English, Euro\. Refreshed just now 1 failed on Tarn &amp; Tern$/
+        /Needs you 1 failed to publish to Tarn &amp; Tern 1 time: The demo shop was told to refuse: .* Show what failed on Tarn &amp; Tern : Products \(1\) Retry all on Tarn &amp; Tern Data health was not scanned yet\. .* Scan everything Stores files\.example English, US Dollar\. Files only No products yet Tarn &amp; Tern English, Euro\. Refreshed just now 1 failed on Tarn &amp; Tern$/
       )
       const { hidden } = sectionsOf(page.text, "/stores/publish-selected")
       // The form names no entities: the job takes all that failed, also those that the page does not list.
@@ -150,7 +179,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       // The lease of a process that applies it; without one it is paused.
       yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour' WHERE id = ${id}`
       const applying = yield* shown
-      assert.match(textOf(applying), /^Home Needs you (?!.*Refresh of)/)
+      assert.match(textOf(applying), / Needs you (?!.*Refresh of)/)
       assert.include(applying.text, "Refresh of tarn.demo.example</a> is being applied. Until it ends")
       yield* sql`UPDATE import_run SET lease_until = NULL WHERE id = ${id}`
       const paused = yield* shown

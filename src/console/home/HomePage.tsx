@@ -18,6 +18,7 @@ import { everyFailed } from "../stores/PublishStorePage.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 import { DayDrop, DropsOfDay, needsAttention } from "./DayDrops.tsx"
+import { FirstSteps, type StepsDone } from "./FirstSteps.tsx"
 import { Todo } from "./Todo.tsx"
 
 export interface HomeContent {
@@ -31,6 +32,8 @@ export interface HomeContent {
   /** Number of entities without a required field, by the last scan. Undefined: not scanned. */
   readonly incomplete: number | undefined
   readonly hasProducts: boolean
+  /** The first steps that are done. Undefined: all are, or this browser hides them. */
+  readonly steps: StepsDone | undefined
   readonly now: number
 }
 
@@ -39,6 +42,7 @@ const countsOf = (counts: ReadonlyArray<StoreCounts>, { id }: Store): StoreCount
   counts.find(({ storeId }) => storeId === id) ?? {
     storeId: id,
     isEmpty: true,
+    hasPublications: false,
     counts: [],
     causes: [],
     causeCount: 0
@@ -341,33 +345,6 @@ const StoreCard = ({
   )
 }
 
-/** What to do first, until there are stores and products. */
-const FirstSteps = ({ hasProducts, stores }: HomeContent) => {
-  const t = useWords()
-  return stores.length > 0 && hasProducts ? null : (
-    <section aria-labelledby="first">
-      <h2 id="first">{t("First steps")}</h2>
-      <ul class="sheet todo">
-        <Todo tone={stores.length > 0 ? "busy" : "wait"} action={<a href={paths.stores}>{t("Stores")}</a>}>
-          <p>
-            <strong>{t("Link a store.")}</strong>{" "}
-            {stores.length > 0 ? t("Done.") : t("The administrator links it with the command line.")}
-          </p>
-        </Todo>
-        <Todo tone={hasProducts ? "busy" : "wait"} action={<a href={paths.imports}>{t("Imports")}</a>}>
-          <p>
-            <strong>{t("Bring in your products.")}</strong>{" "}
-            {hasProducts ? t("Done.") : t("Refresh the store, or import its product export.")}
-          </p>
-        </Todo>
-        <Todo tone="wait" action={<a href={paths.connections}>{t("Agents")}</a>}>
-          <p>{t.rich("<strong>Connect an agent,</strong> if one should work with you.")}</p>
-        </Todo>
-      </ul>
-    </section>
-  )
-}
-
 /** The states of the stores in a sentence, for screen readers. */
 const statesIn = (t: Words, { counts, stores }: HomeContent): string =>
   stores
@@ -385,7 +362,7 @@ const statesIn = (t: Words, { counts, stores }: HomeContent): string =>
 export const HomePage = (content: HomeContent) => {
   const t = useWords()
 
-  const { counts, now, stores, visitor } = content
+  const { counts, now, steps, stores, visitor } = content
   return (
     <Frame
       title={t("Home")}
@@ -394,7 +371,7 @@ export const HomePage = (content: HomeContent) => {
       isLockShown={visitor.lock?.phase === "reviewing" || visitor.lock?.isPaused === true}
     >
       <Live id="now" on={workKinds} says={statesIn(t, content)}>
-        <FirstSteps {...content} />
+        {steps !== undefined && <FirstSteps csrf={visitor.csrf} done={steps} />}
         <NeedsYou {...content} />
         <DropsOfDay {...content} />
         {stores.length > 0 && (
