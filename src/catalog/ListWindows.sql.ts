@@ -90,8 +90,7 @@ export const makeWindowStatements = (sql: SqlClient) => {
 
     return {
       /** Whether indexes find the matches. Only products have an index of some values, and no index has what is absent from a store. */
-      hasIndex:
-        tested.length > 0 && (kind === "product" || !isOfProducts) && !(isOnlyOfState && state === "absent"),
+      hasIndex: tested.length > 0 && (kind === "product" || !isOfProducts) && !(isOnlyOfState && state === "absent"),
       /** Whether `few` is the beginning of all matches, because an index has exactly them in the order of the list. */
       isInOrder,
       /** Up to `maxFew` matches and one more, of which the page takes those after its place: so the time does not depend on the place. */

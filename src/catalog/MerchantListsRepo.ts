@@ -9,6 +9,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { makeWindowStatements, placeOf } from "./ListWindows.sql.ts"
 import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
 import type { Needle } from "./SearchText.ts"
+import { makeStoreCounts, type StoreCounts } from "./StoreCounts.sql.ts"
 
 export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles: ReadonlyArray<Needle> }
 
@@ -62,18 +63,6 @@ export const ListedEntity = Schema.Struct({
 })
 export type ListedEntity = typeof ListedEntity.Type
 
-/** Largest number to which versions of a store are counted, so that the time is bounded. */
-export const maxCounted = 1_000
-
-/** Store versions by publish state. The count `maxCounted` means "at least". */
-export const StoreCounts = Schema.Struct({
-  storeId: StoreId,
-  failed: Schema.Number,
-  publishing: Schema.Number,
-  unpublished: Schema.Number
-})
-export type StoreCounts = typeof StoreCounts.Type
-
 /** Reads the lists of the console's pages. */
 export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
@@ -89,7 +78,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
       filters: WindowFilters,
       page: WindowQuery
     ) => Effect.Effect<WindowPage>
-    /** Counts the versions of each linked store by state, up to `maxCounted` each. */
+    /** Counts the versions of each linked store by state and kind, up to `maxCounted` of a state. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
     /** Ids of the first `most` variants of each product, in the order of the products and the variants. */
@@ -219,23 +208,4 @@ const makeVariantIds = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantL
     products.length === 0
       ? Effect.succeed([])
       : Effect.map(read(accountId, products, most), (rows) => rows.map(({ id }) => id))
-}
-
-/** Each count reads a partial index that has only such versions. */
-const makeStoreCounts = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["storeCounts"] => {
-  const countOf = (accountId: string, condition: string) => sql`(
-    SELECT count(*) FROM (
-      SELECT FROM store_version v
-      WHERE v.account_id = ${accountId} AND v.store_id = s.id AND ${sql.literal(condition)}
-      LIMIT ${sql.literal(String(maxCounted))}
-    ) open
-  )`
-  return findAll(StoreCounts)(
-    (accountId: string) => sql`
-      SELECT s.id AS "storeId", ${countOf(accountId, "v.last_publish_status = 'failed'")} AS failed,
-             ${countOf(accountId, "v.last_publish_status = 'pending'")} AS publishing,
-             ${countOf(accountId, "v.pending_publish")} AS unpublished
-      FROM store s WHERE s.account_id = ${accountId} AND s.status = 'linked'
-      ORDER BY s.domain, s.id`
-  )
 }

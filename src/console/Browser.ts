@@ -55,6 +55,7 @@ const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
 const noteCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_note")
 const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 const themeCookieName = "catalog_theme"
+const stepsCookieName = "catalog_steps"
 
 /** The CSRF token. It is derived from the session token, but differs from the hash of the session token in the database. */
 export const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
@@ -145,6 +146,21 @@ export const keepTheme = (
   theme: Theme
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeSetCookie(response, themeCookieName, theme, {
+    ...cookieOptions(baseUrl),
+    maxAge: Duration.days(365)
+  })
+
+/** Whether this browser hides the first steps of the account. */
+export const hidesFirstSteps = (request: Request, accountId: string): boolean =>
+  request.cookies[stepsCookieName] === accountId
+
+/** Hides the first steps of an account in this browser, for a year. */
+export const hideFirstSteps = (
+  response: HttpServerResponse.HttpServerResponse,
+  baseUrl: string,
+  accountId: string
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeSetCookie(response, stepsCookieName, accountId, {
     ...cookieOptions(baseUrl),
     maxAge: Duration.days(365)
   })

@@ -11,6 +11,7 @@ export { pageOf } from "../http/PagePaths.ts"
 export const paths = {
   ...pagePaths,
   home: "/",
+  hideFirstSteps: "/first-steps/hide",
   variants: "/variants",
   collections: "/collections",
   media: "/media",

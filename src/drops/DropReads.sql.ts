@@ -14,7 +14,7 @@ type Reads = Context.Tag.Service<DropsRepo>
 /** Statements that read drops. */
 export const makeDropReads = (
   sql: SqlClient
-): Pick<Context.Tag.Service<DropsRepo>, "between" | "find" | "list" | "openOf" | "page"> => {
+): Pick<Context.Tag.Service<DropsRepo>, "between" | "dueBetween" | "find" | "list" | "openOf" | "page"> => {
   const columns = sql`
     d.id, d.name, d.status, rfc3339(d.starts_at) AS starts_at, rfc3339(d.ends_at) AS ends_at, d.timezone`
 
@@ -118,6 +118,27 @@ export const makeDropReads = (
           accountId,
           sql`
             d.starts_at < ${until}::timestamptz AND coalesce(d.ends_at, d.starts_at) >= ${from}::timestamptz
+            ORDER BY d.starts_at, d.id LIMIT ${limit}`,
+          sql`true`
+        )
+      ),
+    dueBetween: (accountId, from, until, limit) =>
+      orDie(
+        rowsOf(
+          accountId,
+          sql`
+            d.status NOT IN ('cancelled', 'reverted') AND d.id IN (
+              SELECT o.id FROM drop o
+              WHERE o.account_id = ${accountId} AND o.starts_at >= ${from}::timestamptz AND o.starts_at < ${until}::timestamptz
+              UNION ALL
+              SELECT o.id FROM drop o
+              WHERE o.account_id = ${accountId} AND coalesce(o.ends_at, o.starts_at) >= ${from}::timestamptz
+                AND coalesce(o.ends_at, o.starts_at) < ${until}::timestamptz
+              UNION ALL
+              SELECT o.id FROM drop o
+              WHERE o.account_id = ${accountId} AND o.next_step IS NOT NULL AND o.starts_at < ${from}::timestamptz
+                AND (o.next_step <> 'end' OR o.ends_at < ${from}::timestamptz)
+            )
             ORDER BY d.starts_at, d.id LIMIT ${limit}`,
           sql`true`
         )

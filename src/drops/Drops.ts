@@ -84,6 +84,14 @@ const make = Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       return yield* repo.between(accountId, from, until, limit)
     }),
+    /**
+     * At most `limit` drops, by start, that start or end from `from` until before `until`, or have a step left that was due before
+     * `from`. Without cancelled and ended drops.
+     */
+    dueBetween: Effect.fn("Drops.dueBetween")(function* (from: Timestamp, until: Timestamp, limit: number) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.dueBetween(accountId, from, until, limit)
+    }),
     /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
     openOf: Effect.fn("Drops.openOf")(function* (entityId: EntityId, limit: number) {
       const { accountId } = yield* CurrentActor

@@ -158,7 +158,7 @@ const toThing = (
 
 const overlapOf = ({ ends_at, name, starts_at, timezone }: PlannedDrop) => ({ name, starts_at, ends_at, timezone })
 
-const makeReads = (store: Store): Pick<Repo, "between" | "find" | "list" | "openOf" | "page"> => ({
+const makeReads = (store: Store): Pick<Repo, "between" | "dueBetween" | "find" | "list" | "openOf" | "page"> => ({
   page: (accountId, { after, isOpen, limit }) =>
     Effect.map(dropsOf(store, accountId), (all) => {
       const own = all.filter(({ drop }) => (drop.nextStep !== null) === isOpen)
@@ -179,6 +179,21 @@ const makeReads = (store: Store): Pick<Repo, "between" | "find" | "list" | "open
         .slice(0, limit)
         .map(({ account, drop }) => toRow(account, drop))
     ),
+  dueBetween: (accountId, from, until, limit) =>
+    Effect.map(dropsOf(store, accountId), (all) => {
+      const isWithin = (at: string | null) => at !== null && at >= from && at < until
+      return all
+        .filter(({ drop: { nextStep, planned, status } }) => {
+          const { ends_at, starts_at } = planned
+          const isOverdue =
+            nextStep !== null && starts_at < from && (nextStep !== "end" || (ends_at !== null && ends_at < from))
+          return (
+            status !== "cancelled" && status !== "reverted" && (isWithin(starts_at) || isWithin(ends_at) || isOverdue)
+          )
+        })
+        .slice(0, limit)
+        .map(({ account, drop }) => toRow(account, drop))
+    }),
   openOf: (accountId, entityId, limit) =>
     Effect.map(dropsOf(store, accountId), (all) =>
       all

@@ -47,6 +47,16 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       until: Timestamp,
       limit: number
     ) => Effect.Effect<ReadonlyArray<DropRow>>
+    /**
+     * At most `limit` drops, by start, that start or end from `from` until before `until`, or have a step left that was due before
+     * `from`. Without cancelled and ended drops.
+     */
+    readonly dueBetween: (
+      accountId: AccountId,
+      from: Timestamp,
+      until: Timestamp,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DropRow>>
     /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
     readonly openOf: (accountId: AccountId, entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>>
     readonly find: (accountId: AccountId, id: DropId) => Effect.Effect<Option.Option<Drop>>

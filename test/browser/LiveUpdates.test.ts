@@ -51,7 +51,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
         })
         yield* save(34, 1)
         yield* Effect.promise(async () => {
-          await page.getByText("34 of 100 entities").waitFor()
+          await page.getByText("34 of 100 items").waitFor()
           assert.strictEqual(await page.locator("progress").getAttribute("value"), "34")
           assert.include(await said.textContent(), "Publish <all>: Running, 30 %.")
           assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Publish <all>")

@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       assert.include(page.text, "<h1>Publish &amp; go</h1>")
       const list = yield* assertPage("/jobs", cookie)
       assert.include(list.text, `<a href="${path}">Publish &amp; go</a>`)
-      assert.match(textOf(list), /Publish &amp; go Waiting 0 of 4,000 entities/)
+      assert.match(textOf(list), /Publish &amp; go Waiting 0 of 4,000 items/)
       const command = (word: string, of: string = id, as = cookie, csrf = csrfOf(page)) =>
         ask("/jobs/command", { cookie: as, form: { csrf, id: of, command: word } })
       const look = (address: string) => ask(address, { cookie: withNote(cookie, address) })
@@ -77,7 +77,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       }
       assert.match(
         textOf(yield* look(`${path}?note=pause`)),
-        /The job is paused\. Finished steps are not undone\. State Paused Progress 0 of 4,000 entities .* Resume Cancel the job Look again$/
+        /The job is paused\. Finished steps are not undone\. State Paused Progress 0 of 4,000 items .* Resume Cancel the job Look again$/
       )
       assert.strictEqual((yield* command("resume")).headers.get("location"), `${path}?note=resume`)
 
@@ -90,7 +90,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
         failed.text,
         '<div class="alert" role="alert"><p>The store is no longer linked.</p><p>Link the store again.</p></div>'
       )
-      assert.match(textOf(failed), /State Failed Progress 1,000 of 4,000 entities Requested 900 .* Resume$/)
+      assert.match(textOf(failed), /State Failed Progress 1,000 of 4,000 items Requested 900 .* Resume$/)
       const late = yield* command("pause")
       assert.strictEqual(late.status, 400)
       assert.include(
@@ -99,7 +99,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       )
       yield* command("resume")
       assert.strictEqual((yield* command("cancel")).headers.get("location"), `${path}?note=cancel`)
-      assert.match(textOf(yield* assertPage(path, cookie)), /State Cancelled Progress 1,000 of 4,000 entities/)
+      assert.match(textOf(yield* assertPage(path, cookie)), /State Cancelled Progress 1,000 of 4,000 items/)
 
       const unlink = yield* begin("Unlink", "store_unlink")
       assert.notInclude((yield* assertPage(`/jobs/${unlink.id}`, cookie)).text, "Cancel the job")

@@ -55,6 +55,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /variants",
     "GET /settings/profile",
     "GET /settings/second-factor",
+    "POST /first-steps/hide",
     "POST /selection/export",
     "POST /settings/connections/disconnect",
     "POST /settings/profile",

@@ -117,7 +117,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const page = yield* ask(`/jobs/${job.id}`, { cookie })
       assert.match(
         textOf(page),
-        /Set vendor of 2 products All jobs State Done Progress 2 entities Changed 2 Refused 0 Unchanged 0/
+        /Set vendor of 2 products All jobs State Done Progress 2 items Changed 2 Refused 0 Unchanged 0/
       )
       assert.include(page.text, 'data-events="/events')
     })

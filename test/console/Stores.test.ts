@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Download products \(CSV\) Download and count as published Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Download products \(CSV\) Publish all changes Refresh Take the catalog out .* Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Download products \(CSV\) Publish all changes Refresh Take the catalog out .* Failed to publish/
       )
       assert.match(
         text,
@@ -216,7 +216,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const begun = yield* assertPage(job, cookie)
       assert.match(
         textOf(begun),
-        /^Publish all changes to tarn\.demo\.example All jobs State Waiting Progress 0 of 4 entities Begun .* Pause Cancel the job Look again$/
+        /^Publish all changes to tarn\.demo\.example All jobs State Waiting Progress 0 of 4 items Begun .* Pause Cancel the job Look again$/
       )
       assert.include(begun.text, '<progress max="4" value="0"')
       yield* Effect.gen(function* () {
@@ -229,14 +229,14 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         )
       }).pipe(actingAs(actor))
       const ended = yield* assertPage(job, cookie)
-      assert.match(textOf(ended), /State Done Progress 3 entities Refused 0 Requested 3 Begun .* Ended .* UTC$/)
+      assert.match(textOf(ended), /State Done Progress 3 items Refused 0 Requested 3 Begun .* Ended .* UTC$/)
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
         "Publish to Tarn &amp; Tern All stores There is nothing to publish."
       )
       assert.match(
         textOf(yield* assertPage("/jobs", cookie)),
-        /Publish all changes to tarn\.demo\.example Done 3 entities/
+        /Publish all changes to tarn\.demo\.example Done 3 items/
       )
       assert.notInclude(lamp, lamps)
     })
@@ -275,7 +275,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         Effect.flatMap(Publishing, ({ work }) => work)
       ).pipe(actingAs(actor))
       const ended = yield* assertPage(job, cookie)
-      assert.match(textOf(ended), /State Done Progress 2 entities Refused 1 Requested 1 /)
+      assert.match(textOf(ended), /State Done Progress 2 items Refused 1 Requested 1 /)
       assert.include(
         ended.text,
         `<li><bdi>collection Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`

@@ -607,7 +607,7 @@ for (const engine of all) {
       it.effect("are listed by page: those with a step left by start, the others from the latest", () =>
         inShop((shop) =>
           Effect.gen(function* () {
-            const { between, cancel, create, list, openOf, page } = yield* Drops
+            const { between, cancel, create, dueBetween, list, openOf, page } = yield* Drops
             const { one, product, two, variant } = shop
             const { unlink } = yield* Stores
             const day = yield* inMillis(24 * hour)
@@ -670,6 +670,21 @@ for (const engine of all) {
             assert.deepStrictEqual(yield* during(5.5, 6.5), ["Cancelled 6"])
             assert.deepStrictEqual(yield* during(0, 24, 1), ["First"])
             assert.deepStrictEqual(yield* between(day, day, 10), [])
+
+            const due = (from: number, until: number, limit = 10) =>
+              Effect.map(
+                Effect.flatten(
+                  Effect.zipWith(inMillis(from * hour), inMillis(until * hour), (...at) => dueBetween(...at, limit))
+                ),
+                (rows) => rows.map(({ name }) => name)
+              )
+            assert.deepStrictEqual(yield* due(0.5, 1.5), ["First"])
+            // Under way, with neither a start nor an end.
+            assert.deepStrictEqual((yield* during(1.25, 1.75)).slice(0, 1), ["First"])
+            // Not started although the start is over; cancelled drops are left out.
+            assert.deepStrictEqual(yield* due(6.5, 7.5), open)
+            assert.deepStrictEqual(yield* due(0.5, 7.5, 1), ["First"])
+            assert.deepStrictEqual(yield* due(0.25, 0.5), [])
 
             const openRows = (id: EntityId, limit = 10) =>
               Effect.map(openOf(id, limit), (rows) =>

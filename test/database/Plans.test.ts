@@ -576,6 +576,7 @@ const dropping = (round: number) =>
       for (const after of [null, { id: second, starts_at: hourAhead }])
         yield* repo.page(accountId, { isOpen, after, limit: 50 })
     yield* repo.between(accountId, hourAhead, plusMicros(hourAhead, 2_592_000_000_000), 250)
+    yield* repo.dueBetween(accountId, hourAhead, plusMicros(hourAhead, 2_592_000_000_000), 250)
     yield* repo.openOf(accountId, entityId, 5)
     yield* repo.find(accountId, second)
     yield* repo.cancel(accountId, second, owner)

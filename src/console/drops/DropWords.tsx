@@ -7,14 +7,14 @@ import type { Sentence, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { useWords } from "../Viewer.tsx"
 
-const statusWords: Readonly<Record<DropStatus, { readonly name: Sentence; readonly tone: string }>> = {
+const statusWords = {
   scheduled: { name: "Scheduled", tone: "wait" },
   applying: { name: "Being applied", tone: "wait" },
   applied: { name: "Applied", tone: "good" },
   failed: { name: "Failed", tone: "bad" },
   cancelled: { name: "Cancelled", tone: "idle" },
   reverted: { name: "Ended", tone: "idle" }
-}
+} as const satisfies Readonly<Record<DropStatus, { readonly name: Sentence; readonly tone: string }>>
 
 const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
   applied: "Applied",

@@ -9,14 +9,20 @@ const rightToLeft: ReadonlyArray<string> = ["ar", "arc", "ckb", "dv", "fa", "he"
 export const directionOf = (locale: string): "rtl" | "ltr" =>
   rightToLeft.includes(locale.split("-")[0]?.toLowerCase() ?? "") ? "rtl" : "ltr"
 
-/** A language in the words of the reader's; a malformed tag unchanged. */
-export const languageName = (t: Words, locale: string): string => {
+/** A code in the reader's language; an unknown or malformed one unchanged. */
+const nameOf = (t: Words, type: "currency" | "language", code: string): string => {
   try {
-    return new Intl.DisplayNames(localeOf(t.language), { type: "language", fallback: "code" }).of(locale) ?? locale
+    return new Intl.DisplayNames(localeOf(t.language), { type, fallback: "code" }).of(code) ?? code
   } catch {
-    return locale
+    return code
   }
 }
+
+/** A language in the reader's language; a malformed tag unchanged. */
+export const languageName = (t: Words, locale: string): string => nameOf(t, "language", locale)
+
+/** A currency in the reader's language; an unknown code unchanged. */
+export const currencyName = (t: Words, code: string): string => nameOf(t, "currency", code)
 
 /** The language and currency of a store. */
 export const marketOf = (t: Words, { currency, primary_locale }: Pick<Store, "currency" | "primary_locale">): string =>

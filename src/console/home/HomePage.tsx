@@ -1,81 +1,96 @@
-import type { ComponentChildren } from "preact"
-import { maxCounted, type StoreCounts } from "../../catalog/MerchantListsRepo.ts"
+import { Fragment } from "preact"
+import { countIn, maxCounted, type StoreCounts } from "../../catalog/StoreCounts.sql.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import { workKinds } from "../../events/WorkEvent.ts"
-import type { Store } from "../../model/Store.ts"
-import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
+import { EntityKind } from "../../model/Attribute.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
+import { listPages } from "../entities/ListPages.ts"
+import { currencyName, languageName } from "../entities/StoreLanguage.ts"
 import { Frame, HiddenFields } from "../Frame.tsx"
+import { everyDimension } from "../health/HealthPage.tsx"
 import { Live } from "../Live.tsx"
-import type { Sentence, Words } from "../languages/Words.tsx"
-import { EntityLink, importTitle } from "../Naming.tsx"
-import { dropPath, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
+import type { Words } from "../languages/Words.tsx"
+import { importTitle } from "../Naming.tsx"
+import { issuesPath, jobPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { everyFailed } from "../stores/PublishStorePage.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
+import { DayDrop, DropsOfDay, needsAttention } from "./DayDrops.tsx"
+import { FirstSteps, type StepsDone } from "./FirstSteps.tsx"
+import { Todo } from "./Todo.tsx"
 
 export interface HomeContent {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyArray<StoreCounts>
-  /** The newest failed publishes. */
-  readonly failures: ReadonlyArray<FailedPublication>
-  /** Drops that start or end within a day. */
+  /** Drops that start or end on this day of the visitor, and those that need somebody. */
   readonly drops: ReadonlyArray<DropRow>
+  /** Number of undecided conflicts of the import that locks the account. */
+  readonly undecided: number
   /** Number of entities without a required field, by the last scan. Undefined: not scanned. */
   readonly incomplete: number | undefined
   readonly hasProducts: boolean
+  /** The first steps that are done. Undefined: all are, or this browser hides them. */
+  readonly steps: StepsDone | undefined
   readonly now: number
 }
 
-const upTo = (t: Words, count: number) => (count >= maxCounted ? `${t.number(maxCounted)}+` : t.number(count))
-/** One thing to do. `tone`: the colour of its dot. */
-const Todo = ({
-  action,
-  children,
-  tone
-}: {
-  readonly tone: "bad" | "wait" | "busy"
-  readonly action: ComponentChildren
-  readonly children: ComponentChildren
-}) => (
-  <li>
-    <span class={`dot ${tone}`} />
-    <div>{children}</div>
-    <div>{action}</div>
-  </li>
-)
+/** The counts of a store. A store that was linked since they were read has none. */
+const countsOf = (counts: ReadonlyArray<StoreCounts>, { id }: Store): StoreCounts =>
+  counts.find(({ storeId }) => storeId === id) ?? {
+    storeId: id,
+    isEmpty: true,
+    hasPublications: false,
+    counts: [],
+    causes: [],
+    causeCount: 0
+  }
 
-/** The causes of failures with their numbers, the most frequent first. */
-const causesOf = (failures: ReadonlyArray<FailedPublication>) => {
-  const numbers = new Map<string, number>()
-  for (const { error } of failures) numbers.set(error.message, (numbers.get(error.message) ?? 0) + 1)
-  return [...numbers].sort(([, one], [, other]) => other - one)
+type CountedState = StoreCounts["counts"][number]["state"]
+
+/** A number of a store's versions, with the list that has them. */
+interface Figure {
+  readonly count: number
+  readonly kind: EntityKind
+  readonly path: string
 }
 
-/** Maximum number of failures that are listed of a store. */
-const maxListed = 5
+/** The versions of a store in a state, by kind: each kind has a list of its own. */
+const figuresOf = ({ counts, storeId }: StoreCounts, state: CountedState): ReadonlyArray<Figure> =>
+  EntityKind.literals.flatMap((kind) =>
+    counts
+      .filter((each) => each.kind === kind && each.state === state)
+      .map(({ count }) => ({
+        count,
+        kind,
+        path: `${listPages[kind].path}?${new URLSearchParams({ store_id: storeId, state })}`
+      }))
+  )
+
+/** A number, with a plus if `total`, which it is a part of, was not counted to its end. */
+const counted = (t: Words, count: number, total: number) => `${t.number(count)}${total < maxCounted ? "" : "+"}`
 
 /** The failed publishes of a store, with their causes, and a form that publishes all of them again. */
 const FailedPublishes = ({
-  failed,
-  failures,
+  counts,
   store,
   visitor
 }: {
   readonly visitor: Visitor
   readonly store: Store
-  readonly failed: number
-  readonly failures: ReadonlyArray<FailedPublication>
+  readonly counts: StoreCounts
 }) => {
   const t = useWords()
+  const { causeCount, causes } = counts
+  const failed = countIn(counts, "failed")
+  const moreCauses = causeCount - causes.length
   return (
     <Todo
       tone="bad"
       action={
         store.platform !== "none" &&
-        failures.length > 0 &&
         visitor.lock === undefined && (
           <Allowed to="publish">
             <form method="post" action={paths.publishSelected}>
@@ -91,109 +106,132 @@ const FailedPublishes = ({
     >
       <p>
         {t.rich("<strong>{count} failed</strong> to publish to {store}", {
-          count: upTo(t, failed),
+          count: counted(t, failed, failed),
           store: <Text>{store.name}</Text>
         })}
       </p>
-      {causesOf(failures)
-        .slice(0, 3)
-        .map(([message, number]) => (
-          <p key={message} class="quiet">
-            {t.rich("{count, plural, one {# time} other {# times}}: {cause}", {
-              count: number,
-              cause: <Text>{t.say(message)}</Text>
-            })}
-          </p>
-        ))}
-      {failures.length > 0 && (
-        <details>
-          <summary>
-            {t.rich(
-              failures.length > maxListed
-                ? "Show the newest {count, number}<spoken> of {store}</spoken>"
-                : "Show them<spoken> of {store}</spoken>",
-              { count: maxListed, store: store.name, spoken }
-            )}
-          </summary>
-          <ul>
-            {failures.slice(0, maxListed).map(({ entityId, entityType, title }) => (
-              <li key={entityId}>
-                <EntityLink id={entityId} kind={entityType} title={title} />
-              </li>
-            ))}
-          </ul>
-          <a href={`${paths.products}?${new URLSearchParams({ store_id: store.id, state: "failed" })}`}>
-            {t.rich("All products that failed<spoken> on {store}</spoken>", { store: store.name, spoken })}
-          </a>
-        </details>
+      {causes.map(({ count, message }) => (
+        <p key={message} class="quiet">
+          {t.rich(
+            failed < maxCounted
+              ? "{count, plural, one {# time} other {# times}}: {cause}"
+              : "At least {count, plural, one {# time} other {# times}}: {cause}",
+            { count, cause: <Text>{t.say(message)}</Text> }
+          )}
+        </p>
+      ))}
+      {moreCauses > 0 && (
+        <p class="quiet">{t("{count, plural, one {# more cause} other {# more causes}}", { count: moreCauses })}</p>
       )}
+      <p>
+        {t.rich("Show<spoken> what failed on {store}</spoken>", { store: store.name, spoken })}:{" "}
+        {figuresOf(counts, "failed").map(({ count, kind, path }, index) => (
+          <Fragment key={kind}>
+            {index > 0 && ", "}
+            <a href={path}>
+              {t("{kind} ({count})", { kind: t(listPages[kind].name), count: counted(t, count, failed) })}
+            </a>
+          </Fragment>
+        ))}
+      </p>
     </Todo>
   )
 }
 
-const Dropping = ({ drop, now }: { readonly drop: DropRow; readonly now: number }) => {
+/** What the import that locks the account needs next. */
+const LockingImport = ({
+  lock,
+  undecided
+}: {
+  readonly lock: NonNullable<Visitor["lock"]>
+  readonly undecided: number
+}) => {
   const t = useWords()
-
-  const starts = Date.parse(drop.starts_at) > now
+  const title = importTitle(t, lock)
   return (
-    <Todo tone="busy" action={<a href={dropPath(drop.id)}>{t("Open")}</a>}>
+    <Todo
+      tone="wait"
+      action={
+        <Allowed to="edit" otherwise={<a href={pageOf(paths.import, lock.id)}>{t("Open")}</a>}>
+          <a href={lock.isPaused ? jobPath(lock.id) : pageOf(paths.import, lock.id)}>
+            {t(lock.isPaused ? "Resume or cancel it" : undecided > 0 ? "Decide" : "Accept or discard")}
+          </a>
+        </Allowed>
+      }
+    >
       <p>
-        {t.rich(
-          starts ? "{drop} starts {when}" : drop.ends_at === null ? "{drop} started {when}" : "{drop} ends {when}",
-          {
-            drop: (
-              <strong>
-                <Text>{drop.name}</Text>
-              </strong>
-            ),
-            when: <Ago at={starts || drop.ends_at === null ? drop.starts_at : drop.ends_at} now={now} />
-          }
+        {lock.isPaused
+          ? t.rich("<strong>Paused:</strong> {import}", { import: title })
+          : undecided > 0
+            ? t.rich(
+                "<strong>{count, plural, one {# undecided conflict} other {# undecided conflicts}}</strong> in: {import}",
+                { count: undecided, import: title }
+              )
+            : t.rich("<strong>Ready to be accepted:</strong> {import}", { import: title })}
+      </p>
+      <p class="quiet">
+        {t(
+          lock.isPaused
+            ? "Nothing else can be changed until it is resumed or cancelled."
+            : "Nothing else can be changed until it is accepted or discarded."
         )}
       </p>
-      <p class="quiet">{t("{count, plural, one {# change} other {# changes}}", { count: drop.changes })}</p>
     </Todo>
   )
 }
 
-const NeedsYou = ({ counts, drops, failures, incomplete, now, stores, visitor }: HomeContent) => {
+const NeedsYou = ({ counts, drops, hasProducts, incomplete, now, stores, undecided, visitor }: HomeContent) => {
   const t = useWords()
 
   const { lock } = visitor
   const things = [
-    ...(lock === undefined
+    ...(lock === undefined || (lock.phase === "applying" && !lock.isPaused)
       ? []
-      : [
-          <Todo key="import" tone="wait" action={<a href={pageOf(paths.import, lock.id)}>{t("Decide")}</a>}>
-            <p>
-              {t.rich("<strong>{count, plural, one {# conflict} other {# conflicts}}</strong> in: {import}", {
-                count: lock.summary.conflicts,
-                import: importTitle(t, lock)
-              })}
-            </p>
-            <p class="quiet">{t("Nothing else can be changed until it is accepted or discarded.")}</p>
-          </Todo>
-        ]),
+      : [<LockingImport key="import" lock={lock} undecided={undecided} />]),
     ...stores.flatMap((store) => {
-      const failed = counts.find(({ storeId }) => storeId === store.id)?.failed ?? 0
-      const own = failures.filter(({ storeId }) => storeId === store.id)
-      return failed === 0
+      const own = countsOf(counts, store)
+      return countIn(own, "failed") === 0
         ? []
-        : [<FailedPublishes key={store.id} visitor={visitor} store={store} failed={failed} failures={own} />]
+        : [<FailedPublishes key={store.id} visitor={visitor} store={store} counts={own} />]
     }),
+    ...(incomplete === undefined && hasProducts
+      ? [
+          <Todo
+            key="scan"
+            tone="idle"
+            action={
+              <Allowed to="edit" otherwise={<a href={paths.health}>{t("Open")}</a>}>
+                <form method="post" action={paths.scanHealth}>
+                  <HiddenFields csrf={visitor.csrf} />
+                  <input type="hidden" name="dimension" value={everyDimension} />
+                  <button type="submit" class="plain">
+                    {t("Scan everything")}
+                  </button>
+                </form>
+              </Allowed>
+            }
+          >
+            <p>{t.rich("<strong>Data health</strong> was not scanned yet.")}</p>
+            <p class="quiet">{t("A scan finds empty required fields and other issues.")}</p>
+          </Todo>
+        ]
+      : []),
     ...(incomplete === undefined || incomplete === 0
       ? []
       : [
           <Todo key="required" tone="wait" action={<a href={issuesPath("completeness-required")}>{t("Show")}</a>}>
             <p>
               {t.rich(
-                "{count, plural, one {<strong># entity</strong> lacks a required field} other {<strong># entities</strong> lack a required field}}",
+                "{count, plural, one {<strong># item</strong> lacks a required field} other {<strong># items</strong> lack a required field}}",
                 { count: incomplete }
               )}
             </p>
             <p class="quiet">{t("By the last scan of data health.")}</p>
           </Todo>
         ]),
-    ...drops.map((drop) => <Dropping key={drop.id} drop={drop} now={now} />)
+    ...drops
+      .filter((drop) => needsAttention(drop, now, lock))
+      .map((drop) => <DayDrop key={drop.id} drop={drop} now={now} lock={lock} />)
   ]
   return (
     <section aria-labelledby="needs">
@@ -207,11 +245,60 @@ const NeedsYou = ({ counts, drops, failures, incomplete, now, stores, visitor }:
   )
 }
 
-interface Figure {
-  readonly count: number
-  readonly name: Sentence
-  readonly tone: string
-  readonly path: string
+/** The states of a store's card, without that of changes that are not published. */
+const cardStates = [
+  { state: "failed", name: "{count} failed<spoken> on {store}</spoken>", tone: "bad" },
+  { state: "publishing", name: "{count} publishing<spoken> on {store}</spoken>", tone: "busy" }
+] as const
+
+/** The states of changes that are not published, for visitors who may not publish them. */
+const unpublishedStates = [
+  { state: "changed", name: "{count} changed<spoken> on {store}</spoken>", tone: "wait" },
+  { state: "unpublished", name: "{count} not published<spoken> on {store}</spoken>", tone: "idle" }
+] as const
+
+const StoreStates = ({ counts, store }: { readonly store: Store; readonly counts: StoreCounts }) => {
+  const t = useWords()
+  const mayPublish = useMay("publish")
+  const toPublish = countIn(counts, "changed", "unpublished")
+  const states = [...cardStates, ...(mayPublish ? [] : unpublishedStates)]
+  const links = states.flatMap(({ name, state, tone }) => {
+    const figures = figuresOf(counts, state)
+    const total = state === "failed" || state === "publishing" ? countIn(counts, state) : toPublish
+    return figures.map(({ count, kind, path }) => (
+      <li key={`${state} ${kind}`}>
+        <a class={`state calm ${tone}`} href={path}>
+          {kind !== "product" && `${t(listPages[kind].name)}: `}
+          {t.rich(name, { count: counted(t, count, total), store: store.name, spoken })}
+        </a>
+      </li>
+    ))
+  })
+  return (
+    <ul class="states">
+      {links}
+      {mayPublish && toPublish > 0 && (
+        <li>
+          <a class="state calm wait" href={publishStoreOf(store.id)}>
+            {t.rich("{count} to publish<spoken> on {store}</spoken>", {
+              count: counted(t, toPublish, toPublish),
+              store: store.name,
+              spoken
+            })}
+          </a>
+        </li>
+      )}
+      {counts.counts.length === 0 && (
+        <li>
+          {counts.isEmpty ? (
+            <span class="state idle">{t("No products yet")}</span>
+          ) : (
+            <span class="state good">{t("All published")}</span>
+          )}
+        </li>
+      )}
+    </ul>
+  )
 }
 
 const StoreCard = ({
@@ -220,30 +307,11 @@ const StoreCard = ({
   store
 }: {
   readonly store: Store
-  readonly counts: StoreCounts | undefined
+  readonly counts: StoreCounts
   readonly now: number
 }) => {
   const t = useWords()
-
-  const { failed = 0, publishing = 0, unpublished = 0 } = counts ?? {}
-  const mayPublish = useMay("publish")
-  const listPath = (state: string) => `${paths.products}?${new URLSearchParams({ store_id: store.id, state })}`
-  const all: ReadonlyArray<Figure> = [
-    { count: failed, name: "{count} failed<spoken> on {store}</spoken>", tone: "bad", path: listPath("failed") },
-    {
-      count: publishing,
-      name: "{count} publishing<spoken> on {store}</spoken>",
-      tone: "busy",
-      path: listPath("publishing")
-    },
-    {
-      count: unpublished,
-      name: "{count} to publish<spoken> on {store}</spoken>",
-      tone: "wait",
-      path: mayPublish ? publishStoreOf(store.id) : listPath("changed")
-    }
-  ]
-  const figures = all.filter(({ count }) => count > 0)
+  const isFilesOnly = store.platform === filesOnly
   return (
     <li class="sheet">
       <h3>
@@ -252,70 +320,41 @@ const StoreCard = ({
         </a>
       </h3>
       <p class="quiet">
-        {store.currency}, {store.primary_locale}.{" "}
+        {languageName(t, store.primary_locale)}, {currencyName(t, store.currency)}.{" "}
         {store.last_imported_at === null
-          ? t("Never refreshed")
-          : t.rich("Refreshed {when}", { when: <Ago at={store.last_imported_at} now={now} /> })}
+          ? !isFilesOnly && t("Never refreshed")
+          : t.rich(isFilesOnly ? "Last import {when}" : "Refreshed {when}", {
+              when: <Ago at={store.last_imported_at} now={now} />
+            })}
       </p>
-      <ul class="states">
-        {store.platform === "none" ? (
+      {isFilesOnly ? (
+        <ul class="states">
           <li>
             <span class="state idle">{t("Files only")}</span>
           </li>
-        ) : figures.length === 0 ? (
-          <li>
-            <span class="state good">{t("All published")}</span>
-          </li>
-        ) : (
-          figures.map(({ count, name, path, tone }) => (
-            <li key={name}>
-              <a class={`state calm ${tone}`} href={path}>
-                {t.rich(name, { count: upTo(t, count), store: store.name, spoken })}
-              </a>
+          {counts.isEmpty && (
+            <li>
+              <span class="state idle">{t("No products yet")}</span>
             </li>
-          ))
-        )}
-      </ul>
+          )}
+        </ul>
+      ) : (
+        <StoreStates store={store} counts={counts} />
+      )}
     </li>
-  )
-}
-
-/** What to do first, until there are stores and products. */
-const FirstSteps = ({ hasProducts, stores }: HomeContent) => {
-  const t = useWords()
-  return stores.length > 0 && hasProducts ? null : (
-    <section aria-labelledby="first">
-      <h2 id="first">{t("First steps")}</h2>
-      <ul class="sheet todo">
-        <Todo tone={stores.length > 0 ? "busy" : "wait"} action={<a href={paths.stores}>{t("Stores")}</a>}>
-          <p>
-            <strong>{t("Link a store.")}</strong>{" "}
-            {stores.length > 0 ? t("Done.") : t("The administrator links it with the command line.")}
-          </p>
-        </Todo>
-        <Todo tone={hasProducts ? "busy" : "wait"} action={<a href={paths.imports}>{t("Imports")}</a>}>
-          <p>
-            <strong>{t("Bring in your products.")}</strong>{" "}
-            {hasProducts ? t("Done.") : t("Refresh the store, or import its product export.")}
-          </p>
-        </Todo>
-        <Todo tone="wait" action={<a href={paths.connections}>{t("Agents")}</a>}>
-          <p>{t.rich("<strong>Connect an agent,</strong> if one should work with you.")}</p>
-        </Todo>
-      </ul>
-    </section>
   )
 }
 
 /** The states of the stores in a sentence, for screen readers. */
 const statesIn = (t: Words, { counts, stores }: HomeContent): string =>
   stores
-    .map(({ id, name }) => {
-      const { failed = 0, publishing = 0 } = counts.find(({ storeId }) => storeId === id) ?? {}
+    .map((store) => {
+      const own = countsOf(counts, store)
+      const [publishing, failed] = [countIn(own, "publishing"), countIn(own, "failed")]
       return t("{store}: {publishing} publishing, {failed} failed.", {
-        store: name,
-        publishing: upTo(t, publishing),
-        failed: upTo(t, failed)
+        store: store.name,
+        publishing: counted(t, publishing, publishing),
+        failed: counted(t, failed, failed)
       })
     })
     .join(" ")
@@ -323,23 +362,24 @@ const statesIn = (t: Words, { counts, stores }: HomeContent): string =>
 export const HomePage = (content: HomeContent) => {
   const t = useWords()
 
-  const { counts, now, stores, visitor } = content
+  const { counts, now, steps, stores, visitor } = content
   return (
-    <Frame title={t("Home")} visitor={visitor} current={paths.home} isLockShown={visitor.lock?.phase === "reviewing"}>
+    <Frame
+      title={t("Home")}
+      visitor={visitor}
+      current={paths.home}
+      isLockShown={visitor.lock?.phase === "reviewing" || visitor.lock?.isPaused === true}
+    >
       <Live id="now" on={workKinds} says={statesIn(t, content)}>
-        <FirstSteps {...content} />
+        {steps !== undefined && <FirstSteps csrf={visitor.csrf} done={steps} />}
         <NeedsYou {...content} />
+        <DropsOfDay {...content} />
         {stores.length > 0 && (
           <section aria-labelledby="stores">
             <h2 id="stores">{t("Stores")}</h2>
             <ul class="strip">
               {stores.map((store) => (
-                <StoreCard
-                  key={store.id}
-                  store={store}
-                  counts={counts.find(({ storeId }) => storeId === store.id)}
-                  now={now}
-                />
+                <StoreCard key={store.id} store={store} counts={countsOf(counts, store)} now={now} />
               ))}
             </ul>
           </section>

@@ -30,10 +30,14 @@ const routes = {
 
 const CommandForm = Schema.Struct({ command: Schema.Literal("pause", "resume", "cancel") })
 
+/** The parameter `note` if a form was to begin another job, while this one works on the store. */
+export const otherJobNote = "other"
+
 const notes: Readonly<Record<string, string>> = {
   pause: "The job is paused. Finished steps are not undone.",
   resume: "The job continues after its last finished step.",
-  cancel: "The job is cancelled. Finished steps are not undone."
+  cancel: "The job is cancelled. Finished steps are not undone.",
+  [otherJobNote]: "This job works on the store already, so no other job was begun. Try again when it has ended."
 }
 
 /**

@@ -27,26 +27,26 @@ export const progressWords = (t: Words, { done, state, title, total }: Job): str
 export const JobStateOf = ({ state }: { readonly state: JobState }) => <State {...stateWords[state]} />
 
 /** The number of items that a job has done, by its kind. */
-const entities: Sentence = "{done, plural, one {# entity} other {# entities}}"
+const items: Sentence = "{done, plural, one {# item} other {# items}}"
 const doneWords: Readonly<Record<JobKindName, Sentence>> = {
-  bulk_change: entities,
-  store_unlink: entities,
-  store_link: entities,
-  publish_waiting: entities,
-  publish_selected: entities,
+  bulk_change: items,
+  store_unlink: items,
+  store_link: items,
+  publish_waiting: items,
+  publish_selected: items,
   account_deletion: "{done, plural, one {# row} other {# rows}}",
   export: "{done, plural, one {# product} other {# products}}",
   health_scan: "{done, plural, one {# scan} other {# scans}}",
   import: "{done, plural, one {# change} other {# changes}}"
 }
 
-const entitiesOf: Sentence = "{done, number} of {all, plural, one {# entity} other {# entities}}"
+const itemsOf: Sentence = "{done, number} of {all, plural, one {# item} other {# items}}"
 const progressOf: Readonly<Record<JobKindName, Sentence>> = {
-  bulk_change: entitiesOf,
-  store_unlink: entitiesOf,
-  store_link: entitiesOf,
-  publish_waiting: entitiesOf,
-  publish_selected: entitiesOf,
+  bulk_change: itemsOf,
+  store_unlink: itemsOf,
+  store_link: itemsOf,
+  publish_waiting: itemsOf,
+  publish_selected: itemsOf,
   account_deletion: "{done, number} of {all, plural, one {# row} other {# rows}}",
   export: "{done, number} of {all, plural, one {# product} other {# products}}",
   health_scan: "{done, number} of {all, plural, one {# scan} other {# scans}}",

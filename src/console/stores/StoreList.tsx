@@ -16,6 +16,7 @@ import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
+import { otherJobNote } from "../jobs/JobList.tsx"
 import { type Words, wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { jobPath, pageOf, paths } from "../Paths.ts"
@@ -117,10 +118,18 @@ export const storeList: Surface<
         )
       })
 
-    /** The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. */
+    /** The page of the job that publishes to the store already. It says so unless `isSame`: the job does what the form asks for. */
+    const toOpenJob = (open: Job, isSame: boolean) =>
+      seeOther(`${jobPath(open.id)}${isSame ? "" : `?note=${otherJobNote}`}`)
+
+    /**
+     * The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. Only a job that
+     * publishes all changes is known to do the same as the form.
+     */
     const toJob = <R,>(
       visitor: Visitor,
       store: Store,
+      isForAll: boolean,
       begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
     ) =>
       begun.pipe(
@@ -128,7 +137,7 @@ export const storeList: Surface<
         Effect.catchTag("ValidationFailed", ({ message }) =>
           Effect.flatMap(jobs.openOn(store.id), (open) =>
             Option.isSome(open) && publishes(open.value)
-              ? Effect.succeed(seeOther(jobPath(open.value.id)))
+              ? Effect.succeed(toOpenJob(open.value, isForAll && open.value.kind === "publish_waiting"))
               : showPending(
                   visitor,
                   store,
@@ -166,15 +175,19 @@ export const storeList: Surface<
         Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
       ),
       publish: withForm((visitor, form) =>
-        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, publishJobs.all(store.id)))
+        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, true, publishJobs.all(store.id)))
       ),
       publishSelected: withForm((visitor, form) =>
         Effect.gen(function* () {
           const store = yield* openStoreOf(form)
-          const ids = form.get(everyFailed) === "yes" ? yield* failedOf(store.id) : yield* selectedOf(form)
-          return yield* ids.length === 0
-            ? showPending(visitor, store, "Nothing is selected: select some drafts first.")
-            : toJob(visitor, store, publishJobs.selected(store.id, ids))
+          const isForFailed = form.get(everyFailed) === "yes"
+          const ids = isForFailed ? yield* failedOf(store.id) : yield* selectedOf(form)
+          if (ids.length > 0) return yield* toJob(visitor, store, false, publishJobs.selected(store.id, ids))
+          if (!isForFailed) return yield* showPending(visitor, store, "Nothing is selected: select some drafts first.")
+          const open = Option.filter(yield* jobs.openOn(store.id), publishes)
+          return Option.isSome(open)
+            ? toOpenJob(open.value, false)
+            : yield* showPending(visitor, store, "Nothing that failed is left on this store.")
         })
       )
     }

@@ -4,6 +4,7 @@ import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
+import { currencyName, languageName } from "../entities/StoreLanguage.ts"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
@@ -25,7 +26,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     readonly path?: string
   }> = isFilesOnly
     ? // Nothing can be published to a store without a platform.
-      [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
+      [{ name: "items", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
     : [
         { name: "live", count: counts.published },
         { name: "publishing", count: counts.pending },
@@ -38,7 +39,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
         }
       ]
   return (
-    <ul class="tally" aria-label={t("Entities by publish state")}>
+    <ul class="tally" aria-label={t("Items by publish state")}>
       {figures.map(({ count, isBad = false, name, path }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
           <strong>{t.number(count)}</strong>{" "}
@@ -164,7 +165,7 @@ const Failures = ({
           )}
           <Table
             labelledBy="failures"
-            columns={[t("Entity"), t("Store"), t("When"), t("Why")]}
+            columns={[t("Item"), t("Store"), t("When"), t("Why")]}
             rows={failures.map(
               ({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => ({
                 key: `${entityId} ${storeId}`,
@@ -249,13 +250,13 @@ export const StoresPage = ({
                         {store.locales
                           .map((locale) =>
                             locale === store.primary_locale && store.locales.length > 1
-                              ? t("{language} (main)", { language: locale })
-                              : locale
+                              ? t("{language} (main)", { language: languageName(t, locale) })
+                              : languageName(t, locale)
                           )
                           .join(", ")}
                       </dd>
                       <dt>{t("Currency")}</dt>
-                      <dd>{store.currency}</dd>
+                      <dd>{currencyName(t, store.currency)}</dd>
                       <dt>{t("Last import")}</dt>
                       <dd>{store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />}</dd>
                     </dl>
