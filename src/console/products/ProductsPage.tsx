@@ -12,6 +12,7 @@ import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
 import { Island } from "../Island.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
+import { Live } from "../Live.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
@@ -122,7 +123,15 @@ const none = (words: string) => <span class="quiet">{words}</span>
 type Column = readonly [name: Sentence, cell: (row: ListedEntity, content: Content, t: Words) => ComponentChildren]
 
 const name: Column = ["Name", (row, content) => <Title row={row} content={content} />]
-const states: Column = ["Stores", (row, { stores }) => <StoreStates states={row.states} stores={stores} />]
+// Only this cell is live: the rows stay, with the focus and what is selected in them.
+const states: Column = [
+  "Stores",
+  (row, { stores }) => (
+    <Live id={`states-${row.id}`} on={[`publish:${row.id}`]}>
+      <StoreStates states={row.states} stores={stores} />
+    </Live>
+  )
+]
 const changed: Column = ["Changed", ({ changedAt }, { now }) => <Ago at={changedAt} now={now} />]
 
 /** The columns that sort, each with its two orders. */
