@@ -73,7 +73,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       result: { readonly note?: Saying | undefined; readonly refused?: RefusedView } = {}
     ) =>
       Effect.gen(function* () {
-        const { from, ...typed } = query
+        const { from, walk, ...typed } = query
         if (Object.values(typed).some((text) => text.length > maxText)) return yield* tooLong(kind)
         const order = orderOf(query.order)
         const page = yield* lists.page(kind, {
