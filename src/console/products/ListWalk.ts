@@ -33,8 +33,8 @@ const walkText = ({ before, isAll, page, total }: ListWalk) =>
 
 /** The parameters of the address of a page: its place, and the way to it. */
 export interface WalkParameters {
-  readonly from?: string | undefined
-  readonly walk?: string | undefined
+  readonly from?: string
+  readonly walk?: string
 }
 
 /** The total of a list: of the walk, or on the first page as the page counted it. Undefined: it is unknown. */
