@@ -108,6 +108,32 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       })
     )
 
+    it.scoped("the states in a list are updated in place, and the selected rows and the focus stay", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { base, page } = yield* signedIn(merchant.cookie)
+        const row = page.locator("tbody tr", { hasText: "The stove" })
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/products`)
+          await markDocument(page)
+          assert.strictEqual(await row.getByText("Failed", { exact: true }).count(), 0)
+          await row.getByRole("checkbox").check()
+          await page.getByRole("checkbox", { name: "Select The tent" }).focus()
+        })
+        yield* aFailure(merchant)
+        yield* Effect.promise(async () => {
+          await row.getByText("Failed", { exact: true }).waitFor()
+          assert.isTrue(await row.getByRole("checkbox").isChecked())
+          assert.strictEqual(
+            await page.evaluate("document.activeElement.getAttribute('aria-label')"),
+            "Select The tent"
+          )
+          await page.getByText("1 of 2 selected", { exact: true }).waitFor()
+          await assertNotReloaded(page)
+        })
+      })
+    )
+
     it.scoped("the progress of an import, and other users' decisions, appear in place", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant

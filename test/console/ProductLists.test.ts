@@ -1,7 +1,7 @@
 import { assert, it as itself, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { distance } from "../../src/console/Ago.tsx"
-import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, assertPage, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
 
@@ -134,15 +134,44 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
         ["&order=title-desc", expected.toSorted().toReversed()]
       ] as const) {
         const titles: Array<string> = []
+        let last = ""
         let path: string | undefined = `/products?search=peg${order}`
         while (path !== undefined) {
           const { text }: { readonly text: string } = yield* ask(path, { cookie })
-          if (titles.length === 0) assert.include(text, '<span class="total number">60</span>')
+          last = text
+          assert.include(text, '<span class="total number">60</span>')
+          assert.strictEqual(text.includes("Previous page"), titles.length > 0)
           titles.push(...namesOf(text))
           path = /href="([^"]*)">Next page/.exec(text)?.[1]?.replaceAll("&amp;", "&")
         }
         assert.deepStrictEqual(titles, names)
+        const previous = /href="([^"]*)">Previous page/.exec(last)?.[1]?.replaceAll("&amp;", "&") ?? ""
+        assert.strictEqual(previous, `/products?search=peg${order}`)
       }
+      // A walk that no page wrote is left out.
+      const { text } = yield* ask("/products?order=oldest&from=1&walk=x", { cookie })
+      assert.notInclude(text, "Previous page")
+      assert.notInclude(text, '<span class="total')
+    })
+  )
+
+  it.effect("name the stores of a state also if there are many, and say what a state means without a store", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop } = yield* aMerchant
+      const { link } = yield* Stores
+      const more = yield* Effect.forEach([1, 2, 3, 4], (n) => link({ domain: `shop-${n}.example` })).pipe(
+        actingAs(actor)
+      )
+      yield* anEntity("product", { title: "Lamp" }, { on: more.map(({ store }) => store) }).pipe(actingAs(actor))
+      const { text } = yield* assertPage("/products?search=lamp", cookie)
+      assert.include(
+        text,
+        '<summary class="quiet">on 4 stores</summary><bdi>shop-1.example, shop-2.example, shop-3.example and shop-4.example</bdi>'
+      )
+      const words = "Without a store, Failed, Publishing and Changed mean on at least one store"
+      assert.include(textOf(yield* ask("/products?state=failed", { cookie })), words)
+      for (const path of ["/products", `/products?state=failed&store_id=${shop.id}`])
+        assert.notInclude(textOf(yield* ask(path, { cookie })), words)
     })
   )
 

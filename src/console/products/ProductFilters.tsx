@@ -19,6 +19,7 @@ import { publishStates } from "../Naming.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { useWords } from "../Viewer.tsx"
 import { orderOf, orderWords, placeIn } from "./ListOrder.ts"
+import { walkIn } from "./ListWalk.ts"
 
 /** Names of the query parameters of a list. */
 export type ListParameter =
@@ -32,6 +33,7 @@ export type ListParameter =
   | "missing"
   | "order"
   | "from"
+  | "walk"
 export type ListQuery = Readonly<Partial<Record<ListParameter, string>>>
 
 const names: ReadonlyArray<ListParameter> = [
@@ -44,7 +46,8 @@ const names: ReadonlyArray<ListParameter> = [
   "own",
   "missing",
   "order",
-  "from"
+  "from",
+  "walk"
 ]
 
 const isState = Schema.is(Schema.Literal(...merchantStates, "absent"))
@@ -65,7 +68,7 @@ export const listQueryOf = (kind: EntityKind, query: Parameters): ListQuery => {
       return value === "" || (kind !== "product" && ofProducts.has(name)) ? [] : [[name, value]]
     })
   ) as ListQuery
-  const { from, missing, order: _, own, state, store_id, ...texts } = given
+  const { from, missing, order: _, own, state, store_id, walk, ...texts } = given
   const order = orderOf(given.order)
   return {
     ...texts,
@@ -74,7 +77,8 @@ export const listQueryOf = (kind: EntityKind, query: Parameters): ListQuery => {
     ...(isMissing(missing) && { missing }),
     ...(own === "yes" && { own }),
     ...(order !== "newest" && { order }),
-    ...(from !== undefined && placeIn(from, order) !== undefined && { from })
+    ...(from !== undefined &&
+      placeIn(from, order) !== undefined && { from, ...(walkIn(walk) !== undefined && { walk }) })
   }
 }
 
@@ -90,7 +94,7 @@ export const filtersOf = (query: ListQuery): MerchantFilters => ({
 })
 
 /** The address of a list. A change of the filters starts again at the first page. */
-export const listAddress = (path: string, { from, ...query }: ListQuery, change: ListQuery = {}): string => {
+export const listAddress = (path: string, { from, walk, ...query }: ListQuery, change: ListQuery = {}): string => {
   const parameters = new URLSearchParams(
     Object.entries({ ...query, ...change }).filter(([, value]) => value !== "" && value !== undefined)
   )
@@ -256,6 +260,13 @@ export const ProductFilters = ({
   return (
     <search class="filters">
       <StateChips path={path} query={query} />
+      {query.state !== undefined && query.store_id === undefined && stores.length > 1 && (
+        <p class="quiet">
+          {t(
+            "Without a store, Failed, Publishing and Changed mean on at least one store, in this order, and Not published on none. Choose a store to see its states."
+          )}
+        </p>
+      )}
       <form method="get" action={path}>
         {query.state !== undefined && <input type="hidden" name="state" value={query.state} />}
         <div class="line">

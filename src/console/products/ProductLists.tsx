@@ -62,7 +62,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
     const pictures = yield* Pictures
     const stores = yield* Stores
     const views = yield* SavedViews
-    const { asVisitor, withForm } = yield* makePageHandlers
+    const { asWatcher, withForm } = yield* makePageHandlers
 
     const viewsOf = ({ accountId, userId }: Visitor, kind: EntityKind) => ({ accountId, userId, list: kind })
 
@@ -73,7 +73,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       result: { readonly note?: Saying | undefined; readonly refused?: RefusedView } = {}
     ) =>
       Effect.gen(function* () {
-        const { from, ...typed } = query
+        const { from, walk, ...typed } = query
         if (Object.values(typed).some((text) => text.length > maxText)) return yield* tooLong(kind)
         const order = orderOf(query.order)
         const page = yield* lists.page(kind, {
@@ -101,7 +101,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
       })
 
     const list = (kind: EntityKind) =>
-      asVisitor((visitor, request) => {
+      asWatcher((visitor, request) => {
         const parameters = queryOf(request)
         const query = listQueryOf(kind, parameters)
         const id = readId(query.search ?? "")

@@ -1,7 +1,7 @@
 import { Array as Arr } from "effect"
 import type { ComponentChildren } from "preact"
 import { isDescending } from "../../catalog/ListWindows.sql.ts"
-import { type ListOrder, type MerchantPage, windowSize } from "../../catalog/MerchantLists.ts"
+import type { ListOrder, MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { SavedView } from "../../catalog/SavedViewsRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
@@ -11,6 +11,7 @@ import type { Visitor } from "../Browser.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
 import { Island } from "../Island.tsx"
+import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
@@ -21,7 +22,8 @@ import { fields } from "../selections/SelectionForm.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
-import { orderOf, placeText } from "./ListOrder.ts"
+import { orderOf } from "./ListOrder.ts"
+import { nextOf, previousOf, totalIn } from "./ListWalk.ts"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 import { type RefusedView, ViewBar } from "./ViewBar.tsx"
@@ -41,11 +43,31 @@ interface Content {
   readonly note?: Saying | undefined
 }
 
-const isFiltered = ({ from, order, ...filters }: ListQuery) => Object.keys(filters).length > 0
+const isFiltered = ({ from, order, walk, ...filters }: ListQuery) => Object.keys(filters).length > 0
 
-/** The number of entities, as far as it is counted. A page after the first counts only what follows. */
-const totalOf = (t: Words, { page: { found, isAll }, query }: Content) =>
-  query.from !== undefined ? undefined : `${t.number(isAll ? found : Math.min(found, windowSize))}${isAll ? "" : "+"}`
+/** The number of entities, as far as the first page counted it. */
+const totalOf = (t: Words, { page, query }: Content) => {
+  const counted = totalIn(query, page)
+  return counted === undefined ? undefined : `${t.number(counted.total)}${counted.isAll ? "" : "+"}`
+}
+
+const Pages = ({ kind, page, query }: Content) => {
+  const t = useWords()
+  const { pages, path } = listPages[kind]
+  const [previous, next] = [previousOf(query), nextOf(query, page)]
+  return (
+    <nav class="pages" aria-label={t(pages)}>
+      {query.from !== undefined && <a href={listAddress(path, query)}>{t("First page")}</a>}
+      {previous !== undefined && <a href={listAddress(path, query, previous)}>{t("Previous page")}</a>}
+      {next !== undefined && <a href={listAddress(path, query, next)}>{t("Next page")}</a>}
+      {page.rows.length > 0 && (
+        <span class="quiet">
+          {t("{count, plural, one {# row} other {# rows}} on this page", { count: page.rows.length })}
+        </span>
+      )}
+    </nav>
+  )
+}
 
 const Select = ({ row }: { readonly row: ListedEntity }) => {
   const t = useWords()
@@ -122,7 +144,15 @@ const none = (words: string) => <span class="quiet">{words}</span>
 type Column = readonly [name: Sentence, cell: (row: ListedEntity, content: Content, t: Words) => ComponentChildren]
 
 const name: Column = ["Name", (row, content) => <Title row={row} content={content} />]
-const states: Column = ["Stores", (row, { stores }) => <StoreStates states={row.states} stores={stores} />]
+// Only this cell is live: the rows stay, with the focus and what is selected in them.
+const states: Column = [
+  "Stores",
+  (row, { stores }) => (
+    <Live id={`states-${row.id}`} on={[`publish:${row.id}`]}>
+      <StoreStates states={row.states} stores={stores} />
+    </Live>
+  )
+]
 const changed: Column = ["Changed", ({ changedAt }, { now }) => <Ago at={changedAt} now={now} />]
 
 /** The columns that sort, each with its two orders. */
@@ -251,7 +281,7 @@ export const ProductsPage = (content: Content) => {
   const t = useWords()
 
   const { kind, page, query, stores, visitor } = content
-  const { name, pages, path } = listPages[kind]
+  const { name } = listPages[kind]
   return (
     <Frame
       title={t(name)}
@@ -282,17 +312,7 @@ export const ProductsPage = (content: Content) => {
       <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
       <ProductFilters kind={kind} query={query} rows={page.rows} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
-      <nav class="pages" aria-label={t(pages)}>
-        {query.from !== undefined && <a href={listAddress(path, query)}>{t("First page")}</a>}
-        {page.next !== undefined && (
-          <a href={listAddress(path, query, { from: placeText(page.next) })}>{t("Next page")}</a>
-        )}
-        {page.rows.length > 0 && (
-          <span class="quiet">
-            {t("{count, plural, one {# row} other {# rows}} on this page", { count: page.rows.length })}
-          </span>
-        )}
-      </nav>
+      <Pages {...content} />
     </Frame>
   )
 }
