@@ -4,12 +4,28 @@ import { type Context, Effect, Schema } from "effect"
 import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { Drop, DropRow } from "./Drop.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 const decodeRows = Schema.decodeUnknown(Schema.Array(DropRow))
 
 type Reads = Context.Tag.Service<DropsRepo>
+
+/** Whether a drop `d` starts or ends in a time, or has a step left that was due before it. Not for cancelled and ended drops. */
+const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, until: Timestamp) => sql`
+    d.status NOT IN ('cancelled', 'reverted') AND d.id IN (
+      SELECT o.id FROM drop o
+      WHERE o.account_id = ${accountId} AND o.starts_at >= ${from}::timestamptz AND o.starts_at < ${until}::timestamptz
+      UNION ALL
+      SELECT o.id FROM drop o
+      WHERE o.account_id = ${accountId} AND coalesce(o.ends_at, o.starts_at) >= ${from}::timestamptz
+        AND coalesce(o.ends_at, o.starts_at) < ${until}::timestamptz
+      UNION ALL
+      SELECT o.id FROM drop o
+      WHERE o.account_id = ${accountId} AND o.next_step IS NOT NULL AND o.starts_at < ${from}::timestamptz
+        AND (o.next_step <> 'end' OR o.ends_at < ${from}::timestamptz)
+    )`
 
 /** Statements that read drops. */
 export const makeDropReads = (
@@ -109,40 +125,19 @@ export const makeDropReads = (
     )
   }
 
+  const byStart = (accountId: AccountId, condition: Fragment, limit: number) =>
+    orDie(rowsOf(accountId, sql`${condition} ORDER BY d.starts_at, d.id LIMIT ${limit}`, sql`true`))
+
   return {
     page,
     openOf,
     between: (accountId, from, until, limit) =>
-      orDie(
-        rowsOf(
-          accountId,
-          sql`
-            d.starts_at < ${until}::timestamptz AND coalesce(d.ends_at, d.starts_at) >= ${from}::timestamptz
-            ORDER BY d.starts_at, d.id LIMIT ${limit}`,
-          sql`true`
-        )
+      byStart(
+        accountId,
+        sql`d.starts_at < ${until}::timestamptz AND coalesce(d.ends_at, d.starts_at) >= ${from}::timestamptz`,
+        limit
       ),
-    dueBetween: (accountId, from, until, limit) =>
-      orDie(
-        rowsOf(
-          accountId,
-          sql`
-            d.status NOT IN ('cancelled', 'reverted') AND d.id IN (
-              SELECT o.id FROM drop o
-              WHERE o.account_id = ${accountId} AND o.starts_at >= ${from}::timestamptz AND o.starts_at < ${until}::timestamptz
-              UNION ALL
-              SELECT o.id FROM drop o
-              WHERE o.account_id = ${accountId} AND coalesce(o.ends_at, o.starts_at) >= ${from}::timestamptz
-                AND coalesce(o.ends_at, o.starts_at) < ${until}::timestamptz
-              UNION ALL
-              SELECT o.id FROM drop o
-              WHERE o.account_id = ${accountId} AND o.next_step IS NOT NULL AND o.starts_at < ${from}::timestamptz
-                AND (o.next_step <> 'end' OR o.ends_at < ${from}::timestamptz)
-            )
-            ORDER BY d.starts_at, d.id LIMIT ${limit}`,
-          sql`true`
-        )
-      ),
+    dueBetween: (accountId, from, until, limit) => byStart(accountId, isDueBetween(sql, accountId, from, until), limit),
     list: (accountId, entityId) => (entityId === null ? list(accountId) : ofEntity(accountId, entityId)),
     find
   }

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { type Context, Effect, Option, Schema } from "effect"
 import { maxBulkEntities } from "../../bulk/BulkJobs.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
@@ -65,6 +65,13 @@ const cannotPublish = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
+/** All entities whose last publish to the store failed, as far as one job takes them. */
+const failedOf = (lists: Context.Tag.Service<MerchantLists>, storeId: StoreId) =>
+  Effect.map(
+    Effect.forEach(EntityKind.literals, (kind) => lists.ids(kind, { storeId, state: "failed" }, maxBulkEntities)),
+    (ids) => ids.flat().slice(0, maxBulkEntities)
+  )
+
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
 export const storeList: Surface<
   Jobs | MerchantLists | PlatformRegistry | PublishJobs | Publishing | Stores | PageServices
@@ -96,13 +103,6 @@ export const storeList: Surface<
         storeOf(given),
         ({ platform }) => platform !== "none",
         ({ domain }) => cannotPublish(domain)
-      )
-
-    /** All entities whose last publish to the store failed, as far as one job takes them. */
-    const failedOf = (storeId: StoreId) =>
-      Effect.map(
-        Effect.forEach(EntityKind.literals, (kind) => lists.ids(kind, { storeId, state: "failed" }, maxBulkEntities)),
-        (ids) => ids.flat().slice(0, maxBulkEntities)
       )
 
     const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
@@ -181,7 +181,7 @@ export const storeList: Surface<
         Effect.gen(function* () {
           const store = yield* openStoreOf(form)
           const isForFailed = form.get(everyFailed) === "yes"
-          const ids = isForFailed ? yield* failedOf(store.id) : yield* selectedOf(form)
+          const ids = isForFailed ? yield* failedOf(lists, store.id) : yield* selectedOf(form)
           if (ids.length > 0) return yield* toJob(visitor, store, false, publishJobs.selected(store.id, ids))
           if (!isForFailed) return yield* showPending(visitor, store, "Nothing is selected: select some drafts first.")
           const open = Option.filter(yield* jobs.openOn(store.id), publishes)
