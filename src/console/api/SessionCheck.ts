@@ -1,35 +1,19 @@
 import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Sessions } from "../../access/Sessions.ts"
 import { errorCodes } from "../../api/ErrorCodes.ts"
 import { envelopeOf } from "../../api/ErrorEnvelope.ts"
+import { SessionMissing, SessionRefused } from "../../api/SessionErrors.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
 import { chargeTo } from "../../http/BodiesInFlight.ts"
 import { headersOf } from "../../http/Envelope.ts"
 import type { Refuse } from "../../http/RequestState.ts"
 import type { Actor } from "../../model/Actor.ts"
-import { Forbidden, Unauthorized } from "../../model/Errors.ts"
 import { includesRole, type Role } from "../../model/Role.ts"
 import { csrfHeader, isCsrfOf, isForeign, visitorOf } from "../Browser.ts"
 import { pageHeaders } from "../Html.ts"
 import { Session } from "./ConsoleApi.ts"
-
-/** No session, or one that has ended. */
-class SessionMissing extends Unauthorized.extend<SessionMissing>("SessionMissing")({}) {
-  override get message() {
-    return "Sign in first: there is no session, or it has ended."
-  }
-}
-
-/** The session does not allow the request. */
-class SessionRefused extends Forbidden.extend<SessionRefused>("SessionRefused")({ reason: Schema.String }) {
-  override get message() {
-    return this.reason
-  }
-}
-
-const refused = (reason: string) => new SessionRefused({ scope: "", reason })
 
 const safeMethods: ReadonlyArray<string> = ["GET", "HEAD"]
 
@@ -44,12 +28,12 @@ export const sessionCheck = (needs: Role) =>
         if (Option.isNone(found)) return yield* new SessionMissing()
         const visitor = found.value
         const { accountId, lacksFactor, role, userId } = visitor
-        if (lacksFactor)
-          return yield* refused("Set up a second factor first: the account requires it of all its users.")
-        if (!includesRole(role, needs)) return yield* refused(`This needs the role ${needs}. Yours is ${role}.`)
+        if (lacksFactor) return yield* SessionRefused.withoutFactor
+        if (!includesRole(role, needs))
+          return yield* SessionRefused.because(`This needs the role ${needs}. Yours is ${role}.`)
         const isSafe = safeMethods.includes(request.method)
         if (!isSafe && (isForeign(request, baseUrl) || !isCsrfOf(visitor, request.headers[csrfHeader])))
-          return yield* refused(`Send the CSRF token of the session in the header ${csrfHeader}.`)
+          return yield* SessionRefused.because(`Send the CSRF token of the session in the header ${csrfHeader}.`)
         chargeTo(toIncomingMessage(request), userId)
         const actor: Actor = { _tag: "User", accountId, userId }
         return actor
