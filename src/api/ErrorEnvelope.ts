@@ -1,6 +1,15 @@
 import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema } from "effect"
-import { CursorExpired, Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import {
+  CursorExpired,
+  Forbidden,
+  Issue,
+  LiveReadFailed,
+  NotFound,
+  PimLocked,
+  Unauthorized,
+  ValidationFailed
+} from "../model/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
 /** Limits that keep error responses small, whatever the request contains. */
@@ -71,6 +80,22 @@ export const NotFoundWire = decoded(
   () => new NotFound(),
   "NotFound",
   "Unknown id: absent, of another account, of another kind, or malformed. The error is the same for all."
+)
+
+export const SessionMissingWire = decoded(
+  envelope("Unauthorized"),
+  Schema.typeSchema(Unauthorized),
+  () => new Unauthorized(),
+  "Unauthorized",
+  "There is no session, or it has ended."
+)
+
+export const SessionRefusedWire = decoded(
+  envelope("Forbidden"),
+  Schema.typeSchema(Forbidden),
+  () => new Forbidden({ scope: "" }),
+  "Forbidden",
+  "The role is too low, the CSRF token is missing, or a second factor must be set up first."
 )
 
 export const CursorExpiredWire = decoded(

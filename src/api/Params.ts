@@ -95,11 +95,17 @@ const Status = PublishStatus.annotations({
   })
 )
 
-const search = (description: string) =>
+/** A text to search for. `searched`: describes the fields in which it looks. */
+export const searchParam = (searched: string) =>
   Once.pipe(
     Schema.filter((text) => [...text].length <= 200 || "must have at most 200 characters"),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
-  ).annotations(withDescription(description, { type: "string", maxLength: 200 }))
+  ).annotations(
+    withDescription(`Every term (split on white space) must occur in ${searched}. Case and accents do not matter.`, {
+      type: "string",
+      maxLength: 200
+    })
+  )
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -154,9 +160,7 @@ export const listParams = (searched: string) => ({
   store_id: storeIdParam("Only entities on this store. An unknown id is 404."),
   status: optional(Status),
   pending: optional(Pending),
-  search: optional(
-    search(`Every term (split on white space) must occur in ${searched}. Case and accents do not matter.`)
-  )
+  search: optional(searchParam(searched))
 })
 
 /** Maximum number of values in one parameter. */

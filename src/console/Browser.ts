@@ -204,14 +204,18 @@ const ownFormBytes = 1_048_576
 export const uploadMegabytes = 15
 const uploadBytes = uploadMegabytes * 1_048_576
 
-/** Refuses a form that was sent from another site. Browsers tell the site in the headers `origin` and `sec-fetch-site`. */
-const requireOwnOrigin = ({ headers }: Request, baseUrl: string) => {
+/** Whether a request was sent from another site. Browsers tell the site in the headers `origin` and `sec-fetch-site`. */
+export const isForeign = ({ headers }: Request, baseUrl: string): boolean => {
   const site = headers["sec-fetch-site"]
-  const isForeign =
+  return (
     (headers.origin !== undefined && !ownOrigins(baseUrl).has(headers.origin)) ||
     (site !== undefined && site !== "same-origin" && site !== "none")
-  return isForeign ? Effect.fail(foreign) : Effect.void
+  )
 }
+
+/** Refuses a form that was sent from another site. */
+const requireOwnOrigin = (request: Request, baseUrl: string) =>
+  isForeign(request, baseUrl) ? Effect.fail(foreign) : Effect.void
 
 const fieldsOf = (text: string) => {
   const form = parametersOf(text)
@@ -230,14 +234,18 @@ const fieldsOf = (text: string) => {
 export const formOf = (request: Request, baseUrl: string, limitBytes = openFormBytes) =>
   Effect.flatMap(Effect.zipRight(requireOwnOrigin(request, baseUrl), readForm(request, limitBytes)), fieldsOf)
 
+/** The header in which a script sends the CSRF token. */
+export const csrfHeader = "x-csrf-token"
+
+/** Whether a text is the CSRF token of the visitor's session. */
+export const isCsrfOf = ({ csrf }: Visitor, text = ""): boolean => {
+  const given = Buffer.from(text)
+  const expected = Buffer.from(csrf)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
 /** Whether a form contains the CSRF token of the visitor's session. */
-const hasCsrfOf =
-  ({ csrf }: Visitor) =>
-  (form: Parameters) => {
-    const given = Buffer.from(form.get(fieldNames.csrf) ?? "")
-    const expected = Buffer.from(csrf)
-    return given.length === expected.length && timingSafeEqual(given, expected)
-  }
+const hasCsrfOf = (visitor: Visitor) => (form: Parameters) => isCsrfOf(visitor, form.get(fieldNames.csrf))
 
 /** Maximum characters of a form that sign-in keeps: encoded again, it must fit into the form of the sign-in. */
 const maxKept = 36_000

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
 import { assetPaths, icon, islandScript, richText, script, stylesheet } from "./Assets.ts"
+import { consoleApi } from "./api/ConsoleApiSurface.ts"
 import { keepTheme } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
@@ -61,7 +62,7 @@ const common: Surface<PageServices> = {
 export const pages = (settings: { readonly trustedProxies: number }) =>
   combine(
     combine(
-      combine(combine(common, pictureRoutes), combine(signIn(settings), combine(profile, team))),
+      combine(combine(combine(common, consoleApi), pictureRoutes), combine(signIn(settings), combine(profile, team))),
       combine(combine(keys, connectionList), connectionActivity)
     ),
     combine(

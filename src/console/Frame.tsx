@@ -7,7 +7,7 @@ import { Icon, type IconName, Mark } from "./Icon.tsx"
 import { directionIn } from "./languages/Language.ts"
 import type { Saying, Sentence } from "./languages/Words.tsx"
 import { importTitle } from "./Naming.tsx"
-import { pageOf, paths, type Section, sections, settings } from "./Paths.ts"
+import { commands, pageOf, paths, type Section, sections, settings } from "./Paths.ts"
 import type { Theme } from "./Theme.ts"
 import { timeIn } from "./Times.ts"
 import { Allowed, useWords, Viewer } from "./Viewer.tsx"
@@ -169,6 +169,25 @@ const Help = () => {
   )
 }
 
+/** What the command palette offers besides the pages. Every form is on a page that the navigation has too. */
+const Commands = () => {
+  const t = useWords()
+  return (
+    <ul hidden>
+      {commands.map(({ icon, name, needs, path }) => (
+        <Allowed to={needs} key={name}>
+          <li>
+            <a href={path} data-command>
+              <Icon name={icon} />
+              {t(name)}
+            </a>
+          </li>
+        </Allowed>
+      ))}
+    </ul>
+  )
+}
+
 const Top = () => {
   const t = useWords()
   return (
@@ -194,8 +213,13 @@ const Top = () => {
         <button
           type="button"
           class="bare icon-only"
-          data-palette={t("Go to a page, or search products")}
-          data-pages={t("Pages")}
+          data-palette={t("Go to a page, find a product or collection, or choose a command")}
+          data-pages={t("Pages, products and commands")}
+          data-product={t("Product")}
+          data-collection={t("Collection")}
+          data-results={t("Results: {count}", { count: "{count}" })}
+          data-none={t("No results")}
+          data-failed={t("The search did not answer. Type again to repeat it.")}
           data-go-to={t("Go to")}
           data-search-for={t("Search products for “{search}”", { search: "{search}" })}
           hidden
@@ -208,6 +232,7 @@ const Top = () => {
           <Icon name="circle-question-mark" />
         </button>
       </div>
+      <Commands />
       <Help />
     </header>
   )

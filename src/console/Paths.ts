@@ -180,3 +180,20 @@ export const issuesPath = (
 
 /** The page that shows what a publish of an entity would change. */
 export const reviewPath = (entityId: string): string => `${paths.reviewEntity}?${new URLSearchParams({ id: entityId })}`
+
+/** A form that the command palette leads to. */
+export interface Command extends Section {
+  /** The role that the form needs. */
+  readonly needs: Role
+}
+
+/** What the command palette offers besides the pages of the navigation. */
+export const commands: ReadonlyArray<Command> = [
+  { name: "New drop", path: paths.newDrop, icon: "calendar-clock", needs: "publish" },
+  { name: "Refresh a store", path: `${paths.stores}#linked`, icon: "store", needs: "edit" },
+  { name: "Start an import", path: `${paths.imports}#upload`, icon: "import", needs: "edit" },
+  { name: "Scan data health", path: paths.health, icon: "heart-pulse", needs: "edit" },
+  { name: "Invite a colleague", path: `${paths.team}#invite`, icon: "users", needs: "admin" },
+  { name: "Create an API key", path: `${paths.keys}#create`, icon: "key-round", needs: "admin" },
+  { name: "Retry failed publishes", path: issuesPath("sync-failed"), icon: "send", needs: "publish" }
+]

@@ -172,7 +172,11 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
         const route = methods.get(request.method)
         if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
         if (route.bound !== undefined) extendTime(state, route.bound)
-        if (!route.authenticated) return app
+        if (!route.authenticated) {
+          // A surface with an API checks its own credentials, and its parameters after them.
+          state.decoding = { route, input: request.originalUrl }
+          return app
+        }
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })

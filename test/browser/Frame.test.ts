@@ -1,20 +1,28 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions } from "playwright-core"
+import { commands } from "../../src/console/Paths.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { aMerchant } from "../console/Merchant.ts"
+import { aBrowser, aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
 import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
 
-/** A window of a signed-in user, and the errors that the browser reported in it. */
-const aWindow = (options: BrowserContextOptions = {}) =>
+/** A window in which the user of this cookie is signed in. */
+const windowOf = (cookie: string, options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
-    const { cookie } = yield* aUser()
     const window = yield* openWindow(yield* aBrowserProgram, options)
     const base = yield* BaseUrl
     const [name = "", value = ""] = cookie.split("=")
     yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
     return { ...window, base }
+  })
+
+/** A window of a new signed-in user, and the errors that the browser reported in it. */
+const aWindow = (options: BrowserContextOptions = {}) =>
+  Effect.gen(function* () {
+    const { cookie } = yield* aUser()
+    return yield* windowOf(cookie, options)
   })
 
 const ground = "getComputedStyle(document.body).backgroundColor"
@@ -46,6 +54,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           await page.keyboard.type("dat hea")
           assert.deepStrictEqual(await palette.getByRole("option").allTextContents(), [
             "Data health",
+            "Scan data health",
             "Search products for “dat hea”"
           ])
           await page.keyboard.press("Enter")
@@ -56,6 +65,96 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           await page.waitForURL(`${base}/products?search=tent+%3Cb%3E`)
         })
         assert.deepStrictEqual(complaints, [])
+      })
+    )
+
+    it.scoped("the palette finds products and collections as one types, and opens them", () =>
+      Effect.gen(function* () {
+        const { cookie, tent } = yield* aMerchant
+        const { base, complaints, page } = yield* windowOf(cookie)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/stores`)
+          for (const keys of ["Control+k", "Meta+k"]) {
+            await page.keyboard.press(keys)
+            assert.isTrue(await page.getByRole("dialog", { name: "Go to" }).isVisible())
+            await page.keyboard.press("Escape")
+            assert.isFalse(await page.getByRole("dialog", { name: "Go to" }).isVisible())
+          }
+          await page.keyboard.press("Control+k")
+          const palette = page.getByRole("dialog", { name: "Go to" })
+          const status = palette.getByRole("status")
+          const options = palette.getByRole("option")
+          await page.keyboard.type("camp")
+          await status.getByText("Results: 1").waitFor()
+          assert.deepStrictEqual(await options.allTextContents(), ["Camp Collection", "Search products for “camp”"])
+          await assertAccessible(page, "palette-results")
+          await palette.getByRole("combobox").fill("<b>zzz")
+          await status.getByText("No results").waitFor()
+          assert.deepStrictEqual(await options.allTextContents(), ["Search products for “<b>zzz”"])
+          // An answer that comes late for an earlier text is not shown.
+          await page.route("**/console-api/search?search=stove", async (route) => {
+            await new Promise((resolve) => setTimeout(resolve, 500))
+            await route.continue().catch(() => {})
+          })
+          await palette.getByRole("combobox").fill("stove")
+          await page.waitForRequest("**/console-api/search?search=stove")
+          await palette.getByRole("combobox").fill("the tent")
+          await status.getByText("Results: 1").waitFor()
+          assert.match(String(await options.first().textContent()), /^The tent Product/)
+          // The arrows go round: up from the first is the last.
+          await page.keyboard.press("ArrowUp")
+          assert.strictEqual(await palette.getByRole("combobox").getAttribute("aria-activedescendant"), "palette-1")
+          await page.keyboard.press("ArrowDown")
+          assert.strictEqual(await options.first().getAttribute("aria-selected"), "true")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${base}/entity?id=${tent}`)
+          assert.deepStrictEqual(complaints, [])
+          // The palette says that the session has ended; the search page leads to the sign-in.
+          await page.keyboard.press("Control+k")
+          await page.context().clearCookies()
+          await page.keyboard.type("tent")
+          await status.getByText("The search did not answer.").waitFor()
+          await page.keyboard.press("Enter")
+          await page.waitForURL(/\/sign-in/)
+        })
+      })
+    )
+
+    it.scoped("the palette offers the commands of the role, and each leads to its form", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* aMerchant
+        const ofEdit = ["Refresh a store", "Start an import", "Scan data health"]
+        const ofPublish = ["New drop", ...ofEdit, "Retry failed publishes"]
+        const ofAdmin = [...ofPublish, "Invite a colleague", "Create an API key"]
+        for (const [role, expected] of [
+          ["view", []],
+          ["edit", ofEdit],
+          ["publish", ofPublish],
+          ["admin", ofAdmin]
+        ] as const) {
+          const { cookie } = yield* aBrowser(accountId, `palette-${role}-${accountId}@example.com`, role)
+          const { base, page } = yield* windowOf(cookie)
+          yield* Effect.promise(async () => {
+            await page.goto(`${base}/media`)
+            await page.keyboard.press("Control+k")
+            const offered = await page.getByRole("dialog", { name: "Go to" }).getByRole("option").allTextContents()
+            assert.sameMembers(
+              offered.filter((name) => ofAdmin.includes(name)),
+              [...expected],
+              role
+            )
+            for (const name of expected) {
+              const path = commands.find((command) => command.name === name)?.path
+              await page.goto(`${base}/media`)
+              await page.keyboard.press("Control+k")
+              await page.keyboard.type(name)
+              await page.keyboard.press("Enter")
+              await page.waitForURL(`${base}${path}`)
+              const part = new URL(page.url()).hash
+              assert.isTrue(part === "" || (await page.locator(part).isVisible()), name)
+            }
+          })
+        }
       })
     )
 

@@ -35,6 +35,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
   view: [
     "GET /",
     "GET /collections",
+    "GET /console-api/search",
     "GET /data-health",
     "GET /data-health/issues",
     "GET /drops",

@@ -1,42 +1,65 @@
+import { get } from "./client.ts"
+
 interface Command {
   readonly name: string
   readonly path: string
   readonly icon?: Node | undefined
+  /** What a result is: its kind, and its SKU. */
+  readonly note?: string
 }
 
-/** The pages of the navigation, and the actions that the page marks. */
+/** The pages of the navigation, and the commands of the page. */
 const commands = (): ReadonlyArray<Command> =>
   [...document.querySelectorAll<HTMLAnchorElement>("#menu li a, a[data-command]")].map((link) => ({
-    name: link.dataset.command ?? (link.textContent ?? "").trim(),
+    name: (link.textContent ?? "").trim(),
     path: link.href,
     icon: link.querySelector("svg")?.cloneNode(true)
   }))
 
+type Word = "palette" | "pages" | "searchFor" | "goTo" | "product" | "collection" | "results" | "none" | "failed"
+
 /** The words of the palette, which its button has in the language of the page. */
-const wordsOf = (name: "palette" | "pages" | "searchFor" | "goTo"): string =>
-  document.querySelector<HTMLElement>("[data-palette]")?.dataset[name] ?? ""
+const wordsOf = (name: Word): string => document.querySelector<HTMLElement>("[data-palette]")?.dataset[name] ?? ""
+
+const inNumbers = (count: number) => new Intl.NumberFormat(document.documentElement.lang).format(count)
 
 const matching = (words: string): ReadonlyArray<Command> => {
   const wanted = words.toLowerCase().split(/\s+/)
-  const found = commands().filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)))
-  const search = words.trim()
-  const toSearch = {
-    name: wordsOf("searchFor").replace("{search}", search),
-    path: `/products?${new URLSearchParams({ search })}`
-  }
-  return search === "" ? found : [...found, toSearch]
+  return commands().filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)))
 }
 
-/** A list box below a text field: arrows move, Enter opens, Escape closes. */
-const makePalette = (): HTMLDialogElement => {
-  const dialog = document.createElement("dialog")
-  dialog.className = "palette"
-  dialog.setAttribute("aria-label", wordsOf("goTo"))
+const toSearch = (search: string): Command => ({
+  name: wordsOf("searchFor").replace("{search}", () => search),
+  path: `/products?${new URLSearchParams({ search })}`
+})
+
+/** The products and collections that the service finds. */
+const found = async (search: string, signal: AbortSignal): Promise<ReadonlyArray<Command>> => {
+  const { data } = await get("search", { search }, signal)
+  return data.map(({ kind, path, sku, title }) => ({
+    name: title || wordsOf(kind),
+    path,
+    note: [wordsOf(kind), ...(sku === null ? [] : [sku])].join(" · ")
+  }))
+}
+
+const itemOf = ({ icon, name, note }: Command, index: number): HTMLLIElement => {
+  const item = document.createElement("li")
+  item.id = `palette-${index}`
+  item.setAttribute("role", "option")
+  if (icon !== undefined) item.append(icon)
+  const title = document.createElement("bdi")
+  title.textContent = name
+  item.append(title)
+  if (note === undefined) return item
+  const beside = document.createElement("small")
+  beside.textContent = note
+  item.append(" ", beside)
+  return item
+}
+
+const makeField = (list: HTMLElement): HTMLInputElement => {
   const input = document.createElement("input")
-  const list = document.createElement("ul")
-  list.id = "palette-list"
-  list.setAttribute("role", "listbox")
-  list.setAttribute("aria-label", wordsOf("pages"))
   for (const [name, value] of Object.entries({
     type: "text",
     role: "combobox",
@@ -45,13 +68,34 @@ const makePalette = (): HTMLDialogElement => {
     "aria-expanded": "true",
     "aria-controls": list.id,
     autocomplete: "off",
+    maxlength: "200",
     spellcheck: "false"
   }))
     input.setAttribute(name, value)
-  dialog.append(input, list)
+  return input
+}
+
+/** The time without typing after which the service is asked, in milliseconds. */
+const pause = 150
+
+/** A list box below a text field: arrows move, Enter opens, Escape closes. */
+const makePalette = (): HTMLDialogElement => {
+  const dialog = document.createElement("dialog")
+  dialog.className = "palette"
+  dialog.setAttribute("aria-label", wordsOf("goTo"))
+  const list = document.createElement("ul")
+  list.id = "palette-list"
+  list.setAttribute("role", "listbox")
+  list.setAttribute("aria-label", wordsOf("pages"))
+  const input = makeField(list)
+  const status = document.createElement("p")
+  status.setAttribute("role", "status")
+  dialog.append(input, list, status)
 
   let shown: ReadonlyArray<Command> = []
   let chosen = 0
+  let asked: AbortController | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   const mark = () => {
     for (const [index, item] of [...list.children].entries()) {
       item.setAttribute("aria-selected", String(index === chosen))
@@ -63,27 +107,42 @@ const makePalette = (): HTMLDialogElement => {
     const command = shown[chosen]
     if (command !== undefined) location.assign(command.path)
   }
-  const show = () => {
-    shown = matching(input.value)
-    chosen = 0
-    list.replaceChildren(
-      ...shown.map(({ icon, name }, index) => {
-        const item = document.createElement("li")
-        item.id = `palette-${index}`
-        item.setAttribute("role", "option")
-        if (icon !== undefined) item.append(icon)
-        item.append(name)
-        item.addEventListener("click", () => {
-          chosen = index
-          go()
-        })
-        return item
-      })
-    )
+  /** Shows these commands. The one that a person moved to stays chosen. */
+  const show = (next: ReadonlyArray<Command>) => {
+    const kept = chosen === 0 ? 0 : next.findIndex(({ path }) => path === shown[chosen]?.path)
+    shown = next
+    chosen = Math.max(0, kept)
+    list.replaceChildren(...shown.map(itemOf))
     mark()
   }
-  input.addEventListener("input", show)
+  const ask = async (search: string, pages: ReadonlyArray<Command>) => {
+    const request = new AbortController()
+    asked = request
+    try {
+      const results = [...pages, ...(await found(search, request.signal))]
+      if (request.signal.aborted) return
+      show([...results, toSearch(search)])
+      status.textContent =
+        results.length === 0 ? wordsOf("none") : wordsOf("results").replace("{count}", inNumbers(results.length))
+    } catch {
+      if (!request.signal.aborted) status.textContent = wordsOf("failed")
+    }
+  }
+  const forget = () => {
+    clearTimeout(timer)
+    asked?.abort()
+    status.textContent = ""
+  }
+  input.addEventListener("input", () => {
+    forget()
+    const search = input.value.trim()
+    const pages = matching(input.value)
+    chosen = 0
+    show(search === "" ? pages : [...pages, toSearch(search)])
+    if (search !== "") timer = setTimeout(() => void ask(search, pages), pause)
+  })
   input.addEventListener("keydown", (event) => {
+    if (event.isComposing) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (event.key === "Enter") go()
     if (step === undefined || shown.length === 0) return
@@ -91,10 +150,17 @@ const makePalette = (): HTMLDialogElement => {
     chosen = (chosen + step + shown.length) % shown.length
     mark()
   })
+  list.addEventListener("click", ({ target }) => {
+    const item = target instanceof Element ? target.closest("li") : null
+    if (item === null) return
+    chosen = [...list.children].indexOf(item)
+    go()
+  })
   dialog.addEventListener("click", ({ target }) => {
     if (target === dialog) dialog.close()
   })
   dialog.addEventListener("close", () => {
+    forget()
     input.value = ""
   })
   document.body.append(dialog)
