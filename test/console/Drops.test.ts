@@ -155,6 +155,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         shown.text,
         `<th scope="row"><a href="/entity?id=${boots}"><bdi>Boots</bdi></a><br/><span class="quiet">Product</span></th>`
       )
+      assert.include(shown.text, '<td data-label="Field"><bdi>Title</bdi></td>')
       assert.notInclude((yield* open(`/drops/${id}?note=%3Cb%3E`)).text, 'role="status"')
 
       const { hidden } = sectionsOf(shown.text, "/drops/cancel")

@@ -211,7 +211,7 @@ const CommonValue = ({ content }: { readonly content: RepairContent }) => {
         <WholeListButton
           rows={rows}
           first={t("Fill the first {count, number} of this list with it", { count: maxRepaired })}
-          whole={t("Fill all {count, number} of this list with it", { count: rows })}
+          whole={t("Fill the whole list with it")}
         />
       )}
     </div>
