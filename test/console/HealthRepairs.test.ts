@@ -94,6 +94,8 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const page = yield* one.open(required)
         assertPage(page)
         const { hidden } = sectionsOf(page.text, fill)
+        // The field has a column of its own, so the name does not repeat it.
+        assert.notInclude(page.text, '<div class="quiet">Vendor</div>')
         // A field that is empty in the catalog has one row for both stores.
         assert.lengthOf(
           Object.keys(hidden).filter((name) => name.startsWith("row-")),

@@ -72,18 +72,17 @@ const Thing = ({
   readonly content: RepairContent
   readonly row: FillRow | EqualRow
 }) => {
-  const t = useWords()
   const listed = pictures.get(row.entityId)
   return (
     <div class="item">
       <Thumbnail picture={listed?.picture ?? null} width={40} address={address} />
       <div>
         <EntityLink id={row.entityId} kind={row.kind} title={row.title} />
-        <div class="quiet">
-          {row.kind === "variant" && listed !== undefined
-            ? [listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")
-            : fieldName(t, row.field)}
-        </div>
+        {row.kind === "variant" && listed !== undefined && (
+          <div class="quiet">
+            {[listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")}
+          </div>
+        )}
       </div>
     </div>
   )
