@@ -2,8 +2,9 @@ import { Fragment } from "preact"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { ImportRun } from "../imports/Import.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import type { EntityId } from "../model/Ids.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
+import type { Store } from "../model/Store.ts"
 import type { Sentence, Words } from "./languages/Words.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { useWords } from "./Viewer.tsx"
@@ -53,6 +54,12 @@ export const Domain = ({ name }: { readonly name: string }) => (
     ))}
   </>
 )
+
+/** The name of a store, or its domain if it is not linked any more. */
+export const storeNameOf = <Name extends string | null>(
+  linked: ReadonlyArray<Store>,
+  { store_domain, store_id }: { readonly store_id: StoreId | null; readonly store_domain: Name }
+): string | Name => linked.find(({ id }) => id === store_id)?.name ?? store_domain
 
 export const importTitle = (
   t: Words,

@@ -2,6 +2,7 @@ import { type ComponentChildren, Fragment } from "preact"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
+import { fieldName } from "./entities/FieldNames.ts"
 import { kindWords } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { EmptyValue } from "./Values.tsx"
@@ -26,6 +27,19 @@ export const Key = ({ children }: { readonly children: string }) => (
     ))}
   </code>
 )
+
+/** A field by its name. A metafield has its key too, because two metafields can have the same name. */
+export const FieldName = ({ children }: { readonly children: string }) => {
+  const t = useWords()
+  const name = <bdi>{fieldName(t, children)}</bdi>
+  return children.includes(".") ? (
+    <>
+      {name} <Key>{children}</Key>
+    </>
+  ) : (
+    name
+  )
+}
 
 /** The beginning of a value; an empty value is shown as "empty". */
 export const ShortValue = ({ children }: { readonly children: string }) =>

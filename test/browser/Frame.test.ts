@@ -179,6 +179,19 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
       })
     )
 
+    it.scoped("a link to a heading shows the heading below the bar at the top", () =>
+      Effect.gen(function* () {
+        const { base, page } = yield* aWindow({ javaScriptEnabled: false, viewport: { width: 1440, height: 400 } })
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/settings/profile#password`)
+          const heading = await page.locator("#password").boundingBox()
+          const bar = await page.locator("header.top").boundingBox()
+          assert.notStrictEqual(await page.evaluate("window.scrollY"), 0)
+          assert.isAtLeast(heading?.y ?? 0, (bar?.y ?? 0) + (bar?.height ?? 0))
+        })
+      })
+    )
+
     it.scoped("on a phone the navigation collapses, without JavaScript too", () =>
       Effect.gen(function* () {
         const { base, page } = yield* aWindow({ javaScriptEnabled: false, viewport: { width: 390, height: 800 } })

@@ -102,7 +102,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
             .getByRole("button", { name: /^Retry/ })
             .first()
             .click()
-          await page.getByText("is requested and runs in the background").waitFor()
+          await page.getByText("was requested").waitFor()
           await assertNotReloaded(page)
         })
       })

@@ -213,7 +213,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await dialog.getByRole("alert").getByText("choose at least one store").waitFor()
           await dialog.getByRole("checkbox", { name: "Publish to Tarn & Tern" }).press("Space")
           await dialog.getByRole("button", { name: "Publish to the chosen stores" }).press("Enter")
-          await page.getByText("is requested and runs in the background").waitFor()
+          await page.getByText("was requested").waitFor()
           await dialog.waitFor({ state: "hidden" })
           // The values were edited and published without leaving the page.
           assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")

@@ -100,7 +100,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
       assert.include(rows, entity)
       assert.include(
         rows,
-        '<td data-label="Where">Catalog</td><td data-label="Fields"><ul><li><code>title</code></li><li><code>vendor</code></li></ul></td><td data-label="State"><span class="state idle">Draft</span></td>'
+        '<td data-label="Where">Catalog</td><td data-label="Fields"><ul><li><bdi>Title</bdi></li><li><bdi>Vendor</bdi></li></ul></td><td data-label="State"><span class="state idle">Draft</span></td>'
       )
       const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
       assert.deepStrictEqual(hidden, { id: connection.id })
@@ -182,18 +182,18 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       )
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
       for (const [where, field, now, back] of [
-        ["Catalog", "title", '<bdi class="value">Agent &lt;b></bdi>', '<bdi class="value">Tent</bdi>'],
+        ["Catalog", "Title", '<bdi class="value">Agent &lt;b></bdi>', '<bdi class="value">Tent</bdi>'],
         [
           "Catalog",
-          "vendor",
+          "Vendor",
           '<bdi class="value">Mine</bdi>',
           `<span class="quiet">Not undone: edited since by ${email}.</span>`
         ],
-        [null, "title", '<bdi class="value">Zelt</bdi>', '<span class="quiet">as in the catalog</span>']
+        [null, "Title", '<bdi class="value">Zelt</bdi>', '<span class="quiet">as in the catalog</span>']
       ] as const)
         assert.include(
           shown.text.replaceAll("<wbr/>", ""),
-          `<tr>${entity}<td data-label="Where">${where ?? store.domain}</td><td data-label="Field"><code>${field}</code></td><td data-label="Now">${now}</td><td data-label="Goes back to">${back}</td></tr>`
+          `<tr>${entity}<td data-label="Where">${where ?? store.domain}</td><td data-label="Field"><bdi>${field}</bdi></td><td data-label="Now">${now}</td><td data-label="Goes back to">${back}</td></tr>`
         )
       const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
       assert.sameMembers(Object.keys(hidden), ["csrf", "id", "since", "until"])

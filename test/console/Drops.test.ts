@@ -155,6 +155,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         shown.text,
         `<th scope="row"><a href="/entity?id=${boots}"><bdi>Boots</bdi></a><br/><span class="quiet">Product</span></th>`
       )
+      assert.include(shown.text, '<td data-label="Field"><bdi>Title</bdi></td>')
       assert.notInclude((yield* open(`/drops/${id}?note=%3Cb%3E`)).text, 'role="status"')
 
       const { hidden } = sectionsOf(shown.text, "/drops/cancel")
@@ -464,6 +465,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const form = yield* open(`/drops/new?store_id=${store.id}&entity=${boots}`)
       assertPage(form)
       assert.include(form.text, `<input type="checkbox" name="thing-${boots}" value="yes" checked/>`)
+      assert.include(form.text, "This drop is on</span> <bdi>")
+      assert.include(form.text, '</bdi>. <a href="/drops/new">Choose another store</a>')
       assert.strictEqual(zoneIn(form.text), "Europe/Berlin")
       const stranger = yield* aShop
       for (const unknown of [stranger.store.id, files.id, "x"])

@@ -51,7 +51,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.match(
         text,
-        /Published Draft files\. example Not published never Unpublished: the store has no platform tarn\. demo\. example Failed The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
+        /Published Draft files\.example Not published never Unpublished: the store has no platform Tarn &amp; Tern Failed The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
       )
       assert.include(text, "Title The stove Edit Title, Catalog The stove From the catalog Edit Title, files.example")
       assert.include(text, "Der Ofen Own value Failed Edit Title, Tarn &amp; Tern Handle stove Edit Handle, Catalog")
@@ -74,11 +74,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         new RegExp(
           [
             "^History When Who Where What",
-            line(3, "tarn\\. demo\\. example Publish failed: The demo shop was told to refuse: .*\\( DEMO_REFUSED \\)"),
-            line(3, "tarn\\. demo\\. example Publish requested"),
-            line(3, "Catalog vendor : Fell → became Nobody &lt;b>"),
-            line(2, "tarn\\. demo\\. example title : as in the catalog → became Der Ofen.*"),
-            line(2, "files\\. example Added to the store")
+            line(3, "Tarn &amp; Tern Publish failed: The demo shop was told to refuse: .*\\( DEMO_REFUSED \\)"),
+            line(3, "Tarn &amp; Tern Publish requested"),
+            line(3, "Catalog Vendor : Fell → became Nobody &lt;b>"),
+            line(2, "Tarn &amp; Tern Title : as in the catalog → became Der Ofen.*"),
+            line(2, "files\\.example Added to the store")
           ].join(" ")
         )
       )
@@ -126,7 +126,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const page = yield* assertPage(`/entity?id=${stove}`, cookie)
       // Nothing can be published to a store without a platform.
       assert.lengthOf([...page.text.matchAll(/action="\/entity\/publish"/g)], 1)
-      assert.include(textOf(page), "files. example Not published never Unpublished: the store has no platform tarn.")
+      assert.include(
+        textOf(page),
+        "files.example Not published never Unpublished: the store has no platform Tarn &amp; Tern"
+      )
       assert.include(
         page.text,
         '<button type="submit" class="plain" aria-label="Publish to tarn.demo.example">Publish</button>'
@@ -139,7 +142,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const after = yield* ask(done, { cookie: withNote(cookie, done) })
       assert.include(
         after.text,
-        `<div class="note" role="status"><p>The publish to tarn.demo.example is requested and runs in the background. Its state is shown under Stores. <a href="/entity?id=${stove}">Reload</a></p></div>`
+        `<div class="note" role="status"><p>The publish to tarn.demo.example was requested. Its state is shown below. <a href="/entity?id=${stove}">Reload</a></p></div>`
       )
       const asks = [...textOf(after).matchAll(/Publish requested/g)]
       assert.lengthOf(asks, 1)
@@ -309,7 +312,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     }
     const whoOf = (history: HistoryEntry) =>
       /<td data-label="Who">.*?<\/td>/.exec(
-        renderToString(createElement(EntityHistory, { history: [history], more: undefined }))
+        renderToString(createElement(EntityHistory, { history: [history], linked: [], more: undefined }))
       )?.[0]
     assert.strictEqual(
       whoOf(entry),
@@ -333,8 +336,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       error: null
     }
     assert.include(
-      renderToString(createElement(EntityHistory, { history: [entry], more: undefined })),
-      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true" class="onward">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
+      renderToString(createElement(EntityHistory, { history: [entry], linked: [], more: undefined })),
+      '<bdi>Title</bdi>: <bdi class="value">تارن</bdi> <span aria-hidden="true" class="onward">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
     )
   })
 

@@ -172,7 +172,10 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
         [a.domain, "1 of 2", ""],
         [b.domain, "0 of 1", ""]
       ])
-      assert.deepStrictEqual(rowsOf(byField)[0], ["description_html", "1", ""])
+      assert.deepStrictEqual(rowsOf(byField)[0], ["Description", "1", ""])
+      // The field of a recommended issue links to the list that has it.
+      assert.include(byField, `<a href="/data-health/issues?section=completeness-required&amp;field=description_html">`)
+      assert.include(byField, `<a href="/data-health/issues?section=completeness-recommended&amp;field=seo_title">`)
       assert.match(card, /Scanned <time dateTime="[^"]+">\d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC<\/time>\./i)
 
       scanned(
@@ -276,7 +279,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       assertPage(outdated)
       assert.deepStrictEqual(
         rowsOf(outdated.text).map((row) => row.slice(1)),
-        [[a.domain, "de", "title", "The text changed after it was translated."]]
+        [[a.domain, "de", "Title", "The text changed after it was translated."]]
       )
       assert.include(outdated.text, '<option value="de" selected>de</option>')
       const english = yield* open("/data-health/issues?section=translations-outdated&locale=en")
@@ -312,7 +315,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       assertPage(free)
       assert.deepStrictEqual(
         rowsOf(free.text).map(([entity, , field, wrong]) => [entity, field, wrong]),
-        [a, b].map(() => ["Small Variant of Tent , SKU T-1", "price", "The price of an active product is 0."])
+        [a, b].map(() => ["Small Variant of Tent , SKU T-1", "Price", "The price of an active product is 0."])
       )
     })
   )

@@ -94,6 +94,8 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const page = yield* one.open(required)
         assertPage(page)
         const { hidden } = sectionsOf(page.text, fill)
+        // The field has a column of its own, so the name does not repeat it.
+        assert.notInclude(page.text, '<div class="quiet">Vendor</div>')
         // A field that is empty in the catalog has one row for both stores.
         assert.lengthOf(
           Object.keys(hidden).filter((name) => name.startsWith("row-")),
@@ -181,6 +183,8 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const spread = yield* one.send(fill, vendors, { common: "Fell", do: "spread" })
         assertPage(spread, 200)
         assert.isAtLeast([...spread.text.matchAll(/name="value-\d+"[^>]*value="Fell"/g)].length, 12)
+        // Only the number of all fields together is known, so the button names none.
+        assert.include(spread.text, ">Fill the whole list with it</button>")
         assert.strictEqual(yield* valueOf(own, null, "vendor"), "")
         const unnamed = yield* one.send(fill, required, { common: "Fell", do: "all" })
         assertPage(unnamed, 400)

@@ -68,7 +68,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assert.deepStrictEqual([done.status, done.headers.get("location")], [303, to])
       assert.include(
         textOf(yield* ask(to, { cookie: withNote(cookie, to) })),
-        "The publish to 1 store is requested and runs in the background. Reload"
+        "The publish to 1 store was requested. The state of each store is shown below. Reload"
       )
       const { request, settle } = yield* Publishing
       const open = yield* request(stove, shop.id).pipe(actingAs(actor))

@@ -9,7 +9,7 @@ import { Domain, State } from "../Naming.tsx"
 import { connectionPath, olderChangesPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { EntityName, Key } from "../Wording.tsx"
+import { EntityName, FieldName } from "../Wording.tsx"
 import { Details } from "./ConnectionsPage.tsx"
 import { UndoForm } from "./UndoPages.tsx"
 
@@ -89,7 +89,7 @@ const What = ({ change: { action, keys } }: { readonly change: ConnectionChange 
     <ul>
       {keys.map((key) => (
         <li key={key}>
-          <Key>{key}</Key>
+          <FieldName>{key}</FieldName>
         </li>
       ))}
     </ul>

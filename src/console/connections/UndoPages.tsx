@@ -9,7 +9,7 @@ import { actorName, Domain } from "../Naming.tsx"
 import { connectionPath, paths, undoReviewPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
-import { EntityName, Key } from "../Wording.tsx"
+import { EntityName, FieldName } from "../Wording.tsx"
 
 /** The value of the choice "since this time". */
 export const atTime = "at"
@@ -68,7 +68,7 @@ const reasonFor = (t: Words, { laterActor, left }: FieldUndo): string | undefine
 
 const FieldOf = ({ field: { action, key } }: { readonly field: FieldUndo }) => {
   const t = useWords()
-  return action === "attributes" || action === "publish_failed" ? <Key>{key}</Key> : t(actionWords[action])
+  return action === "attributes" || action === "publish_failed" ? <FieldName>{key}</FieldName> : t(actionWords[action])
 }
 
 const firstCells = (t: Words, field: FieldUndo) => [

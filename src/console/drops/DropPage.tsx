@@ -8,7 +8,7 @@ import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { EntityName, Key, ShortValue } from "../Wording.tsx"
+import { EntityName, FieldName, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
 import { DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
@@ -99,7 +99,7 @@ export const DropPage = ({
                 cells: [
                   <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
                   <Where change={change} stores={stores} />,
-                  <Key>{change.field}</Key>,
+                  <FieldName>{change.field}</FieldName>,
                   <Whole value={change.value} />,
                   <div>
                     <Outcome outcome={change.outcome} />

@@ -304,12 +304,15 @@ export const NewDropPage = (content: NewDropContent) => {
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
       <nav class="trail" aria-label={t("Breadcrumb")}>
-        {t.rich("<drops>All drops</drops> <quiet>on</quiet> {store} <another>Another store</another>", {
-          drops: (words) => <a href={paths.drops}>{words}</a>,
-          quiet: (words) => <span class="quiet">{words}</span>,
-          store: store === null ? t("all stores") : <Text>{store.name}</Text>,
-          another: (words) => <a href={paths.newDrop}>{words}</a>
-        })}
+        {t.rich(
+          "<drops>All drops</drops> <quiet>· This drop is on</quiet> {store}. <another>Choose another store</another>",
+          {
+            drops: (words) => <a href={paths.drops}>{words}</a>,
+            quiet: (words) => <span class="quiet">{words}</span>,
+            store: store === null ? t("all stores") : <Text>{store.name}</Text>,
+            another: (words) => <a href={paths.newDrop}>{words}</a>
+          }
+        )}
       </nav>
       {misfits.length > 0 && (
         <Alert>

@@ -1,11 +1,12 @@
 import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
+import type { Store } from "../../model/Store.ts"
 import { Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
-import { actorName, Domain } from "../Naming.tsx"
+import { actorName, storeNameOf } from "../Naming.tsx"
 import { connectionPath, dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
-import { shorten } from "../Wording.tsx"
+import { FieldName, shorten } from "../Wording.tsx"
 
 /** Words for actions that have no values. */
 export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, Sentence>> =
@@ -37,7 +38,7 @@ const Change = ({ change, none }: { readonly change: ValueChange; readonly none:
   const t = useWords()
   return (
     <li>
-      <code>{change.key}</code>: <HistoryValue value={change.old} none={none} />{" "}
+      <FieldName>{change.key}</FieldName>: <HistoryValue value={change.old} none={none} />{" "}
       <span aria-hidden="true" class="onward">
         →
       </span>
@@ -117,10 +118,12 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
 export const EntityHistory = ({
   field,
   history,
+  linked,
   more
 }: {
   readonly field?: { readonly name: string; readonly all: string }
   readonly history: ReadonlyArray<HistoryEntry>
+  readonly linked: ReadonlyArray<Store>
   readonly more: string | undefined
 }) => {
   const t = useWords()
@@ -150,7 +153,7 @@ export const EntityHistory = ({
                 <div class="quiet">{t("Revision {number, number}", { number: entry.draft_revision })}</div>
               </>,
               <Who entry={entry} />,
-              <Domain name={entry.store_domain ?? t("Catalog")} />,
+              <bdi>{storeNameOf(linked, entry) ?? t("Catalog")}</bdi>,
               <What entry={entry} />
             ]
           }))}

@@ -105,7 +105,7 @@ export const ResultNote = ({
         <Note>
           <p>
             {t(
-              "The publish to {count, plural, one {# store} other {# stores}} is requested and runs in the background.",
+              "The publish to {count, plural, one {# store} other {# stores}} was requested. The state of each store is shown below.",
               {
                 count: result.count
               }
@@ -160,7 +160,7 @@ export const ResultNote = ({
       return (
         <Note>
           <p>
-            {t("The publish to {store} is requested and runs in the background. Its state is shown under Stores.", {
+            {t("The publish to {store} was requested. Its state is shown below.", {
               store: result.domain
             })}{" "}
             <a href={pageOf(paths.entity, id)}>{t("Reload")}</a>

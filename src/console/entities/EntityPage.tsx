@@ -13,7 +13,15 @@ import { statusSentence } from "../drops/DropWords.tsx"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
-import { Domain, EntityLink, kindWords, PublishStateOf, publishStateOf, publishStates, titleOr } from "../Naming.tsx"
+import {
+  EntityLink,
+  kindWords,
+  PublishStateOf,
+  publishStateOf,
+  publishStates,
+  storeNameOf,
+  titleOr
+} from "../Naming.tsx"
 import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Table } from "../Table.tsx"
@@ -103,7 +111,7 @@ const Publish = ({
     )
   return (
     <Allowed to="publish">
-      <form method="post" action={paths.publishEntity} data-in-place>
+      <form method="post" action={paths.publishEntity} class="buttons" data-in-place>
         {!pending_publish && (
           <>
             <span class="quiet">{t("Nothing to publish")}</span>
@@ -143,7 +151,7 @@ const OnStores = ({
           rows={stores.map((on) => ({
             key: on.store_id,
             cells: [
-              <Domain name={on.store_domain} />,
+              <bdi>{storeNameOf(linked, on)}</bdi>,
               <>
                 <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
                 {on.last_publish_error !== null && (
@@ -219,7 +227,7 @@ const StoreStates = ({
 }) => {
   const t = useWords()
 
-  const nameOf = (on: OnStore) => <bdi>{linked.find((store) => store.id === on.store_id)?.name ?? on.store_domain}</bdi>
+  const nameOf = (on: OnStore) => <bdi>{storeNameOf(linked, on)}</bdi>
   const states = sheet.stores.map(({ projection }) => projection)
   return (
     <>
@@ -260,10 +268,10 @@ const StoreStates = ({
 /** The states of the stores in a sentence, for screen readers, with the causes of failed publishes. */
 const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string =>
   sheet.stores
-    .map(({ projection: { last_publish_error, last_publish_status, pending_publish, store_domain, store_id } }) => {
+    .map(({ projection }) => {
+      const { last_publish_error, last_publish_status, pending_publish } = projection
       const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
-      const store = linked.find(({ id }) => id === store_id)?.name ?? store_domain
-      return `${store}: ${t(name)}. ${last_publish_status === "failed" ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
+      return `${storeNameOf(linked, projection)}: ${t(name)}. ${last_publish_status === "failed" ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
     })
     .join(" ")
 
@@ -409,6 +417,7 @@ export const EntityPage = ({
       <RelatedTo kind={kind} related={related} />
       <EntityHistory
         history={history}
+        linked={linked}
         {...(field === undefined
           ? {}
           : { field: { name: fieldName(t, field), all: `${pageOf(paths.entity, record.id)}#history` } })}

@@ -33,7 +33,11 @@ const names: Readonly<Record<string, Sentence>> = {
   file_name: "File name",
   variant_ids: "Variants",
   media_ids: "Gallery",
-  members: "Products"
+  members: "Products",
+  // Shopify names the fields of its translations differently.
+  body_html: "Description",
+  meta_title: "Search title",
+  meta_description: "Search description"
 }
 
 /** The name of a field. A metafield is named by the last part of its key. */

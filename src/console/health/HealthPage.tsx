@@ -1,5 +1,6 @@
 import type { Option } from "effect"
 import {
+  completenessLevels,
   type HealthDimension,
   type HealthResult,
   type HealthSection,
@@ -9,6 +10,7 @@ import {
 } from "../../health/Health.ts"
 import { type DayScore, overallScore } from "../../health/HealthTrend.ts"
 import type { ScanSchedule } from "../../health/ScanSchedule.ts"
+import { EntityKind } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -18,7 +20,7 @@ import type { Words } from "../languages/Words.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { Key, StoreName, spoken } from "../Wording.tsx"
+import { FieldName, StoreName, spoken } from "../Wording.tsx"
 import { Bar, Chart, type Line, type Tone, Trend } from "./Chart.tsx"
 import { dimensionWords, nounOf, sectionWords } from "./HealthWords.ts"
 import { ScanTimes } from "./ScanTimes.tsx"
@@ -137,7 +139,7 @@ const Numbers = ({
           dimension={name}
           lines={by_field.map(({ affected, field }) => ({
             key: field,
-            label: <FieldLink dimension={dimension} field={field} storeId={shownStore} />,
+            label: <FieldLink field={field} section={sectionOfField(dimension, result, field)} storeId={shownStore} />,
             value: affected
           }))}
         />
@@ -146,22 +148,28 @@ const Numbers = ({
   )
 }
 
-/** The section to which the bars of the chart by field link. The other dimensions have several sections with fields, so no link. */
-const sectionOfFields: Readonly<Partial<Record<HealthDimension, HealthSection>>> = {
-  completeness: "completeness-required",
-  divergence: "divergence"
+/**
+ * The section to which the bar of a field links: the one that has all its issues. Undefined: several sections can have them, such as
+ * those of a field that is required of one kind and recommended of another.
+ */
+const sectionOfField = (dimension: HealthDimension, result: HealthResult, field: string): HealthSection | undefined => {
+  if (dimension === "divergence") return "divergence"
+  if (!("required" in result)) return undefined
+  const levels = completenessLevels.filter((level) =>
+    EntityKind.literals.some((kind) => result.rules[kind][level].includes(field))
+  )
+  return levels.length === 1 ? `completeness-${levels[0] ?? "required"}` : undefined
 }
 
 const FieldLink = ({
-  dimension,
   field,
+  section,
   storeId
 }: {
-  readonly dimension: HealthDimension
   readonly field: string
+  readonly section: HealthSection | undefined
   readonly storeId: StoreId | undefined
 }) => {
-  const section = sectionOfFields[dimension]
   return section === undefined ? (
     <Field field={field} />
   ) : (
@@ -174,7 +182,7 @@ const FieldLink = ({
 export const Field = ({ field }: { readonly field: string }) => {
   const t = useWords()
   const noun = nounOf(field)
-  return noun === undefined ? <Key>{field}</Key> : <span>{t(noun)}</span>
+  return noun === undefined ? <FieldName>{field}</FieldName> : <span>{t(noun)}</span>
 }
 
 const Card = ({

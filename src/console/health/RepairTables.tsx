@@ -72,18 +72,17 @@ const Thing = ({
   readonly content: RepairContent
   readonly row: FillRow | EqualRow
 }) => {
-  const t = useWords()
   const listed = pictures.get(row.entityId)
   return (
     <div class="item">
       <Thumbnail picture={listed?.picture ?? null} width={40} address={address} />
       <div>
         <EntityLink id={row.entityId} kind={row.kind} title={row.title} />
-        <div class="quiet">
-          {row.kind === "variant" && listed !== undefined
-            ? [listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")
-            : fieldName(t, row.field)}
-        </div>
+        {row.kind === "variant" && listed !== undefined && (
+          <div class="quiet">
+            {[listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")}
+          </div>
+        )}
       </div>
     </div>
   )
@@ -211,7 +210,7 @@ const CommonValue = ({ content }: { readonly content: RepairContent }) => {
         <WholeListButton
           rows={rows}
           first={t("Fill the first {count, number} of this list with it", { count: maxRepaired })}
-          whole={t("Fill all {count, number} of this list with it", { count: rows })}
+          whole={t("Fill the whole list with it")}
         />
       )}
     </div>

@@ -9,6 +9,7 @@ import { paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
 import { useWords } from "../Viewer.tsx"
+import { FieldName } from "../Wording.tsx"
 import { filterParameters, type ListFilter, listPath } from "./ImportLists.tsx"
 
 /** The name of the form field with the decision on a conflict. */
@@ -31,7 +32,7 @@ const orders: Readonly<Record<string, Sentence>> = {
 /** The name of a field in a conflict. */
 const nameOf = (t: Words, field: string) => {
   const order = orders[field]
-  return order === undefined ? <code>{field}</code> : t(order)
+  return order === undefined ? <FieldName>{field}</FieldName> : t(order)
 }
 
 /** A conflict in a form. `chosen`: the choice of a refused form; `misfit`: the problem of that choice. */

@@ -71,6 +71,14 @@ export const JobPage = ({
           </Alert>
         )}
         {isLocking(job) && <p>{t("The catalog is locked until you resume or cancel this job.")}</p>}
+        {job.state === "done" && (job.kind === "publish_selected" || job.kind === "publish_waiting") && (
+          <p>
+            {t.rich(
+              "A product takes its variants and media along, so there can be fewer requests than entities. What fails is shown on <link>Home</link>.",
+              { link: (words) => <a href={paths.home}>{words}</a> }
+            )}
+          </p>
+        )}
         {job.kind === "import" && (
           <p>
             <a href={pageOf(paths.import, job.id)}>{t("Show the import")}</a>
