@@ -25,6 +25,7 @@ import { profile } from "./profile/Profile.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { selections } from "./selections/Selections.tsx"
 import { signIn } from "./signin/SignIn.tsx"
+import { storeLinks } from "./stores/StoreLinks.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
 import { team } from "./team/Team.tsx"
@@ -67,7 +68,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
     ),
     combine(
       combine(
-        combine(combine(storeList, exportDownloads), importReviews),
+        combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
         combine(combine(home, combine(entities, publishReview)), combine(productLists, selections))
       ),
       combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))

@@ -31,6 +31,8 @@ export const paths = {
   signOut: "/sign-out",
   setPassword: "/set-password",
   refreshStore: "/stores/refresh",
+  linkStore: "/stores/link",
+  unlinkStore: "/stores/unlink",
   exportCsv: "/exports/products.csv",
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
@@ -193,6 +195,7 @@ export const commands: ReadonlyArray<Command> = [
   { name: "Refresh a store", path: `${paths.stores}#linked`, icon: "store", needs: "edit" },
   { name: "Start an import", path: `${paths.imports}#upload`, icon: "import", needs: "edit" },
   { name: "Scan data health", path: paths.health, icon: "heart-pulse", needs: "edit" },
+  { name: "Link a store", path: paths.linkStore, icon: "store", needs: "admin" },
   { name: "Invite a colleague", path: `${paths.team}#invite`, icon: "users", needs: "admin" },
   { name: "Create an API key", path: `${paths.keys}#create`, icon: "key-round", needs: "admin" },
   { name: "Retry failed publishes", path: issuesPath("sync-failed"), icon: "send", needs: "publish" }

@@ -10,6 +10,8 @@ export interface CredentialField {
   readonly label: string
   /** Whether the value must not be shown, not even while it is typed. */
   readonly isSecret: boolean
+  /** The permissions that an access token needs, by the platform's names. Pages list them where the token is asked for. */
+  readonly permissions?: ReadonlyArray<string>
   /** The rule that a value breaks, for example "must be one word"; undefined: the value is valid. */
   readonly misfit: (value: string) => string | undefined
 }

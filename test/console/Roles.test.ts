@@ -119,6 +119,8 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /settings/webhooks",
     "GET /settings/webhooks/:id",
     "GET /settings/webhooks/delete",
+    "GET /stores/link",
+    "GET /stores/unlink",
     "POST /settings/connections/disconnect-all",
     "POST /settings/keys",
     "POST /settings/keys/revoke",
@@ -135,7 +137,9 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /settings/webhooks/delete",
     "POST /settings/webhooks/replay",
     "POST /settings/webhooks/rotate",
-    "POST /settings/webhooks/test"
+    "POST /settings/webhooks/test",
+    "POST /stores/link",
+    "POST /stores/unlink"
   ]
 }
 

@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Download products \(CSV\) Publish all changes Refresh Take the catalog out .* Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Unlink Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Download products \(CSV\) Unlink Publish all changes Refresh Take the catalog out .* Failed to publish/
       )
       assert.match(
         text,

@@ -202,6 +202,7 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
         { needles: terms("tent 4711") },
         { storeId },
         ...merchantStates.flatMap((state) => [{ state }, { state, storeId }]),
+        { state: "absent" as const, storeId },
         ...missingFields.map((missing) => ({ missing })),
         { vendor: "Fjell", productType: "Tents", tag: "wet" },
         { vendor: "Fell" },
@@ -218,6 +219,7 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
       yield* lists.window(accountId, "product", { needles: [] }, { ...page, from, order })
     }
     yield* lists.rows(accountId, Object.values(ids))
+    yield* lists.variantIds(accountId, Object.values(ids), 10)
     yield* lists.storeCounts(accountId)
     yield* (yield* ImportsRepo).findHolder(accountId)
   })

@@ -23,7 +23,7 @@ const firstSteps: Readonly<Record<StepName, Step>> = {
   link: {
     needs: "view",
     title: "Link a store.",
-    how: "The administrator links it with the command line.",
+    how: "An administrator links it on the page Stores.",
     path: paths.stores,
     link: "Stores"
   },

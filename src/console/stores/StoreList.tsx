@@ -18,7 +18,7 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { otherJobNote } from "../jobs/JobList.tsx"
 import { type Words, wordsIn } from "../languages/Words.tsx"
-import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
+import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { everyFailed, PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
@@ -30,6 +30,11 @@ const routes = {
   pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
   publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
   publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"]
+} as const
+
+const notes = {
+  linked: "The store is linked. Refresh it, or import its product export.",
+  unlinked: "The store is unlinked."
 } as const
 
 /** Maximum number of failed publishes that the page lists. */
@@ -95,6 +100,8 @@ export const storeList: Surface<
             onSome: ({ label }) => label
           })
 
+    const hasToken = (platform: string) => Option.exists(platforms.find(platform), ({ fields }) => fields.length > 0)
+
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
     /** The store that a form or query names. PageRefused: the store has no platform. */
@@ -148,7 +155,7 @@ export const storeList: Surface<
       )
 
     return {
-      show: asWatcher((visitor) =>
+      show: asWatcher((visitor, request) =>
         Effect.map(
           Effect.all({
             stores: stores.list,
@@ -159,7 +166,13 @@ export const storeList: Surface<
           (content) =>
             html(
               visitor,
-              <StoresPage visitor={visitor} platformName={platformName(wordsIn(visitor.pageLanguage))} {...content} />
+              <StoresPage
+                visitor={visitor}
+                platformName={platformName(wordsIn(visitor.pageLanguage))}
+                hasToken={hasToken}
+                note={noteOf(notes, queryOf(request).get("note"))}
+                {...content}
+              />
             )
         )
       ),

@@ -5,13 +5,14 @@ import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { currencyName, languageName } from "../entities/StoreLanguage.ts"
-import { Frame, HiddenFields, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
-import type { Sentence, Words } from "../languages/Words.tsx"
+import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { Domain, EntityLink } from "../Naming.tsx"
 import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
+import { linkStoreOf, unlinkStoreOf } from "./LinkStorePage.tsx"
 
 /** Counts of a store's entities by publish state, with links to their lists. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
@@ -206,10 +207,34 @@ const statesIn = (t: Words, stores: ReadonlyArray<Store>, counts: ReadonlyMap<St
     })
     .join(" ")
 
+/** The links that replace a store's token and unlink the store. */
+const LinkActions = ({ hasToken, store }: { readonly store: Store; readonly hasToken: boolean }) => {
+  const t = useWords()
+  return (
+    <Allowed to="admin">
+      <p class="inline">
+        {hasToken && (
+          <a
+            href={linkStoreOf(store.platform, store.domain)}
+            aria-label={t("Replace the token of {store}", { store: store.name })}
+          >
+            {t("Replace the token")}
+          </a>
+        )}{" "}
+        <a href={unlinkStoreOf(store.id)} aria-label={t("Unlink {store}", { store: store.name })}>
+          {t("Unlink")}
+        </a>
+      </p>
+    </Allowed>
+  )
+}
+
 /** `platformName`: the name of a platform on pages. */
 export const StoresPage = ({
   counts,
   failures,
+  hasToken,
+  note,
   platformName,
   runs,
   stores,
@@ -217,6 +242,9 @@ export const StoresPage = ({
 }: {
   readonly visitor: Visitor
   readonly platformName: (platform: string) => string
+  /** Whether stores of a platform are linked with a token. */
+  readonly hasToken: (platform: string) => boolean
+  readonly note: Saying | undefined
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
   readonly failures: ReadonlyArray<FailedPublication>
@@ -226,12 +254,24 @@ export const StoresPage = ({
 
   const holder = holderOf(runs)
   return (
-    <Frame title={t("Stores")} visitor={visitor} current={paths.stores}>
+    <Frame
+      title={t("Stores")}
+      visitor={visitor}
+      current={paths.stores}
+      actions={
+        <Allowed to="admin">
+          <a class="button" href={paths.linkStore}>
+            {t("Link a store")}
+          </a>
+        </Allowed>
+      }
+    >
+      {note !== undefined && <Note>{t.say(note)}</Note>}
       <Live id="states" on={["publish", "import", "job"]} says={statesIn(t, stores, counts)}>
         <section aria-labelledby="linked">
           <h2 id="linked">{t("Linked stores")}</h2>
           {stores.length === 0 ? (
-            <p class="quiet">{t("There are no stores yet. Ask the administrator to link one.")}</p>
+            <p class="quiet">{t("There are no stores yet. An administrator links them here.")}</p>
           ) : (
             <ul class="records">
               {stores.map((store) => (
@@ -262,6 +302,7 @@ export const StoresPage = ({
                     </dl>
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                     <Export store={store} csrf={visitor.csrf} />
+                    <LinkActions store={store} hasToken={hasToken(store.platform)} />
                     <PublishAll
                       counts={counts.get(store.id) ?? nothingToCount}
                       store={store}

@@ -16,6 +16,18 @@ export const shopifyAdapter: PlatformAdapter = {
       name: "token",
       label: "an Admin API access token of the store",
       isSecret: true,
+      // A write permission contains the read permission.
+      permissions: [
+        "write_products",
+        "write_files",
+        "read_inventory",
+        "read_publications",
+        "read_markets",
+        "read_metaobjects",
+        "read_metaobject_definitions",
+        "read_translations",
+        "read_locales"
+      ],
       // The token is sent in an HTTP header, which allows only these characters.
       misfit: (value) =>
         /^[\x21-\x7e]{1,1024}$/.test(value) ? undefined : "must be one word of at most 1024 visible ASCII characters"
