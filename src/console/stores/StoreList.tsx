@@ -52,6 +52,11 @@ const selectedOf = (form: Parameters) =>
     (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
   )
 
+const hasTokenIn =
+  ({ find }: PlatformRegistry["Type"]) =>
+  (platform: string) =>
+    Option.exists(find(platform), ({ fields }) => fields.length > 0)
+
 const cannotRefresh = (domain: string) =>
   new PageRefused({
     status: 400,
@@ -99,8 +104,6 @@ export const storeList: Surface<
             onNone: () => t("{platform} (not available here)", { platform }),
             onSome: ({ label }) => label
           })
-
-    const hasToken = (platform: string) => Option.exists(platforms.find(platform), ({ fields }) => fields.length > 0)
 
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
@@ -169,7 +172,7 @@ export const storeList: Surface<
               <StoresPage
                 visitor={visitor}
                 platformName={platformName(wordsIn(visitor.pageLanguage))}
-                hasToken={hasToken}
+                hasToken={hasTokenIn(platforms)}
                 note={noteOf(notes, queryOf(request).get("note"))}
                 {...content}
               />
