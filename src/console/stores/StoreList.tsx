@@ -52,6 +52,16 @@ const selectedOf = (form: Parameters) =>
     (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
   )
 
+const platformNameIn =
+  ({ find }: PlatformRegistry["Type"], t: Words) =>
+  (platform: string) =>
+    platform === filesOnly
+      ? t("None: imported from files")
+      : Option.match(find(platform), {
+          onNone: () => t("{platform} (not available here)", { platform }),
+          onSome: ({ label }) => label
+        })
+
 const hasTokenIn =
   ({ find }: PlatformRegistry["Type"]) =>
   (platform: string) =>
@@ -96,14 +106,6 @@ export const storeList: Surface<
     const platforms = yield* PlatformRegistry
     const stores = yield* Stores
     const { asVisitor, asWatcher, withForm } = yield* makePageHandlers
-
-    const platformName = (t: Words) => (platform: string) =>
-      platform === filesOnly
-        ? t("None: imported from files")
-        : Option.match(platforms.find(platform), {
-            onNone: () => t("{platform} (not available here)", { platform }),
-            onSome: ({ label }) => label
-          })
 
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
 
@@ -171,7 +173,7 @@ export const storeList: Surface<
               visitor,
               <StoresPage
                 visitor={visitor}
-                platformName={platformName(wordsIn(visitor.pageLanguage))}
+                platformName={platformNameIn(platforms, wordsIn(visitor.pageLanguage))}
                 hasToken={hasTokenIn(platforms)}
                 note={noteOf(notes, queryOf(request).get("note"))}
                 {...content}
