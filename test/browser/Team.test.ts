@@ -33,7 +33,7 @@ describe.skipIf(!chromiumIsThere)("team and profile in Chromium", () => {
               await page.goto(`${base}/set-password?token=${Redacted.value(token)}`)
               await page.getByLabel("New password").fill(password)
               await page.getByRole("button", { name: "Set password and sign in" }).click()
-              await page.getByRole("navigation").getByRole("link", { name: "Team" }).click()
+              await page.getByRole("link", { name: "Team" }).first().click()
               await assertAccessible(page, "team")
               await page.getByLabel("E-mail").fill(email)
               await page.getByRole("radio", { name: "Publish" }).check()
