@@ -142,7 +142,7 @@ const CoreServices = Layer.mergeAll(
   Operations.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer.pipe(
-    Layer.provide(layerScanAfterUnlink),
+    Layer.provide(Layer.merge(layerScanAfterUnlink, StoreAccess.layer)),
     Layer.provideMerge(Jobs.layer),
     Layer.provide(FaultInjector.layer)
   )

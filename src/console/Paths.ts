@@ -33,6 +33,7 @@ export const paths = {
   refreshStore: "/stores/refresh",
   linkStore: "/stores/link",
   unlinkStore: "/stores/unlink",
+  testStoreToken: "/stores/test-token",
   exportCsv: "/exports/products.csv",
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",

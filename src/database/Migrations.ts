@@ -29,7 +29,8 @@ export const names: ReadonlyArray<string> = [
   "0014_connections",
   "0015_events",
   "0016_demo",
-  "0017_exports"
+  "0017_exports",
+  "0018_store_tests"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

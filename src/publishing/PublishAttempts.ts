@@ -123,7 +123,7 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
         }
       })
 
-    return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
+    const decide = (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
       Effect.gen(function* () {
         const opened = yield* Effect.either(access.open(claimed.accountId, claimed.storeId))
         if (Either.isLeft(opened)) return opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left)
@@ -134,6 +134,13 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
         }
         return yield* push(claimed, store, publication)
       })
+
+    return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
+      Effect.tap(decide(claimed, publication), (decision) =>
+        decision._tag === "Refuse"
+          ? access.recordRefusal(claimed.accountId, claimed.storeId, decision.error)
+          : Effect.void
+      )
   })
 
 /** Runs one attempt of a claimed publication: prepares it, sends it and saves the result. */

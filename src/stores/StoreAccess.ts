@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
+import type { PublishError } from "../model/PublishState.ts"
 import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
 import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
@@ -25,11 +26,17 @@ const otherFields = (adapter: PlatformDescription) =>
 const nounOf = ({ fields }: PlatformDescription) =>
   fields.length === 1 && fields[0]?.name === "token" ? "access token" : "credentials"
 
+/** The codes of refusals that concern the credentials, not the call. */
+const credentialRefusals = new Set(["ACCESS_TOKEN_UNREADABLE", "NO_ACCESS_TOKEN", "UNAUTHORIZED"])
+
 const make = Effect.gen(function* () {
   const stores = yield* StoresRepo
   const registry = yield* PlatformRegistry
   const secrets = yield* SecretBox
   return {
+    /** Records that the platform refused the credentials of a store, if that is why it refused a call. */
+    recordRefusal: (accountId: AccountId, storeId: StoreId, { code, message }: PublishError) =>
+      credentialRefusals.has(code) ? stores.recordCredentialTest(accountId, storeId, message) : Effect.void,
     /**
      * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the
      * credentials are missing or cannot be decrypted. If no adapter serves the store's platform, it returns no

@@ -4,6 +4,7 @@ import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
@@ -99,7 +100,8 @@ export const makeStoreWrites = (
       // An earlier unlinked_at_seq is kept, because it means that the job that linked the store again has not finished.
       const unlinked = yield* sql<{ domain: string }>`
         UPDATE store s
-        SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL
+        SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL,
+            tested_at = NULL, refusal = NULL
         FROM account_state a
         WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.account_id = ${accountId}
         RETURNING s.domain`
@@ -121,7 +123,7 @@ export const makeStoreWrites = (
 /** Reads and writes the encrypted credentials of linked stores. */
 export const makeStoreCredentials = (
   sql: SqlClient
-): Pick<Repo, "credential" | "keepCredential" | "replaceCredential"> => {
+): Pick<Repo, "credential" | "credentialTests" | "keepCredential" | "recordCredentialTest" | "replaceCredential"> => {
   const credential = findOne(Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }))(
     (accountId: AccountId, id: StoreId) => sql`
       SELECT credential
@@ -129,7 +131,21 @@ export const makeStoreCredentials = (
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
   )
 
+  const credentialTests = findAll(
+    Schema.Struct({ id: StoreId, testedAt: Timestamp, refusal: Schema.NullOr(Schema.String) })
+  )(
+    (accountId: AccountId) => sql`
+      SELECT s.id, rfc3339(s.tested_at) AS "testedAt", s.refusal FROM store s
+      WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.tested_at IS NOT NULL`
+  )
+
   return {
+    credentialTests: (accountId) =>
+      Effect.map(credentialTests(accountId), (rows) => new Map(rows.map(({ id, ...test }) => [id, test]))),
+    recordCredentialTest: (accountId, id, refusal) =>
+      sql`
+        UPDATE store SET tested_at = app_now(), refusal = ${refusal}
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
     credential: (accountId, id) =>
       Effect.map(
         credential(accountId, id),
@@ -137,7 +153,7 @@ export const makeStoreCredentials = (
       ),
     keepCredential: (accountId, id, sealed) =>
       sql`
-        UPDATE store SET credential = ${Buffer.from(sealed)}
+        UPDATE store SET credential = ${Buffer.from(sealed)}, tested_at = NULL, refusal = NULL
         WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
     replaceCredential: (accountId, id, from, to) =>
       sql`

@@ -33,9 +33,10 @@ import {
 } from "./LinkRules.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
+import { StoreAccess } from "./StoreAccess.ts"
 import { toText } from "./StoreCredentials.ts"
 import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
-import { StoresRepo } from "./StoresRepo.ts"
+import { type CredentialTest, StoresRepo } from "./StoresRepo.ts"
 
 /** A store that was linked or unlinked. `entities`: number of entities that have a version on the store. */
 export interface StoreChange {
@@ -98,6 +99,13 @@ export class Stores extends Context.Tag("catalog/Stores")<
     readonly link: (store: NewStore) => Effect.Effect<StoreChange, Refusal | PlatformReadError, CurrentActor>
     /** Like `beginUnlink`, but runs the job in this process and waits for its end. */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, Refusal, CurrentActor>
+    /** The last tests of the saved credentials of `list`, as far as they were tested. */
+    readonly credentialTests: Effect.Effect<ReadonlyMap<StoreId, CredentialTest>, never, CurrentActor>
+    /**
+     * Calls a store with its saved credential and records the answer. Returns why the platform refuses the credential; null: it
+     * accepts it. NotFound: no such store. PlatformUnavailable: the platform gave no usable answer, and nothing is recorded.
+     */
+    readonly testCredential: (id: StoreId) => Effect.Effect<string | null, NotFound | PlatformUnavailable, CurrentActor>
     /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
     readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
@@ -111,6 +119,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const beginUnlink = yield* makeBeginUnlink(changes)
       return {
         rotateSecrets: yield* makeRotateSecrets,
+        testCredential: yield* makeTestCredential,
         ...readsOf(repo),
         beginLink,
         beginUnlink,
@@ -215,6 +224,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           if (adapter.fields.length > 0) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
             yield* repo.keepCredential(accountId, store.id, sealed)
+            yield* repo.recordCredentialTest(accountId, store.id, null)
           }
           return {
             store,
@@ -294,6 +304,23 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     })
   })
 
+const makeTestCredential = Effect.gen(function* () {
+  const access = yield* StoreAccess
+  const platforms = yield* PlatformClient
+  const repo = yield* StoresRepo
+
+  return Effect.fn("Stores.testCredential")(function* (id: StoreId) {
+    const { accountId } = yield* CurrentActor
+    const refusal = yield* access.open(accountId, id).pipe(
+      Effect.flatMap(platforms.verify),
+      Effect.as(null),
+      Effect.catchTag("PlatformRefused", ({ message }) => Effect.succeed(message))
+    )
+    yield* repo.recordCredentialTest(accountId, id, refusal)
+    return refusal
+  })
+})
+
 /** Reads for the actor: the stores that the actor can use, and their publish states. */
 const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
   const list = Effect.gen(function* () {
@@ -308,6 +335,7 @@ const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
       const store = (yield* list).find((each) => each.id === id)
       return store === undefined ? yield* new NotFound() : store
     }),
+    credentialTests: Effect.flatMap(CurrentActor, ({ accountId }) => repo.credentialTests(accountId)),
     publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
     timeZones: Effect.flatMap(CurrentActor, ({ accountId }) => repo.timeZones(accountId)),
     keepTimeZone: (id: StoreId, timeZone: string) =>

@@ -7,12 +7,14 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 import { type PublishCounts, type PublishStatus, rollUp } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { StoresRepo } from "./StoresRepo.ts"
+import { type CredentialTest, StoresRepo } from "./StoresRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
+    /** The last tests of these credentials. */
+    readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
     /** Domains of stores that are reserved for the account. */
     readonly reservedDomains: ReadonlySet<string>
     /** Time zones of linked and unlinked stores. */
@@ -20,8 +22,9 @@ declare module "../database/MemoryStore.memory.ts" {
   }
 }
 
-export const emptyStores: Pick<MemorySlices, "credentials" | "reservedDomains" | "timeZones"> = {
+export const emptyStores: Pick<MemorySlices, "credentials" | "credentialTests" | "reservedDomains" | "timeZones"> = {
   credentials: new Map(),
+  credentialTests: new Map(),
   reservedDomains: new Set(),
   timeZones: new Map()
 }
@@ -50,7 +53,26 @@ export const layerStoresRepoMemory = Layer.effect(
         Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.credentials.get(id))),
       keepCredential: (accountId, id, sealed) =>
         updateAccount(memory, accountId, (account) =>
-          account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
+          account.stores.has(id)
+            ? {
+                ...account,
+                credentials: new Map(account.credentials).set(id, sealed),
+                credentialTests: without(account.credentialTests, id)
+              }
+            : account
+        ),
+      credentialTests: (accountId) =>
+        Effect.map(Ref.get(memory), (state) => state.get(accountId)?.credentialTests ?? new Map()),
+      recordCredentialTest: (accountId, id, refusal) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          updateAccount(memory, accountId, (account) =>
+            account.stores.has(id)
+              ? {
+                  ...account,
+                  credentialTests: new Map(account.credentialTests).set(id, { testedAt: fromMillis(now), refusal })
+                }
+              : account
+          )
         ),
       replaceCredential: (accountId, id, from, to) =>
         Effect.gen(function* () {
@@ -96,6 +118,7 @@ export const layerStoresRepoMemory = Layer.effect(
                 ...account,
                 stores: without(account.stores, id),
                 credentials: without(account.credentials, id),
+                credentialTests: without(account.credentialTests, id),
                 reservedDomains: new Set([...account.reservedDomains].filter((domain) => domain !== store.domain)),
                 unlinkedStores: new Map(account.unlinkedStores).set(id, store)
               }

@@ -4,6 +4,7 @@ import type { MovedEntities } from "../drafts/ChangeNote.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { makePublishCounts, makeRefreshStore } from "./StoreRollUps.sql.ts"
 import { makeStoreCredentials, makeStoreReads, makeStoreWrites } from "./StoreRows.sql.ts"
 
@@ -11,6 +12,13 @@ import { makeStoreCredentials, makeStoreReads, makeStoreWrites } from "./StoreRo
 export interface KnownStore {
   readonly store: Store
   readonly isLinked: boolean
+}
+
+/** The platform's last answer to the credential of a store. */
+export interface CredentialTest {
+  readonly testedAt: Timestamp
+  /** Why the platform refused the credential; null: it accepted it. */
+  readonly refusal: string | null
 }
 
 /** A batch of entities of a store that was linked again or unlinked. */
@@ -42,7 +50,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly link: (accountId: AccountId, store: Store, isReserved?: boolean) => Effect.Effect<void>
     /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
-    /** Replaces the credential of a linked store. */
+    /** Replaces the credential of a linked store, and forgets the test of the earlier one. */
     readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
     /** Replaces the credential of a linked store if it is still `from`. False: it is not. */
     readonly replaceCredential: (
@@ -51,6 +59,10 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
       from: Uint8Array,
       to: Uint8Array
     ) => Effect.Effect<boolean>
+    /** The last tests of the credentials of linked stores, as far as they were tested since they were kept. */
+    readonly credentialTests: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, CredentialTest>>
+    /** Records that the platform accepted the credential of a linked store now, or why it refused it. */
+    readonly recordCredentialTest: (accountId: AccountId, id: StoreId, refusal: string | null) => Effect.Effect<void>
     /**
      * Reserves the store of this domain for the account until it is unlinked. False: another account has reserved it. Call this
      * only after the caller has proved to own the store, in the transaction that links it.

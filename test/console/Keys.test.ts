@@ -35,7 +35,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       const { accountId, cookie, create } = yield* opened
       const answer = yield* create({ name: " Warehouse <&> ", access: "write", expires: "2999-12-31" })
       assert.strictEqual(answer.status, 200, answer.text)
-      const key = /<code class="secret">(pk_live_[A-Za-z0-9]{38})<\/code>/.exec(answer.text)?.[1] ?? ""
+      const key = /id="new-key" value="(pk_live_[A-Za-z0-9]{38})"/.exec(answer.text)?.[1] ?? ""
       assert.include(answer.text, "Created the key <strong><bdi>Warehouse &lt;&amp;></bdi></strong>")
       assert.strictEqual(yield* ping(key), 200)
       const [, made] = yield* (yield* ApiKeys).list(accountId)
@@ -58,7 +58,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       const { accountId, hidden, send } = yield* opened
       const form = { name: "Twice", access: "read", expires: "" }
       const answers = yield* Effect.all([send(form), send(form)], { concurrency: 2 })
-      const keys = answers.map(({ text }) => /<code class="secret">(pk_live_[A-Za-z0-9]{38})<\/code>/.exec(text)?.[1])
+      const keys = answers.map(({ text }) => /id="new-key" value="(pk_live_[A-Za-z0-9]{38})"/.exec(text)?.[1])
       assert.lengthOf(new Set(keys), 1)
       assert.strictEqual(yield* ping(String(keys[0])), 200)
       assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 2)

@@ -396,7 +396,7 @@ it("messages that name commands name pages instead, in English too", () => {
     ],
     [
       "The store has no saved access token: link it again with `catalog store link --domain D --token T`.",
-      "The store has no saved access token or credentials: ask the operator of this service to link it again."
+      "The store has no saved token or credentials: an administrator replaces them on the page Stores."
     ],
     [
       "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.",

@@ -139,6 +139,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /settings/webhooks/rotate",
     "POST /settings/webhooks/test",
     "POST /stores/link",
+    "POST /stores/test-token",
     "POST /stores/unlink"
   ]
 }

@@ -3,6 +3,7 @@ import { Effect, Option } from "effect"
 import { JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Stores } from "../../src/stores/Stores.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -103,6 +104,31 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
         assert.strictEqual((yield* link({ platform: "nowhere", domain: domainOf(3, actor) })).status, 400)
         assert.deepStrictEqual(yield* domains, before)
       })
+  )
+
+  it.effect("the page says what the store answered to its token, and tests the token", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, csrf, shop } = yield* aLinker
+      const repo = yield* StoresRepo
+      const stores = Effect.map(assertPage("/stores", cookie), textOf)
+      assert.notInclude(yield* stores, "Token")
+      yield* repo.link(accountId, { ...shop, platform: "shopify" })
+      assert.include(yield* stores, "Token not tested yet")
+      yield* repo.recordCredentialTest(accountId, shop.id, null)
+      assert.match(yield* stores, /Token Accepted by the store .+ Test the token Replace the token Unlink/)
+      // The store has no saved token, so it is not called.
+      const form = { csrf, id: shop.id }
+      const answer = yield* ask("/stores/test-token", { cookie, form })
+      assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, "/stores?note=refused"])
+      assert.match(
+        yield* stores,
+        /Token Refused by the store .+ The store has no saved token or credentials: an administrator replaces them on the page Stores\./
+      )
+      const other = yield* aLinker
+      assertNotThere(
+        yield* ask("/stores/test-token", { cookie: other.cookie, form: { csrf: other.csrf, id: shop.id } })
+      )
+    })
   )
 
   it.effect("unlinking asks first; linked again, the store has its items as before", () =>

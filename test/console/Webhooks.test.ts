@@ -11,7 +11,7 @@ import { layerReceiver, Receiver } from "../support/Receiver.ts"
 
 const section = "/settings/webhooks"
 
-const secretIn = (text: string) => /<code class="secret">(whsec_[A-Za-z0-9+/=]{44})<\/code>/.exec(text)?.[1]
+const secretIn = (text: string) => /id="new-secret" value="(whsec_[A-Za-z0-9+/=]{44})"/.exec(text)?.[1]
 
 const listOf = (accountId: AccountId) =>
   Effect.flatMap(Webhooks, ({ list }) => list).pipe(actingAs({ _tag: "Cli", accountId }))

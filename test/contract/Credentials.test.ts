@@ -216,6 +216,34 @@ for (const engine of all) {
         })
       )
 
+      it.effect("the last answer to the token is kept until the token is replaced or the store is unlinked", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const other = yield* anAccount()
+          const { credentialTests, list, testCredential, unlink } = yield* Stores
+          const server = yield* ShopifyTestServer
+          const [first, second] = [yield* aToken, yield* aToken]
+          const { store } = yield* linking(first).pipe(actingAs(actor))
+          const refusalOf = Effect.map(credentialTests, (tests) => tests.get(store.id)?.refusal).pipe(actingAs(actor))
+          const test = testCredential(store.id).pipe(actingAs(actor))
+          assert.strictEqual(yield* refusalOf, null)
+          server.script(first, "Verify", "server", 99)
+          assert.deepInclude(yield* Effect.flip(test), { _tag: "PlatformUnavailable" })
+          assert.strictEqual(yield* refusalOf, null)
+          server.repair(first)
+          server.revoke(first)
+          assert.strictEqual(yield* test, revoked)
+          assert.strictEqual(yield* refusalOf, revoked)
+          yield* linking(second).pipe(actingAs(actor))
+          assert.strictEqual(yield* refusalOf, null)
+          assert.strictEqual(yield* test, null)
+          const stranger = testCredential(store.id).pipe(actingAs(other.actor))
+          assert.deepInclude(yield* Effect.flip(stranger), { _tag: "NotFound" })
+          yield* unlink(domain).pipe(actingAs(actor))
+          assert.deepStrictEqual([yield* refusalOf, yield* list.pipe(actingAs(actor))], [undefined, []])
+        })
+      )
+
       it.effect("a store that sends an invalid response, or none, is not linked", () =>
         alone(
           Effect.gen(function* () {

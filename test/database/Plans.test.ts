@@ -265,6 +265,8 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.publishCounts(accountId)
     yield* stores.timeZones(accountId)
     yield* stores.keepTimeZone(accountId, storeId, "Europe/Berlin")
+    yield* stores.credentialTests(accountId)
+    yield* stores.recordCredentialTest(accountId, storeId, null)
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)
     yield* publications.pendingCounts(accountId, storeId)

@@ -25,6 +25,7 @@ const quiet = () => Effect.void
 const matched = ["import_record", "store_version"]
 
 const Access = Layer.succeed(StoreAccess, {
+  recordRefusal: () => Effect.void,
   open: (accountId, storeId) =>
     Effect.succeed({
       accountId,

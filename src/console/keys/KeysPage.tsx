@@ -2,6 +2,7 @@ import type { ApiKey } from "../../access/ApiKey.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
+import { CopyText } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -84,7 +85,7 @@ const CreatedKey = ({ name, token }: { readonly name: string; readonly token: st
           )
         })}
       </p>
-      <code class="secret">{token}</code>
+      <CopyText id="new-key" label={t("Key (shown only once)")} text={token} />
     </Note>
   )
 }

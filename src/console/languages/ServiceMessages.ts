@@ -297,9 +297,9 @@ export const pageWords: Readonly<Record<string, Sentence>> = {
     "An import is under review: accept or discard it on the page Imports first.",
   "no store {domain} is linked; see `catalog store list`": "No store {domain} is linked: see the page Stores.",
   "The store has no saved {noun}: link it again with `catalog store link {options}`.":
-    "The store has no saved access token or credentials: ask the operator of this service to link it again.",
+    "The store has no saved token or credentials: an administrator replaces them on the page Stores.",
   "The saved {noun} of the store lack a field: link it again with `catalog store link {options}`.":
-    "A field of the saved credentials of the store is missing: ask the operator of this service to link it again.",
+    "A field of the saved credentials of the store is missing: an administrator replaces them on the page Stores.",
   "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.":
     "The demo shop was told to refuse: ask the operator of this service to repair it."
 }

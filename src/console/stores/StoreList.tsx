@@ -29,12 +29,17 @@ const routes = {
   refresh: ["POST", paths.refreshStore, refuseOnPage, "edit"],
   pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
   publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
-  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"]
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"],
+  // Testing a token calls the store, which may be slow.
+  testToken: ["POST", paths.testStoreToken, refuseOnPage, "admin", "batch"]
 } as const
 
 const notes = {
   linked: "The store is linked. Refresh it, or import its product export.",
-  unlinked: "The store is unlinked."
+  unlinked: "The store is unlinked.",
+  accepted: "The store accepts its token.",
+  refused: "The store refuses its token. Replace it, then retry what failed.",
+  unreachable: "The store could not be reached, so its token was not tested. Try again later."
 } as const
 
 /** Maximum number of failed publishes that the page lists. */
@@ -165,6 +170,7 @@ export const storeList: Surface<
           Effect.all({
             stores: stores.list,
             counts: stores.publishCounts,
+            credentialTests: stores.credentialTests,
             failures: publishing.failures(maxFailures),
             runs: imports.list
           }),
@@ -187,6 +193,16 @@ export const storeList: Surface<
           if (store.platform === "none") return yield* cannotRefresh(store.domain)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
+        })
+      ),
+      testToken: withForm((_, form) =>
+        Effect.gen(function* () {
+          const store = yield* storeOf(form)
+          const note = yield* stores.testCredential(store.id).pipe(
+            Effect.map((refusal) => (refusal === null ? "accepted" : "refused")),
+            Effect.catchTag("PlatformUnavailable", () => Effect.succeed("unreachable"))
+          )
+          return seeOther(`${paths.stores}?note=${note}`)
         })
       ),
       pending: asVisitor((visitor, request) =>

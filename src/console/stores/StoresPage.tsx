@@ -3,12 +3,13 @@ import type { StoreId } from "../../model/Ids.ts"
 import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
+import type { CredentialTest } from "../../stores/StoresRepo.ts"
 import type { Visitor } from "../Browser.ts"
 import { currencyName, languageName } from "../entities/StoreLanguage.ts"
 import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
-import { Domain, EntityLink } from "../Naming.tsx"
+import { Domain, EntityLink, State } from "../Naming.tsx"
 import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
@@ -207,11 +208,43 @@ const statesIn = (t: Words, stores: ReadonlyArray<Store>, counts: ReadonlyMap<St
     })
     .join(" ")
 
-/** The links that replace a store's token and unlink the store. */
-const LinkActions = ({ hasToken, store }: { readonly store: Store; readonly hasToken: boolean }) => {
+/** What the store said when its token was last tested. */
+const TokenState = ({ test }: { readonly test: CredentialTest | undefined }) => {
+  const t = useWords()
+  if (test === undefined) return <>{t("not tested yet")}</>
+  const time = <Time at={test.testedAt} />
+  return test.refusal === null ? (
+    <>
+      <State name="Accepted by the store" tone="good" /> <span class="quiet">{time}</span>
+    </>
+  ) : (
+    <>
+      <State name="Refused by the store" tone="bad" /> <span class="quiet">{time}</span> {t.say(test.refusal)}
+    </>
+  )
+}
+
+/** The button that tests a store's token, and the links that replace it and unlink the store. */
+const LinkActions = ({
+  csrf,
+  hasToken,
+  store
+}: {
+  readonly store: Store
+  readonly csrf: string
+  readonly hasToken: boolean
+}) => {
   const t = useWords()
   return (
     <Allowed to="admin">
+      {hasToken && (
+        <form method="post" action={paths.testStoreToken}>
+          <HiddenFields csrf={csrf} id={store.id} />
+          <button type="submit" class="plain" aria-label={t("Test the token of {store}", { store: store.name })}>
+            {t("Test the token")}
+          </button>
+        </form>
+      )}
       <p class="inline">
         {hasToken && (
           <a
@@ -232,6 +265,7 @@ const LinkActions = ({ hasToken, store }: { readonly store: Store; readonly hasT
 /** `platformName`: the name of a platform on pages. */
 export const StoresPage = ({
   counts,
+  credentialTests,
   failures,
   hasToken,
   note,
@@ -247,6 +281,7 @@ export const StoresPage = ({
   readonly note: Saying | undefined
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
+  readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
   readonly failures: ReadonlyArray<FailedPublication>
   readonly runs: ReadonlyArray<ImportRun>
 }) => {
@@ -299,10 +334,18 @@ export const StoresPage = ({
                       <dd>{currencyName(t, store.currency)}</dd>
                       <dt>{t("Last import")}</dt>
                       <dd>{store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />}</dd>
+                      {hasToken(store.platform) && (
+                        <>
+                          <dt>{t("Token")}</dt>
+                          <dd>
+                            <TokenState test={credentialTests.get(store.id)} />
+                          </dd>
+                        </>
+                      )}
                     </dl>
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                     <Export store={store} csrf={visitor.csrf} />
-                    <LinkActions store={store} hasToken={hasToken(store.platform)} />
+                    <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />
                     <PublishAll
                       counts={counts.get(store.id) ?? nothingToCount}
                       store={store}

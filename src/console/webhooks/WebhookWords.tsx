@@ -1,4 +1,5 @@
 import type { WebhookState } from "../../webhooks/Webhook.ts"
+import { CopyText } from "../Field.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -19,7 +20,7 @@ export const NewSecret = ({ secret }: { readonly secret: string }) => {
   return (
     <>
       <p>{t("Copy its secret now: it is shown only once. Receivers verify the signature of each message with it.")}</p>
-      <code class="secret">{secret}</code>
+      <CopyText id="new-secret" label={t("Secret")} text={secret} />
     </>
   )
 }

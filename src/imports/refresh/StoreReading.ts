@@ -143,7 +143,7 @@ export const makeStoreReading = Effect.gen(function* () {
       const beside = yield* mirror.stage(accountId, id, opened)
       yield* pulled.measure
       return { begunAt, count, beside }
-    })
+    }).pipe(Effect.tapErrorTag("PlatformRefused", (refused) => access.recordRefusal(accountId, store.id, refused)))
 
   return { fetch, pull }
 })

@@ -27,6 +27,7 @@ const Shopify = Layer.scoped(
 const Access = Layer.effect(
   StoreAccess,
   Effect.map(Config.all([Config.redacted("REFRESH_TOKEN"), Config.string("REFRESH_STORE")]), ([token, domain]) => ({
+    recordRefusal: () => Effect.void,
     open: (accountId, storeId) =>
       Effect.succeed({ accountId, storeId, domain, platform: "shopify", credentials: { token } })
   }))
