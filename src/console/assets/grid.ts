@@ -42,12 +42,13 @@ const targetOf = (
 
 const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
   const { target } = event
-  if (!(target instanceof HTMLAnchorElement) || !target.matches("a.edit") || event.altKey || event.metaKey) return
-  if (event.key === "F2") {
+  if (!(target instanceof HTMLAnchorElement) || !target.matches("a.edit") || event.metaKey) return
+  if (event.key === "F2" || (event.altKey && event.key === "ArrowDown")) {
     event.preventDefault()
     target.click()
     return
   }
+  if (event.altKey) return
   const next = targetOf(linksOf(grid), target, event)
   if (next === undefined) return
   event.preventDefault()

@@ -53,6 +53,9 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormEl
   arrangeGrids(id)
   const control = id === "" ? null : main.querySelector<HTMLElement>("form.cell [name=value]")
   ;(control ?? document.getElementById(id))?.focus()
+  // What is typed next is added to the value, as in a spreadsheet after F2.
+  if (control instanceof HTMLTextAreaElement || (control instanceof HTMLInputElement && control.type === "text"))
+    control.setSelectionRange(control.value.length, control.value.length)
   if (document.activeElement === document.body) {
     main.tabIndex = -1
     main.focus({ preventScroll: true })

@@ -64,7 +64,15 @@ export const FirstSteps = ({ csrf, done }: { readonly csrf: string; readonly don
   const t = useWords()
   return (
     <section aria-labelledby="first">
-      <h2 id="first">{t("First steps")}</h2>
+      <div class="above">
+        <h2 id="first">{t("First steps")}</h2>
+        <form method="post" action={paths.hideFirstSteps}>
+          <HiddenFields csrf={csrf} />
+          <button type="submit" class="plain">
+            {t("Hide the first steps")}
+          </button>
+        </form>
+      </div>
       <ul class="sheet todo">
         {names
           .filter((name) => done[name] !== undefined)
@@ -90,12 +98,6 @@ export const FirstSteps = ({ csrf, done }: { readonly csrf: string; readonly don
             )
           })}
       </ul>
-      <form method="post" action={paths.hideFirstSteps}>
-        <HiddenFields csrf={csrf} />
-        <button type="submit" class="plain">
-          {t("Hide the first steps")}
-        </button>
-      </form>
     </section>
   )
 }

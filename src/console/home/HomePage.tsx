@@ -363,6 +363,7 @@ export const HomePage = (content: HomeContent) => {
   const t = useWords()
 
   const { counts, now, steps, stores, visitor } = content
+  const firstSteps = steps !== undefined && <FirstSteps csrf={visitor.csrf} done={steps} />
   return (
     <Frame
       title={t("Home")}
@@ -371,7 +372,7 @@ export const HomePage = (content: HomeContent) => {
       isLockShown={visitor.lock?.phase === "reviewing" || visitor.lock?.isPaused === true}
     >
       <Live id="now" on={workKinds} says={statesIn(t, content)}>
-        {steps !== undefined && <FirstSteps csrf={visitor.csrf} done={steps} />}
+        {stores.length === 0 && firstSteps}
         <NeedsYou {...content} />
         <DropsOfDay {...content} />
         {stores.length > 0 && (
@@ -384,6 +385,7 @@ export const HomePage = (content: HomeContent) => {
             </ul>
           </section>
         )}
+        {stores.length > 0 && firstSteps}
       </Live>
     </Frame>
   )

@@ -9,7 +9,16 @@ import { useWords } from "../Viewer.tsx"
 import { QrCode } from "./QrCode.tsx"
 
 /** The field for a code of an authenticator app. `rule`: the id of the text that describes it. */
-export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefined; readonly rule: string }) => {
+export const CodeField = ({
+  isFirst = false,
+  misfit,
+  rule
+}: {
+  /** Whether the field has the focus when the page opens. */
+  readonly isFirst?: boolean
+  readonly misfit: Misfit | undefined
+  readonly rule: string
+}) => {
   const t = useWords()
   return (
     <>
@@ -24,6 +33,7 @@ export const CodeField = ({ misfit, rule }: { readonly misfit: Misfit | undefine
           spellcheck={false}
           required
           maxLength={20}
+          autofocus={isFirst}
           {...fieldState(misfit, "code", rule)}
         />
       </label>

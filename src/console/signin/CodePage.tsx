@@ -24,7 +24,11 @@ export const CodePage = ({ kept, refusal, returnTo, token }: CodeStep & { readon
         <input type="hidden" name="token" value={token} />
         {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
         {kept !== undefined && <input type="hidden" name={fieldNames.kept} value={kept} />}
-        <CodeField misfit={refusal === undefined ? undefined : { field: "code", message: refusal }} rule="code-rule" />
+        <CodeField
+          isFirst
+          misfit={refusal === undefined ? undefined : { field: "code", message: refusal }}
+          rule="code-rule"
+        />
         <p id="code-rule" class="quiet">
           {t("Six digits of your authenticator app, or one of your recovery codes.")}
         </p>

@@ -59,7 +59,7 @@ export const ForgotPasswordPage = ({
         <form method="post" action={paths.forgotPassword} class="sheet fields">
           <label>
             {t("E-mail")}
-            <input type="email" name="email" value={email} autocomplete="username" required maxLength={254} />
+            <input type="email" name="email" value={email} autocomplete="username" required maxLength={254} autofocus />
           </label>
           <div class="buttons">
             <button type="submit">{t("Send a link")}</button>

@@ -30,6 +30,7 @@ export const SetPasswordPage = ({
         </label>
         <NewPassword
           state={{
+            autofocus: true,
             "aria-describedby": refusal === undefined ? "rule" : "refusal rule",
             ...(refusal !== undefined && { "aria-invalid": "true" as const })
           }}

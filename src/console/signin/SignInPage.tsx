@@ -19,6 +19,7 @@ export const SignInPage = ({
   readonly kept?: string | undefined
 }) => {
   const t = useWords()
+  const isAddressMissing = email === ""
   return (
     <Frame title={t("Sign in")} narrow>
       {isUnsent && (
@@ -48,12 +49,20 @@ export const SignInPage = ({
             autocomplete="username"
             required
             maxLength={254}
+            autofocus={isAddressMissing}
             {...(refusal !== undefined && { "aria-describedby": "refusal" })}
           />
         </label>
         <label>
           {t("Password")}
-          <input type="password" name="password" autocomplete="current-password" required maxLength={200} />
+          <input
+            type="password"
+            name="password"
+            autocomplete="current-password"
+            required
+            maxLength={200}
+            autofocus={!isAddressMissing}
+          />
         </label>
         <div class="buttons">
           <button type="submit">{t("Sign in")}</button>
