@@ -178,7 +178,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assert.include(shown.text, "<h1>Undo what Desk &lt;Agent> wrote</h1>")
       assert.include(
         textOf(shown),
-        "this connection changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again."
+        "this connection changed the drafts of 1 item. An undo changes drafts. What was published stays live until you publish again."
       )
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
       for (const [where, field, now, back] of [
@@ -197,14 +197,14 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
         )
       const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
       assert.sameMembers(Object.keys(hidden), ["csrf", "id", "since", "until"])
-      assert.include(shown.text, '<button type="submit">Undo its writes to 1 entity</button>')
+      assert.include(shown.text, '<button type="submit">Undo its writes to 1 item</button>')
       // Between review and confirmation, another user edits a field of the review.
       yield* write(actor, { title: "Zelt von Hand" }, { storeId: store.id })
       const done = yield* confirm(hidden)
       assertPage(done)
       assert.include(
         textOf(done),
-        "1 field of 1 entity has its earlier value again. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
+        "1 field of 1 item has its earlier value again. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
       )
       assert.include(done.text, `<td data-label="Why">Not undone: edited since by ${email}.</td>`)
       assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])
@@ -231,11 +231,11 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       ])
         assert.include(
           textOf(yield* review(query)),
-          "this connection changed the drafts of 1 entity.",
+          "this connection changed the drafts of 1 item.",
           JSON.stringify(query)
         )
       const later = yield* review({ since: "at", at: "2999-01-31T09:30" })
-      assert.include(textOf(later), "Since 31 Jan 2999, 09:30 UTC this connection changed the drafts of 0 entities.")
+      assert.include(textOf(later), "Since 31 Jan 2999, 09:30 UTC this connection changed the drafts of 0 items.")
       assert.notInclude(later.text, 'method="post" action="/settings/connections/undo"')
       for (const query of [{}, { since: "at" }, { since: "at", at: "soon" }, { since: "ever" }]) {
         const refused = yield* review(query as Readonly<Record<string, string>>)
@@ -263,7 +263,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       )
       assert.strictEqual(yield* titleOf(), "Agent")
       yield* lock.keep(accountId, null)
-      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 entity has its earlier value again.")
+      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 item has its earlier value again.")
     })
   )
 
@@ -273,13 +273,13 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       const ids = yield* Effect.replicateEffect(anEntity("product", { title: "One" }), 21).pipe(actingAs(actor))
       for (const id of ids) yield* write(agent, { title: "Agent" }, { id })
       const first = yield* review({ since: "hour" })
-      const more = /<a href="([^"]*)">More entities<\/a>/.exec(first.text)?.[1]?.replaceAll("&amp;", "&") ?? ""
+      const more = /<a href="([^"]*)">More items<\/a>/.exec(first.text)?.[1]?.replaceAll("&amp;", "&") ?? ""
       const second = yield* review(Object.fromEntries(new URL(more, "http://x").searchParams))
       const rowsOf = (text: string) => text.match(/<th scope="row">/g)?.length
       assert.deepStrictEqual([rowsOf(first.text), rowsOf(second.text)], [20, 1])
       const { hidden } = sectionsOf(second.text, "/settings/connections/undo")
       // The confirmation applies to all parts, whichever part is shown.
-      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 entities have their earlier values again.")
+      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 items have their earlier values again.")
     })
   )
 })

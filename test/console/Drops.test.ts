@@ -282,7 +282,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, '<span class="state bad">Failed</span>')
       assert.include(
         shown.text,
-        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store. Publish it first: a drop changes values of a published entity.</bdi></p></div></td>'
+        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The item was never published to the store. Publish it first: a drop changes values of a published item.</bdi></p></div></td>'
       )
       // Its end will come, so it is not among those that have ended.
       assert.include((yield* open("/drops?view=open")).text, '<span class="state bad">Failed</span>')

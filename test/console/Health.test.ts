@@ -81,9 +81,9 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       yield* scan({ dimension: "completeness" })
       assert.match(
         (yield* said("/data-health")) ?? "",
-        /^Overall score: \d+ of 100\. Completeness: 1 entity with an issue$/
+        /^Overall score: \d+ of 100\. Completeness: 1 item with an issue$/
       )
-      assert.strictEqual(yield* said(`/data-health?store_id=${a.id}`), "Completeness: 1 entity with an issue")
+      assert.strictEqual(yield* said(`/data-health?store_id=${a.id}`), "Completeness: 1 item with an issue")
       const [found] = liveOf(yield* open("/data-health/issues?section=completeness-recommended"))
       assert.deepStrictEqual(found?.slice(0, 2), ["found", "scan"])
       assert.match(found?.[2] ?? "", /^\d+ issues? now\.$/)
@@ -161,8 +161,8 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       assert.include(card, '<div class="note" role="status">Scanned just now.</div>')
       assert.include(card, '<p class="score"><strong>50</strong> of 100</p>')
       assert.match(card, /<svg class="bar bad" [^>]*role="img" aria-label="Score: 50 of 100">/)
-      assert.include(card, "<p>1 of 2 entities has an issue. 1 entity is on no store and not checked.</p>")
-      assert.include(card, "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 entities lack one.</p>")
+      assert.include(card, "<p>1 of 2 items has an issue. 1 item is on no store and not checked.</p>")
+      assert.include(card, "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 items lack one.</p>")
       assert.deepStrictEqual(rowsOf(card), [
         ["Required fields empty", "1", ""],
         ["Recommended fields empty", "3", ""]
@@ -194,7 +194,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       for (const dimension of HealthDimension.literals) assert.include(cardOf(all, dimension), "of 100</p>")
       const overall = /<section class="sheet overall"[\s\S]*?<\/section>/.exec(all.text)?.[0] ?? ""
       const scores = HealthDimension.literals
-        .filter((dimension) => dimension !== "sync" && !/None of 0 entities/.test(cardOf(all, dimension)))
+        .filter((dimension) => dimension !== "sync" && !/None of 0 items/.test(cardOf(all, dimension)))
         .map((dimension) => Number(/<strong>(\d+)<\/strong> of 100/.exec(cardOf(all, dimension))?.[1]))
       const average = Math.floor(scores.reduce((sum, score) => sum + score, 0) / scores.length)
       assert.include(overall, `<strong>${average}</strong> of 100`)
@@ -237,7 +237,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
 
       const first = yield* open(`/data-health/issues?section=divergence`)
       assertPage(first)
-      assert.include(first.text, "<p>30 issues, one for each entity and store, as of the scan at <time")
+      assert.include(first.text, "<p>30 issues, one for each item and store, as of the scan at <time")
       const rows = rowsOf(first.text)
       assert.lengthOf(rows, 25)
       const [name, ...values] = rows[0] ?? []

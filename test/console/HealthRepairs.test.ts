@@ -261,7 +261,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         assertPage(page)
         assert.include(
           mainOf(page),
-          "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was removed, or its field cannot be edited."
+          "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its item was removed, or its field cannot be edited."
         )
         assert.include(mainOf(page), ">Tent<")
         assert.notInclude(page.text, `action="${fill}"`)

@@ -332,7 +332,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         "Conflicts 3 Search Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
       )
       assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
-      assert.include(textOf(page), "Yes, remove these 11 entities from tarn.demo.example")
+      assert.include(textOf(page), "Yes, remove these 11 items from tarn.demo.example")
       // Decisions alone are saved without the confirmation.
       const conflicts = yield* assertPage(`/import?id=${id}`, cookie)
       assert.match(conflicts.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
@@ -341,7 +341,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const post = (path: string, form: Readonly<Record<string, string>>) =>
         ask(path, { cookie, form: { csrf, id, ...form } })
       const removals =
-        "The import removes 11 entities from tarn.demo.example. Confirm that on its page, or discard the import."
+        "The import removes 11 items from tarn.demo.example. Confirm that on its page, or discard the import."
       const unconfirmed = ["remove", "Tick this to accept the removals."] as const
       const undecided = [1, 2, 3].map((n) => [`conflict-${n}`, "Choose one of the two values."] as const)
       const choose =

@@ -74,7 +74,7 @@ const Days = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readon
           />
           <p class="quiet">
             {t(
-              "A write is a new revision of a draft. Publishes count each entity on each store. Calls of the last seconds may be missing."
+              "A write is a new revision of a draft. Publishes count each item on each store. Calls of the last seconds may be missing."
             )}
           </p>
         </>
@@ -122,7 +122,7 @@ const Changes = ({
       ) : (
         <Table
           labelledBy="changes"
-          columns={[t("Entity"), t("When"), t("Where"), t("Fields"), t("State")]}
+          columns={[t("Item"), t("When"), t("Where"), t("Fields"), t("State")]}
           rows={changes.map((change) => ({
             key: `${change.entityId} ${change.sequence}`,
             cells: [

@@ -32,7 +32,7 @@ export const Details = ({ connection }: { readonly connection: Connection }) => 
       <dt>{t("Permissions")}</dt>
       <dd>{t.say(tierWords[connection.tier].name)}</dd>
       <dt>{t("Stores")}</dt>
-      <dd>{connection.storeDomains === null ? t("all") : connection.storeDomains.join(", ")}</dd>
+      <dd>{connection.storeDomains === null ? t("all") : connection.storeDomains.join(t(", "))}</dd>
       {connection.confirmPublish && (
         <>
           <dt>{t("Publishing")}</dt>

@@ -53,7 +53,7 @@ export const UndoForm = ({ connection }: { readonly connection: Connection }) =>
 
 const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, Sentence>> = {
   already_back: "Not undone: the field has its earlier value already.",
-  not_on_store: "Not undone: the entity is no longer on the store, or the store is not linked.",
+  not_on_store: "Not undone: the item is no longer on the store, or the store is not linked.",
   misfit: "Not undone: the earlier value is no longer valid for this field.",
   not_a_value: "Not undone: only changes of values can be undone."
 }
@@ -84,7 +84,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
   return (
     <Table
       name={t("Fields that it wrote")}
-      columns={[t("Entity"), t("Where"), t("Field"), t("Now"), t("Goes back to")]}
+      columns={[t("Item"), t("Where"), t("Field"), t("Now"), t("Goes back to")]}
       rows={fields.map((field) => {
         const none = field.storeId === null ? t("empty") : t("as in the catalog")
         return {
@@ -180,10 +180,10 @@ export const UndoReviewPage = ({
         </Alert>
       )}
       <p>
-        {t.rich(
-          "Since {time} this connection changed the drafts of {count, plural, one {# entity} other {# entities}}.",
-          { time: <Time at={window.since} />, count: total }
-        )}
+        {t.rich("Since {time} this connection changed the drafts of {count, plural, one {# item} other {# items}}.", {
+          time: <Time at={window.since} />,
+          count: total
+        })}
       </p>
       {total > 0 && (
         <>
@@ -191,7 +191,7 @@ export const UndoReviewPage = ({
           <FieldsTable fields={part.fields} />
           {part.next !== null && (
             <nav class="pages" aria-label={t("Pages")}>
-              <a href={undoReviewPath(connection.id, window, part.next)}>{t("More entities")}</a>
+              <a href={undoReviewPath(connection.id, window, part.next)}>{t("More items")}</a>
             </nav>
           )}
           {!isLocked && (
@@ -199,7 +199,7 @@ export const UndoReviewPage = ({
               visitor={visitor}
               connection={connection}
               window={window}
-              button={t("Undo its writes to {count, plural, one {# entity} other {# entities}}", { count: total })}
+              button={t("Undo its writes to {count, plural, one {# item} other {# items}}", { count: total })}
             />
           )}
         </>
@@ -234,7 +234,7 @@ export const UndonePage = ({
           {fields === 0
             ? t("Nothing was changed.")
             : t(
-                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# entity} other {# entities}} {fields, plural, one {has its earlier value} other {have their earlier values}} again.",
+                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# item} other {# items}} {fields, plural, one {has its earlier value} other {have their earlier values}} again.",
                 { fields, entities }
               )}{" "}
           {fields > 0 && t(stayLive)}
@@ -245,7 +245,7 @@ export const UndonePage = ({
           <h2 id="left">{t("{count, plural, one {# field} other {# fields}} left alone", { count: left.length })}</h2>
           <Table
             labelledBy="left"
-            columns={[t("Entity"), t("Where"), t("Field"), t("Why")]}
+            columns={[t("Item"), t("Where"), t("Field"), t("Why")]}
             rows={left
               .slice(0, maxLeft)
               .map((field) => ({ key: keyOf(field), cells: [...firstCells(t, field), reasonFor(t, field)] }))}
@@ -261,7 +261,7 @@ export const UndonePage = ({
         </p>
       ) : (
         <>
-          <p>{t("Not checked yet: {count, plural, one {# entity} other {# entities}}.", { count: rest })}</p>
+          <p>{t("Not checked yet: {count, plural, one {# item} other {# items}}.", { count: rest })}</p>
           <ConfirmForm
             visitor={visitor}
             connection={connection}

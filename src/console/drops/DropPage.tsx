@@ -93,7 +93,7 @@ export const DropPage = ({
           ) : (
             <Table
               name={t("Changes of the drop")}
-              columns={[t("Entity"), t("Store"), t("Field"), t("New value"), t("Outcome")]}
+              columns={[t("Item"), t("Store"), t("Field"), t("New value"), t("Outcome")]}
               rows={drop.changes.map((change, index) => ({
                 key: String(index),
                 cells: [

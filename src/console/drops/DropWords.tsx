@@ -80,7 +80,7 @@ export const DropTime = ({ at, timezone }: { readonly at: string; readonly timez
   return (
     <>
       <time dateTime={at}>{dayAndTime(t, at, timezone)}</time>
-      <span class="zone">{timezone === "UTC" ? "UTC" : `${timezone}, ${utcOf(t, at, timezone)}`}</span>
+      <span class="zone">{timezone === "UTC" ? "UTC" : `${timezone}${t(", ")}${utcOf(t, at, timezone)}`}</span>
     </>
   )
 }

@@ -14,7 +14,7 @@ import { changesIn, DropTime, NoEnd, Status, statusSentence } from "./DropWords.
 export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) => {
   const t = useWords()
   return change.store_id === null ? (
-    <span>{t("all stores of the entity")}</span>
+    <span>{t("all stores of the item")}</span>
   ) : (
     <StoreName id={change.store_id} stores={stores} />
   )

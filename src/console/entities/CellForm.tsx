@@ -72,7 +72,7 @@ const Control = ({ cell, editing, field, of, row, stores, where }: CellFormProps
   const hasWords = control._tag === "Area" || (control._tag === "Line" && control.inputMode === "text")
   const hint = control._tag === "Area" ? control.hint : undefined
   const described = [editing.refusal !== undefined && ids.refusal, hint !== undefined && ids.hint].filter(Boolean)
-  const label = `${field}, ${where}`
+  const label = `${field}${t(", ")}${where}`
   const language = store && { lang: store.primary_locale, dir: directionOf(store.primary_locale) }
   const common = {
     id: ids.input,

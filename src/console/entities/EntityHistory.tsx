@@ -138,7 +138,7 @@ export const EntityHistory = ({
       {history.length === 0 ? (
         <p class="quiet">
           {field === undefined
-            ? t("No changes are recorded: the entity is older than the history.")
+            ? t("No changes are recorded: the item is older than the history.")
             : t("No changes of this field are recorded.")}
         </p>
       ) : (

@@ -230,9 +230,9 @@ export const GridCell = ({
   const { editing, linked, saved, sheet, view } = grid
   const place = { of: of?.id, key: row.key, storeId: cell.storeId }
   const is = (other: CellPlace | undefined) => samePlace(place, other)
-  const where = of === undefined ? column.name : `${of.title}, ${column.name}`
+  const where = of === undefined ? column.name : `${of.title}${t(", ")}${column.name}`
   const field = of?.label ?? fieldName(t, row.key)
-  const label = `${field}, ${where}`
+  const label = `${field}${t(", ")}${where}`
   if (is(editing) && editing !== undefined)
     return (
       <td id={cellId(place)} data-label={column.label ?? column.name} class={classesOf(cell, isShown, true)}>

@@ -53,13 +53,11 @@ const Share = ({
       </summary>
       <Chart
         name={t(
-          by === "store"
-            ? "{dimension}: entities with an issue, by store"
-            : "{dimension}: entities with an issue, by field",
+          by === "store" ? "{dimension}: items with an issue, by store" : "{dimension}: items with an issue, by field",
           { dimension }
         )}
         labelled={by === "store" ? t("Store") : t("Field")}
-        valued={t("Entities with an issue")}
+        valued={t("Items with an issue")}
         lines={lines}
       />
     </details>
@@ -92,21 +90,21 @@ const Numbers = ({
       <Bar share={score / 100} tone={toneOf(score)} says={t("Score: {score, number} of 100", { score })} />
       <p>
         {affected === 0
-          ? t("None of {count, plural, one {# entity} other {# entities}} has an issue.", { count: checked })
+          ? t("None of {count, plural, one {# item} other {# items}} has an issue.", { count: checked })
           : t(
-              "{affected, number} of {count, plural, one {# entity} other {# entities}} {affected, plural, one {has} other {have}} an issue.",
+              "{affected, number} of {count, plural, one {# item} other {# items}} {affected, plural, one {has} other {have}} an issue.",
               { affected, count: checked }
             )}
         {on_no_store > 0 &&
-          ` ${t("{count, plural, one {# entity is} other {# entities are}} on no store and not checked.", { count: on_no_store })}`}
+          ` ${t("{count, plural, one {# item is} other {# items are}} on no store and not checked.", { count: on_no_store })}`}
       </p>
       {recommended !== undefined && (
         <p>
           {t.rich("Recommended fields: <strong>{score, number}</strong> of 100.", { score: recommended.score })}{" "}
           {recommended.affected === 0
-            ? t("None of {count, plural, one {# entity} other {# entities}} lacks one.", { count: recommended.checked })
+            ? t("None of {count, plural, one {# item} other {# items}} lacks one.", { count: recommended.checked })
             : t(
-                "{affected, number} of {count, plural, one {# entity} other {# entities}} {affected, plural, one {lacks} other {lack}} one.",
+                "{affected, number} of {count, plural, one {# item} other {# items}} {affected, plural, one {lacks} other {lack}} one.",
                 { affected: recommended.affected, count: recommended.checked }
               )}
         </p>
@@ -250,13 +248,10 @@ const scoresIn = (t: Words, snapshots: ReadonlyArray<HealthSnapshot>, storeId: S
   const found = snapshots.flatMap((each) =>
     each.scanned
       ? [
-          t(
-            "{dimension}: {count, plural, =0 {no issue} one {# entity with an issue} other {# entities with an issue}}",
-            {
-              dimension: t(dimensionWords[each.dimension].name),
-              count: each.result.affected
-            }
-          )
+          t("{dimension}: {count, plural, =0 {no issue} one {# item with an issue} other {# items with an issue}}", {
+            dimension: t(dimensionWords[each.dimension].name),
+            count: each.result.affected
+          })
         ]
       : []
   )

@@ -38,7 +38,7 @@ export const sectionWords: Readonly<Record<HealthSection, { readonly name: Sente
   "sync-never-published": { name: "Never published", wrong: "Never published to the store." },
   "completeness-required": { name: "Required fields empty", wrong: "Required but empty." },
   "completeness-recommended": { name: "Recommended fields empty", wrong: "Recommended but empty." },
-  "media-unused": { name: "Unused files", wrong: "No entity uses this file." },
+  "media-unused": { name: "Unused files", wrong: "No item uses this file." },
   "media-missing": { name: "Without an image", wrong: "Has no image." },
   "media-alt-missing": { name: "Images without a description", wrong: "Has no alternative text." },
   "structure-no-variants": { name: "Products without a variant", wrong: "Has no variant, so nobody can buy it." },
@@ -47,7 +47,7 @@ export const sectionWords: Readonly<Record<HealthSection, { readonly name: Sente
   "structure-invalid-value": { name: "Invalid values", wrong: "The value does not fit the field's type." },
   divergence: {
     name: "Stores that differ",
-    wrong: "Differs from the canonical value and from comparable stores."
+    wrong: "Differs from the catalog's value and from comparable stores."
   },
   "translations-untranslated": { name: "Not translated", wrong: "Not translated." },
   "translations-outdated": { name: "Outdated translations", wrong: "The text changed after it was translated." }

@@ -231,7 +231,7 @@ const Listed = ({ content, last }: { readonly content: IssuesContent; readonly l
       {...(page.section === "structure-duplicate-sku"
         ? { columns: [t("SKU"), t("Variants"), t("Stores")], rows: duplicateRows(t, page.data, stores) }
         : {
-            columns: [t("Entity"), t("Store"), ...(hasLocales ? [t("Language")] : []), t("Fields"), t("What is wrong")],
+            columns: [t("Item"), t("Store"), ...(hasLocales ? [t("Language")] : []), t("Fields"), t("What is wrong")],
             rows: page.data.map((issue) => ({
               key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
               cells: [
@@ -276,7 +276,7 @@ const Issues = ({ content, last }: { readonly content: IssuesContent; readonly l
         <>
           <p>
             {t.rich(
-              "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its entity was removed, or its field cannot be edited. <link>Scan again</link>",
+              "Nothing on this page can be repaired any more: since the scan, each issue was repaired, its item was removed, or its field cannot be edited. <link>Scan again</link>",
               { link: (words) => <a href={paths.health}>{words}</a> }
             )}
           </p>
@@ -321,8 +321,8 @@ const Found = ({
     <>
       {t.rich(
         hasLocales
-          ? "{count, plural, one {# issue} other {# issues}}, one for each entity, store and language, as of the scan at {time}."
-          : "{count, plural, one {# issue} other {# issues}}, one for each entity and store, as of the scan at {time}.",
+          ? "{count, plural, one {# issue} other {# issues}}, one for each item, store and language, as of the scan at {time}."
+          : "{count, plural, one {# issue} other {# issues}}, one for each item and store, as of the scan at {time}.",
         { count: rows, time }
       )}
     </>

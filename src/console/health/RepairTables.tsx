@@ -72,6 +72,7 @@ const Thing = ({
   readonly content: RepairContent
   readonly row: FillRow | EqualRow
 }) => {
+  const t = useWords()
   const listed = pictures.get(row.entityId)
   return (
     <div class="item">
@@ -80,7 +81,7 @@ const Thing = ({
         <EntityLink id={row.entityId} kind={row.kind} title={row.title} />
         {row.kind === "variant" && listed !== undefined && (
           <div class="quiet">
-            {[listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(", ")}
+            {[listed.parentTitle, listed.sku].filter((text) => text !== null && text !== "").join(t(", "))}
           </div>
         )}
       </div>

@@ -127,7 +127,7 @@ const FailedPublishes = ({
         {t.rich("Show<spoken> what failed on {store}</spoken>", { store: store.name, spoken })}:{" "}
         {figuresOf(counts, "failed").map(({ count, kind, path }, index) => (
           <Fragment key={kind}>
-            {index > 0 && ", "}
+            {index > 0 && t(", ")}
             <a href={path}>
               {t("{kind} ({count})", { kind: t(listPages[kind].name), count: counted(t, count, failed) })}
             </a>
@@ -320,7 +320,9 @@ const StoreCard = ({
         </a>
       </h3>
       <p class="quiet">
-        {languageName(t, store.primary_locale)}, {currencyName(t, store.currency)}.{" "}
+        {languageName(t, store.primary_locale)}
+        {t(", ")}
+        {currencyName(t, store.currency)}.{" "}
         {store.last_imported_at === null
           ? !isFilesOnly && t("Never refreshed")
           : t.rich(isFilesOnly ? "Last import {when}" : "Refreshed {when}", {

@@ -337,7 +337,7 @@ export const ImportRows = ({
       ) : (
         <Table
           name={t(tabWords[tab])}
-          columns={[t("Entity"), run.phase === "reviewing" ? t("What would change") : t("What changed")]}
+          columns={[t("Item"), run.phase === "reviewing" ? t("What would change") : t("What changed")]}
           rows={rows.map((row) => ({ key: String(row.ordinal), cells: cellsOf(t, row, run.phase === "applied") }))}
         />
       )}

@@ -103,7 +103,7 @@ const answerOf = (t: Words, storeDomain: string, answer: StoreAnswer | null): Re
         ]
       : [
           t(
-            "{store} already has the values of {count, plural, one {# changed entity} other {# changed entities}}. The others stay unpublished.",
+            "{store} already has the values of {count, plural, one {# changed item} other {# changed items}}. The others stay unpublished.",
             { store: storeDomain, count: answer.entities }
           )
         ]
@@ -136,7 +136,7 @@ const sentencesOf = (t: Words, { fileName, storeDomain, summary }: ImportRun): R
       ? []
       : [
           t(
-            "No longer in the store: {count, plural, one {# entity} other {# entities}}. Accepting removes them from the store. They stay in the catalog.",
+            "No longer in the store: {count, plural, one {# item} other {# items}}. Accepting removes them from the store. They stay in the catalog.",
             { count: unlinked }
           )
         ]),
@@ -267,7 +267,7 @@ const Acceptance = ({ conflicts, refused, run, tally: { undecided } }: ImportSho
             aria-invalid={misfit && "true"}
             autofocus={misfit !== undefined && misfit === misfits[0]}
           />
-          {t("Yes, remove these {count, plural, one {# entity} other {# entities}} from {store}", {
+          {t("Yes, remove these {count, plural, one {# item} other {# items}} from {store}", {
             count: run.summary.unlinked,
             store: run.storeDomain
           })}

@@ -77,7 +77,7 @@ const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomp
     { count: undecided }
   )
   const entities = t(
-    "The import removes {count, plural, one {# entity} other {# entities}} from {store}. Confirm that on its page, or discard the import.",
+    "The import removes {count, plural, one {# item} other {# items}} from {store}. Confirm that on its page, or discard the import.",
     { count: removals, store: storeDomain }
   )
   const sentences = [

@@ -74,7 +74,7 @@ export const JobPage = ({
         {job.state === "done" && (job.kind === "publish_selected" || job.kind === "publish_waiting") && (
           <p>
             {t.rich(
-              "A product takes its variants and media along, so there can be fewer requests than entities. What fails is shown on <link>Home</link>.",
+              "A product takes its variants and media along, so there can be fewer requests than items. What fails is shown on <link>Home</link>.",
               { link: (words) => <a href={paths.home}>{words}</a> }
             )}
           </p>

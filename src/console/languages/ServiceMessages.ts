@@ -93,7 +93,6 @@ export const messages: ReadonlyArray<Sentence> = [
   "this process has no adapter for it",
   "{cause} Tried {count} time.",
   "{cause} Tried {count} times.",
-  "The entity was removed from the store before it was published.",
   "The store's platform took too long.",
   "The publishing process stopped {count} times before it finished.",
   "product {id} is not live on this store: publish it first, or take it out of the collection",
@@ -184,7 +183,6 @@ export const messages: ReadonlyArray<Sentence> = [
   "other decisions were made meanwhile",
   "these conflicts were decided meanwhile: {items}",
   "{count} conflicts are undecided",
-  "the removal of {count} entities from {domain} is not confirmed",
   "{domain} was unlinked while its file was read",
   "{domain} was unlinked while it was read",
   "the handle {value}",
@@ -275,20 +273,25 @@ export const messages: ReadonlyArray<Sentence> = [
   "{domain} is already linked",
   "{things} (job {id}) is {state}: {cause}",
   "no such store is linked",
-  "no such entity",
   "the {kind} is not on {domain}",
   "{domain} has no platform: nothing can be published to it",
   "the {kind} is not on any store that can be published to",
-  "The entity is no longer on the store.",
-  "The entity is not on any store that can be published to.",
-  "The entity was never published to the store. Publish it first: a drop changes values of a published entity.",
   "product",
   "variant",
   "collection"
 ]
 
-/** Messages that name commands, for the command line, and what pages say instead. */
+/** Messages in the words of the command line and of REST (commands, "entity"), and what pages say instead. */
 export const pageWords: Readonly<Record<string, Sentence>> = {
+  "The entity was removed from the store before it was published.":
+    "The item was removed from the store before it was published.",
+  "the removal of {count} entities from {domain} is not confirmed":
+    "the removal of {count} items from {domain} is not confirmed",
+  "no such entity": "no such item",
+  "The entity is no longer on the store.": "The item is no longer on the store.",
+  "The entity is not on any store that can be published to.": "The item is not on any store that can be published to.",
+  "The entity was never published to the store. Publish it first: a drop changes values of a published entity.":
+    "The item was never published to the store. Publish it first: a drop changes values of a published item.",
   "import {id} is paused while it is applied: continue it with `catalog jobs resume {id}` or end it with `catalog jobs cancel {id}` first":
     "An import is paused while it is applied: resume or cancel its job on the page Jobs first.",
   "import {id} is being applied: see `catalog import show {id}`, and try again when it is done":

@@ -15,7 +15,7 @@ const StoreNames = ({ all, names }: { readonly names: ReadonlyArray<string>; rea
   const t = useWords()
   if (names.length === all && all > 1)
     return <span class="quiet">{t("on all {count, plural, one {# store} other {# stores}}", { count: all })}</span>
-  if (names.length <= maxNamed) return <bdi class="quiet">{names.map((name) => shorten(name, 24)).join(", ")}</bdi>
+  if (names.length <= maxNamed) return <bdi class="quiet">{names.map((name) => shorten(name, 24)).join(t(", "))}</bdi>
   return (
     <details class="named">
       <summary class="quiet">

@@ -60,7 +60,7 @@ const Credentials = ({
                   {t("It needs these permissions:")}{" "}
                   {permissions.map((permission, index) => (
                     <>
-                      {index > 0 && ", "}
+                      {index > 0 && t(", ")}
                       <code key={permission}>{permission}</code>
                     </>
                   ))}

@@ -328,7 +328,7 @@ export const StoresPage = ({
                               ? t("{language} (main)", { language: languageName(t, locale) })
                               : languageName(t, locale)
                           )
-                          .join(", ")}
+                          .join(t(", "))}
                       </dd>
                       <dt>{t("Currency")}</dt>
                       <dd>{currencyName(t, store.currency)}</dd>

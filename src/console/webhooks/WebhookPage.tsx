@@ -23,7 +23,7 @@ const Facts = ({ webhook }: { readonly webhook: Webhook }) => {
         <WebhookStateOf state={webhook.state} />
       </dd>
       <dt>{t("Receives")}</dt>
-      <dd>{webhook.topics.length === 0 ? t("every change") : webhook.topics.join(", ")}</dd>
+      <dd>{webhook.topics.length === 0 ? t("every change") : webhook.topics.join(t(", "))}</dd>
       <dt>{t("Delivered up to")}</dt>
       <dd>
         {t("change {position, number} of {last, number}", { position: webhook.position, last: webhook.last_seq })}
