@@ -109,12 +109,17 @@ const makeShowIssues = Effect.gen(function* () {
     })
 
   const repairOf = (
-    section: HealthSection,
-    issues: ReadonlyArray<HealthIssue>,
+    { field, section }: Query,
+    found: ReadonlyArray<HealthIssue>,
     sheets: Sheets,
     { isOnlySent = false, kept = [] }: Sent
   ) =>
     Effect.gen(function* () {
+      // An issue names all fields that are empty or differ, also those that are filtered out.
+      const issues =
+        field === undefined
+          ? found
+          : found.map((issue) => ({ ...issue, fields: issue.fields.filter((each) => each === field) }))
       // A refused row disappears if somebody else repaired it. If all disappear, the other rows of the page are shown.
       const only = <Row extends { readonly refusal: string | undefined }>(rows: ReadonlyArray<Row>) => {
         const refused = rows.filter(({ refusal }) => refusal !== undefined)
@@ -141,7 +146,7 @@ const makeShowIssues = Effect.gen(function* () {
       const isRepairable = isFillable(section) || section === "divergence"
       const ids = page.data.map(({ entity_id }) => entity_id)
       const sheets: Sheets = isRepairable ? yield* readSheets(ids) : new Map()
-      const repair: Repair = yield* repairOf(section, page.data, sheets, sent)
+      const repair: Repair = yield* repairOf(query, page.data, sheets, sent)
       const shown = isRepairable || section === "sync-failed" ? yield* lists.rows([...new Set(ids)]) : []
       // The selected language stays in the list even if it has no issues.
       const locales = new Set([...(yield* localesOf(store_id)), ...(locale === undefined ? [] : [locale])])

@@ -106,7 +106,7 @@ export const fillRowsOf = (
         storeIds: [...(before?.storeIds ?? []), store_id],
         fitsCatalog,
         where: sent?.where ?? where,
-        typed: sent?.typed ?? (isEmptyValue(row.type, canonical) ? "" : canonical),
+        typed: sent?.typed ?? "",
         refusal: sent?.refusal
       })
     }

@@ -115,6 +115,10 @@ const Input = ({
   const t = useWords()
   const control = controlOf(row.row, row.typed)
   const store = content.stores.find(({ id }) => id === row.where)
+  // If the field is empty on one store only, the value of the catalog shows what is meant. It is not saved unless somebody types it.
+  const ofCatalog = shorten(readable(row.row.cells[0].value, row.row.type), 200)
+  const hint = "hint" in control && control.hint !== undefined ? t.say(control.hint) : undefined
+  const placeholder = ofCatalog === "" ? hint : t("Catalog: {value}", { value: ofCatalog })
   const common = {
     name: `${repairFields.value}${number}`,
     "aria-label": t("{field} of {things}", { field: fieldName(t, row.field), things: row.title }),
@@ -135,13 +139,16 @@ const Input = ({
     </select>
   ) : control._tag === "Area" ? (
     // Browsers drop the first line break of a text area.
-    <textarea
-      {...common}
-      rows={2}
-      placeholder={control.hint === undefined ? undefined : t.say(control.hint)}
-    >{`\n${row.typed}`}</textarea>
+    <textarea {...common} rows={2} placeholder={placeholder}>{`\n${row.typed}`}</textarea>
   ) : (
-    <input {...common} type="text" inputMode={control.inputMode} value={row.typed} autocomplete="off" />
+    <input
+      {...common}
+      type="text"
+      inputMode={control.inputMode}
+      value={row.typed}
+      placeholder={placeholder}
+      autocomplete="off"
+    />
   )
 }
 
