@@ -86,7 +86,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             await press(page.getByLabel("Its 2 products of Camp"))
             await check("found")
             await press(button("Add the selected"))
-            await page.getByText("Chosen: 2 things").waitFor()
+            await page.getByText("Chosen: 2 items").waitFor()
             await check("form")
             await press(button("Review"))
             await page.getByRole("heading", { name: "Review: Camp weekend" }).waitFor()
@@ -106,7 +106,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             const banner = page.getByRole("note", { name: "Drops" })
             assert.strictEqual(
               await banner.textContent(),
-              "Scheduled Camp weekend changes Compare-at price and Price of 2 things from Sat, 7 Dec 2030, 00:00 to Mon, 9 Dec 2030, 00:00 (Europe/Berlin)"
+              "Scheduled Camp weekend changes Compare-at price and Price of 2 items from Sat, 7 Dec 2030, 00:00 to Mon, 9 Dec 2030, 00:00 (Europe/Berlin)"
             )
             await check("banner")
             await press(banner.getByRole("link"))

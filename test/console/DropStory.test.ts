@@ -14,7 +14,12 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
       const merchant = yield* aMerchant
       const { actor, cookie, shop } = merchant
       const camp = yield* entityNamed("collection", "Camp").pipe(actingAs(actor))
-      const csrf = csrfOf(yield* ask(`/drops/new?store_id=${shop.id}`, { cookie }))
+      // The link on the page of the collection chooses it with its products.
+      const opened = yield* ask(`/drops/new?store_id=${shop.id}&entity=${camp}`, { cookie })
+      assertPage(opened)
+      assert.include(opened.text, `<input type="checkbox" name="thing-${camp}" value="yes" checked/>`)
+      assert.include(opened.text, `<input type="checkbox" name="members-${camp}" value="yes" checked/>`)
+      const csrf = csrfOf(opened)
       const form = {
         csrf,
         do: "review",
@@ -23,6 +28,7 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
         zone: "Europe/Berlin",
         starts: "2998-12-05T00:00",
         ends: "2998-12-07T00:00",
+        [`thing-${camp}`]: "yes",
         [`members-${camp}`]: "yes",
         percent: "20",
         old_price: "yes"
@@ -36,7 +42,7 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
           "Store Tarn &amp; Tern",
           "Starts Wed, 5 Dec 2998, 00:00 Europe/Berlin, 4 Dec, 23:00 UTC",
           "Ends Fri, 7 Dec 2998, 00:00 Europe/Berlin, 6 Dec, 23:00 UTC",
-          "Changes 6 changes of 3 things",
+          "Changes 6 changes of 3 items",
           "Prices are worked out now. A price that changes before the start does not change them.",
           "Changes of the drop What Price EUR Compare-at price EUR",
           ...["The stove: One", "The tent: M", "The tent: S"].map(
@@ -48,7 +54,7 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
       const { hidden } = sectionsOf(review.text, "/drops")
       const back = yield* ask("/drops/new", { cookie, form: { ...hidden, do: "edit" } })
       assertPage(back)
-      for (const kept of ['value="Camp weekend"', 'value="2998-12-05T00:00"', 'value="20"', "Chosen: 2 things"])
+      for (const kept of ['value="Camp weekend"', 'value="2998-12-05T00:00"', 'value="20"', "Chosen: 3 items"])
         assert.include(back.text, kept)
 
       // The form was reviewed with other values.
@@ -84,8 +90,8 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
         })
       const banner = (things: string) =>
         `<li><span class="state wait">Scheduled</span> <a href="/drops/${drop?.id}"><bdi>Camp weekend</bdi></a> changes Compare-at price and Price of ${things} from <time datetime="2998-12-04T23:00:00.000000Z">Wed, 5 Dec 2998, 00:00</time> to <time datetime="2998-12-06T23:00:00.000000Z">Fri, 7 Dec 2998, 00:00</time> <span class="zone-name">(Europe/Berlin)</span></li>`
-      assert.include(yield* bannerOf(merchant.tent), banner("2 things"))
-      assert.include(yield* bannerOf(merchant.stove), banner("1 thing"))
+      assert.include(yield* bannerOf(merchant.tent), banner("2 items"))
+      assert.include(yield* bannerOf(merchant.stove), banner("1 item"))
       assert.isUndefined(yield* bannerOf(camp))
     })
   )

@@ -146,7 +146,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assertPage(listed)
       assert.include(
         listed.text,
-        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">Thu, 31 Jan 2999, 09:30</time><span class="zone">UTC</span></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">Fri, 1 Feb 2999, 00:00</time><span class="zone">UTC</span></td><td data-label="Changes">Title of 1 thing</td>`
+        `<th scope="row"><a href="/drops/${id}"><bdi>Sale</bdi></a></th><td data-label="State"><span class="state wait">Scheduled</span></td><td data-label="Starts"><time datetime="2999-01-31T09:30:00.000000Z">Thu, 31 Jan 2999, 09:30</time><span class="zone">UTC</span></td><td data-label="Ends"><time datetime="2999-02-01T00:00:00.000000Z">Fri, 1 Feb 2999, 00:00</time><span class="zone">UTC</span></td><td data-label="Changes">Title of 1 item</td>`
       )
       const shown = yield* open(`/drops/${id}?note=scheduled`)
       assertPage(shown)
@@ -364,7 +364,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     [
       "a field of another kind",
       { "set-product-title": undefined, "set-collection-title": "x" },
-      ["What: Nothing would change: none of the chosen things has these fields."]
+      ["What: Nothing would change: none of the chosen items has these fields."]
     ],
     [
       "an invalid value",
@@ -521,7 +521,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(collections.text, `${box(`thing-${winter}`)}/>`)
       assert.include(collections.text, `${box(`members-${winter}`)}/><span>Its 2 products`)
       const chosen = yield* compose("update", { ...form, [`members-${winter}`]: "yes" })
-      assert.include(chosen.text, "<legend>Chosen: 2 things</legend>")
+      assert.include(chosen.text, "<legend>Chosen: 2 items</legend>")
       for (const id of [boots, member]) assert.include(chosen.text, `${box(`thing-${id}`)} checked/>`)
     })
   )
@@ -633,7 +633,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, '<span class="quiet">empty</span>')
       assert.include(shown.text, '>Thu, 31 Jan 2999, 09:30</time><span class="zone">Europe/Lisbon, 09:30 UTC</span>')
       const listed = yield* open("/drops?view=open")
-      assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 thing")
+      assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 item")
       const form = { csrf, store_id: store.id, "set-product-description_html": "\r\nsecond line" }
       const refused = yield* ask("/drops", { cookie, form })
       assert.include(refused.text, ">\n\nsecond line</textarea>")

@@ -274,7 +274,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         const address = String(answer.headers.get("location"))
         assert.deepStrictEqual([answer.status, address], [303, `/drops/new?thing-${tent}=yes&thing-${stove}=yes`])
         const form = yield* ask(address, { cookie })
-        assert.include(textOf(form), "Chosen: 2 things")
+        assert.include(textOf(form), "Chosen: 2 items")
         for (const id of [tent, stove]) assert.include(form.text, `name="thing-${id}" value="yes" checked`)
       })
   )

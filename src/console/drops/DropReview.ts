@@ -139,14 +139,14 @@ const nothingChanges = (t: Words, count: number, [first, ...others]: DropReview[
     const why = t(leftOutWords[reason], { thing: titleOr(t, thing.kind, thing.title), price: t.amount(price) })
     return others.length === 0
       ? t("Nothing would change: {why}.", { why })
-      : t("Nothing would change: {why}, and {count, plural, one {# other thing} other {# other things}} likewise.", {
+      : t("Nothing would change: {why}, and {count, plural, one {# other item} other {# other items}} likewise.", {
           why,
           count: others.length
         })
   }
   return count === 0
     ? t("Choose at least one product, variant, collection or media file.")
-    : t("Nothing would change: none of the chosen things has these fields.")
+    : t("Nothing would change: none of the chosen items has these fields.")
 }
 
 /** Works out a drop from the form and checks it, without storing it. `id`: the drop itself, which does not overlap itself. */
@@ -174,8 +174,8 @@ export const makeReview = Effect.gen(function* () {
           field: "search",
           message: {
             sentence: isCut
-              ? "These are more than {count, number} changes. A drop has at most {max, number}: choose fewer things or fields."
-              : "These are {count, number} changes. A drop has at most {max, number}: choose fewer things or fields.",
+              ? "These are more than {count, number} changes. A drop has at most {max, number}: choose fewer items or fields."
+              : "These are {count, number} changes. A drop has at most {max, number}: choose fewer items or fields.",
             values: { count: isCut ? maxThings : count, max: maxDropChanges }
           }
         })

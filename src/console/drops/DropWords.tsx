@@ -113,5 +113,5 @@ export const changesIn = (
     ...shown,
     ...(more > 0 ? [t("{count, plural, one {# more field} other {# more fields}}", { count: more })] : [])
   ]
-  return t("{fields} of {count, plural, one {# thing} other {# things}}", { fields: t.list(names), count: entities })
+  return t("{fields} of {count, plural, one {# item} other {# items}}", { fields: t.list(names), count: entities })
 }

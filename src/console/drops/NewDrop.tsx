@@ -60,10 +60,15 @@ const makeFormPages = Effect.gen(function* () {
     visitor: Visitor,
     form: DropForm,
     store: Store | null,
-    { focus, misfits = [] }: { readonly misfits?: ReadonlyArray<Misfit>; readonly focus?: string } = {}
+    {
+      focus,
+      misfits = [],
+      ticksMembers = false
+    }: { readonly misfits?: ReadonlyArray<Misfit>; readonly focus?: string; readonly ticksMembers?: boolean } = {}
   ) =>
     Effect.gen(function* () {
       const things = yield* drops.things({ ids: form.things, withVariants: false, fields: [], limit: maxIds })
+      const collections = yield* lists.rows(things.filter(({ kind }) => kind === "collection").map(({ id }) => id))
       const page =
         form.searched === undefined
           ? undefined
@@ -82,6 +87,8 @@ const makeFormPages = Effect.gen(function* () {
           focus={focus}
           store={store}
           things={things}
+          memberCounts={new Map(collections.map((row) => [row.id, row.kind === "collection" ? row.members : 0]))}
+          ticksMembers={ticksMembers}
           found={page?.rows}
           rules={yield* drops.rules}
           address={pictures.addressesFor(visitor.accountId)}
@@ -135,7 +142,7 @@ const makeWithMembers = Effect.map(
         misfits.push({
           field: "search",
           message: {
-            sentence: "These would be {count, number} things. A drop has at most {max, number} changes.",
+            sentence: "These would be {count, number} items. A drop has at most {max, number} changes.",
             values: { count: things.length, max: maxThings }
           }
         })
@@ -206,7 +213,7 @@ export const makeNewDropForm = Effect.gen(function* () {
         if (store === undefined) return yield* showStores(visitor, things)
         const kept = store === null ? undefined : (yield* stores.timeZones).get(store.id)
         const zone = [form.zone, kept, visitor.timeZone].find((each) => each && timeZones.includes(each)) ?? "UTC"
-        return yield* showForm(visitor, { ...form, zone, things }, store)
+        return yield* showForm(visitor, { ...form, zone, things }, store, { ticksMembers: true })
       })
     ),
     compose: withForm((visitor, given) =>

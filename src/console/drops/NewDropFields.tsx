@@ -3,6 +3,7 @@ import { timeZones } from "../../access/Profile.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { DropThing } from "../../drops/Composition.ts"
 import { instantsOf } from "../../drops/Zone.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import type { KeyRules } from "../../model/KeyRules.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -21,6 +22,10 @@ export interface NewDropContent {
   readonly store: Store | null
   /** The chosen things. */
   readonly things: ReadonlyArray<DropThing>
+  /** Number of products of each chosen collection. */
+  readonly memberCounts: ReadonlyMap<EntityId, number>
+  /** Whether the products of the chosen collections are chosen too: at first, they are. */
+  readonly ticksMembers: boolean
   readonly found: ReadonlyArray<ListedEntity> | undefined
   readonly rules: KeyRules
   readonly address: PictureAddress

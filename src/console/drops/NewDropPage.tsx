@@ -1,5 +1,6 @@
 import type { DropThing } from "../../drops/Composition.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
 import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
@@ -18,22 +19,57 @@ import { idOf, Labelled, Misfits, type NewDropContent, stateOf, When } from "./N
 const nameOfThing = (t: Words, { kind, parentTitle, title }: Pick<DropThing, "kind" | "parentTitle" | "title">) =>
   parentTitle === null ? titleOr(t, kind, title) : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`
 
-/** The chosen things: each is a checkbox, so that unchecking removes it. */
-const Chosen = ({ things }: NewDropContent) => {
+/** The checkbox that adds the products of a collection. */
+const Members = ({
+  collection,
+  count,
+  id,
+  isTicked = false
+}: {
+  readonly id: EntityId
+  readonly collection: string
+  readonly count: number
+  readonly isTicked?: boolean
+}) => {
+  const t = useWords()
+  return count === 0 ? null : (
+    <label class="pick">
+      <input type="checkbox" name={`${names.members}${id}`} value="yes" checked={isTicked} />
+      <span>
+        {t.rich("Its {things}<spoken> of {collection}</spoken>", {
+          things: countOf(t, "product", count),
+          collection,
+          spoken
+        })}
+      </span>
+    </label>
+  )
+}
+
+/** The chosen things: each is a checkbox, so that unchecking removes it. A collection can bring its products. */
+const Chosen = ({ memberCounts, ticksMembers, things }: NewDropContent) => {
   const t = useWords()
   return things.length === 0 ? (
     <p class="quiet">{t("Nothing is chosen yet.")}</p>
   ) : (
     <fieldset class="picks">
-      <legend>{t("Chosen: {count, plural, one {# thing} other {# things}}", { count: things.length })}</legend>
+      <legend>{t("Chosen: {count, plural, one {# item} other {# items}}", { count: things.length })}</legend>
       {things.map((thing) => (
-        <label class="pick" key={thing.id}>
-          <input type="checkbox" name={`${names.thing}${thing.id}`} value="yes" checked />
-          <span>
-            <bdi>{nameOfThing(t, thing)}</bdi>{" "}
-            <span class="quiet">{t(thing.kind === "product" ? "with its variants" : kindWords[thing.kind])}</span>
-          </span>
-        </label>
+        <div class="item" key={thing.id}>
+          <label class="pick">
+            <input type="checkbox" name={`${names.thing}${thing.id}`} value="yes" checked />
+            <span>
+              <bdi>{nameOfThing(t, thing)}</bdi>{" "}
+              <span class="quiet">{t(thing.kind === "product" ? "with its variants" : kindWords[thing.kind])}</span>
+            </span>
+          </label>
+          <Members
+            id={thing.id}
+            collection={thing.title}
+            count={memberCounts.get(thing.id) ?? 0}
+            isTicked={ticksMembers}
+          />
+        </div>
       ))}
     </fieldset>
   )
@@ -67,18 +103,7 @@ const Found = ({ address, form, found }: NewDropContent) => {
               </span>
             </span>
           </label>
-          {row.kind === "collection" && row.members > 0 && (
-            <label class="pick">
-              <input type="checkbox" name={`${names.members}${row.id}`} value="yes" />
-              <span>
-                {t.rich("Its {things}<spoken> of {collection}</spoken>", {
-                  things: countOf(t, "product", row.members),
-                  collection: row.title,
-                  spoken
-                })}
-              </span>
-            </label>
-          )}
+          {row.kind === "collection" && <Members id={row.id} collection={row.title} count={row.members} />}
         </div>
       ))}
       {others.length > 0 && (

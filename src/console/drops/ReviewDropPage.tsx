@@ -161,7 +161,7 @@ const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
           <p>
             {affected === changes.length
               ? t(
-                  "Every change is made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times or the things."
+                  "Every change is made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times or the items."
                 )
               : t(
                   "{count, plural, one {# change of {all, number} is} other {# changes of {all, number} are}} made by another drop at an overlapping time, so the drop cannot be scheduled like this. Change the times, or leave these changes out.",
@@ -181,7 +181,7 @@ const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
       {leftOut.length > 0 && (
         <details class="left-out" open={leftOut.length <= 5}>
           <summary>
-            {t("Not changed: {count, plural, one {# thing} other {# things}}", { count: leftOut.length })}
+            {t("Not changed: {count, plural, one {# item} other {# items}}", { count: leftOut.length })}
           </summary>
           <ul>
             {leftOut.map(({ price, reason, thing }) => (
@@ -239,13 +239,10 @@ export const ReviewDropPage = ({
         <dd>{ends === null ? <NoEnd /> : <DropTime at={ends} timezone={form.zone} />}</dd>
         <dt>{t("Changes")}</dt>
         <dd>
-          {t(
-            "{changes, plural, one {# change} other {# changes}} of {things, plural, one {# thing} other {# things}}",
-            {
-              changes: changes.length,
-              things
-            }
-          )}
+          {t("{changes, plural, one {# change} other {# changes}} of {things, plural, one {# item} other {# items}}", {
+            changes: changes.length,
+            things
+          })}
           {form.percent.trim() !== "" && (
             <span class="zone">
               {t("Prices are worked out now. A price that changes before the start does not change them.")}
