@@ -2,6 +2,7 @@ import type { Connection, EndReason } from "../../connections/Connection.ts"
 import { tierWords } from "../../connections/Tier.ts"
 import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
+import { CopyText } from "../Field.tsx"
 import { Frame, Note, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { connectionPath, paths } from "../Paths.ts"
@@ -99,11 +100,11 @@ export const ConnectionsPage = ({
     <Frame title={t("Agents")} visitor={visitor} current={paths.connections}>
       {note !== undefined && <Note>{t.say(note)}</Note>}
       <p>
-        {t.rich(
-          "Agents that can use this account. To connect an agent, add <code>{address}</code> to the agent as an MCP server. The agent then sends you here to choose its permissions.",
-          { address: resource }
+        {t(
+          "Agents that can use this account. To connect an agent, add this address to the agent as an MCP server. The agent then sends you here to choose its permissions."
         )}
       </p>
+      <CopyText id="address" label={t("Address for agents")} text={resource} />
       <section aria-labelledby="living">
         <h2 id="living">{t("Connected")}</h2>
         {living.length === 0 ? (
