@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
 import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
@@ -29,6 +29,50 @@ export const emptyStores: Pick<MemorySlices, "credentials" | "credentialTests" |
   timeZones: new Map()
 }
 
+/** The encrypted credentials of linked stores, and their tests. */
+const credentialsIn = (
+  memory: Context.Tag.Service<MemoryStore>
+): Pick<
+  Context.Tag.Service<StoresRepo>,
+  "credential" | "credentialTests" | "keepCredential" | "recordCredentialTest" | "replaceCredential"
+> => ({
+  credential: (accountId, id) =>
+    Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.credentials.get(id))),
+  keepCredential: (accountId, id, sealed) =>
+    updateAccount(memory, accountId, (account) =>
+      account.stores.has(id)
+        ? {
+            ...account,
+            credentials: new Map(account.credentials).set(id, sealed),
+            credentialTests: without(account.credentialTests, id)
+          }
+        : account
+    ),
+  credentialTests: (accountId) =>
+    Effect.map(Ref.get(memory), (state) => state.get(accountId)?.credentialTests ?? new Map()),
+  recordCredentialTest: (accountId, id, refusal) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      updateAccount(memory, accountId, (account) =>
+        account.stores.has(id)
+          ? {
+              ...account,
+              credentialTests: new Map(account.credentialTests).set(id, { testedAt: fromMillis(now), refusal })
+            }
+          : account
+      )
+    ),
+  replaceCredential: (accountId, id, from, to) =>
+    Effect.gen(function* () {
+      const sealed = (yield* Ref.get(memory)).get(accountId)?.credentials.get(id)
+      if (sealed === undefined || !Buffer.from(sealed).equals(from)) return false
+      yield* updateAccount(memory, accountId, (account) => ({
+        ...account,
+        credentials: new Map(account.credentials).set(id, to)
+      }))
+      return true
+    })
+})
+
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerStoresRepoMemory = Layer.effect(
   StoresRepo,
@@ -49,41 +93,7 @@ export const layerStoresRepoMemory = Layer.effect(
             () => Option.map(among(account?.unlinkedStores), (store) => ({ store, isLinked: false }))
           )
         }),
-      credential: (accountId, id) =>
-        Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.credentials.get(id))),
-      keepCredential: (accountId, id, sealed) =>
-        updateAccount(memory, accountId, (account) =>
-          account.stores.has(id)
-            ? {
-                ...account,
-                credentials: new Map(account.credentials).set(id, sealed),
-                credentialTests: without(account.credentialTests, id)
-              }
-            : account
-        ),
-      credentialTests: (accountId) =>
-        Effect.map(Ref.get(memory), (state) => state.get(accountId)?.credentialTests ?? new Map()),
-      recordCredentialTest: (accountId, id, refusal) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          updateAccount(memory, accountId, (account) =>
-            account.stores.has(id)
-              ? {
-                  ...account,
-                  credentialTests: new Map(account.credentialTests).set(id, { testedAt: fromMillis(now), refusal })
-                }
-              : account
-          )
-        ),
-      replaceCredential: (accountId, id, from, to) =>
-        Effect.gen(function* () {
-          const sealed = (yield* Ref.get(memory)).get(accountId)?.credentials.get(id)
-          if (sealed === undefined || !Buffer.from(sealed).equals(from)) return false
-          yield* updateAccount(memory, accountId, (account) => ({
-            ...account,
-            credentials: new Map(account.credentials).set(id, to)
-          }))
-          return true
-        }),
+      ...credentialsIn(memory),
       timeZones: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {
           const account = state.get(accountId)

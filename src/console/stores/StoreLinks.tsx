@@ -17,10 +17,11 @@ import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { credentialField, LinkStorePage, type TypedStore } from "./LinkStorePage.tsx"
 
-// Linking calls the store, which may be slow.
+// Linking a store and testing its token call the store, which may be slow.
 const routes = {
   ask: ["GET", paths.linkStore, refuseOnPage, "admin"],
   link: ["POST", paths.linkStore, refuseOnPage, "admin", "batch"],
+  testToken: ["POST", paths.testStoreToken, refuseOnPage, "admin", "batch"],
   askUnlink: ["GET", paths.unlinkStore, refuseOnPage, "admin"],
   unlink: ["POST", paths.unlinkStore, refuseOnPage, "admin"]
 } as const
@@ -42,7 +43,7 @@ const orNone = (text: string) => (text.trim() === "" ? undefined : text)
 const after = ({ job }: BegunChange, note: string) =>
   seeOther(job === null ? `${paths.stores}?note=${note}` : jobPath(job.id))
 
-/** The forms that link a store and unlink it. */
+/** The forms that link a store, test its token and unlink it. */
 export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -106,6 +107,15 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
             field: first === undefined ? "domain" : credentialField(first.name),
             message: whyUnread(error)
           })
+        })
+      ),
+      testToken: withForm((_, form) =>
+        Effect.gen(function* () {
+          const note = yield* Effect.flatMap(idOf(StoreId, form), stores.testCredential).pipe(
+            Effect.map((refusal) => (refusal === null ? "accepted" : "refused")),
+            Effect.catchTag("PlatformUnavailable", () => Effect.succeed("unreachable"))
+          )
+          return seeOther(`${paths.stores}?note=${note}`)
         })
       ),
       askUnlink: asVisitor((visitor, request) =>

@@ -29,9 +29,7 @@ const routes = {
   refresh: ["POST", paths.refreshStore, refuseOnPage, "edit"],
   pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
   publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
-  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"],
-  // Testing a token calls the store, which may be slow.
-  testToken: ["POST", paths.testStoreToken, refuseOnPage, "admin", "batch"]
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"]
 } as const
 
 const notes = {
@@ -193,16 +191,6 @@ export const storeList: Surface<
           if (store.platform === "none") return yield* cannotRefresh(store.domain)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
-        })
-      ),
-      testToken: withForm((_, form) =>
-        Effect.gen(function* () {
-          const store = yield* storeOf(form)
-          const note = yield* stores.testCredential(store.id).pipe(
-            Effect.map((refusal) => (refusal === null ? "accepted" : "refused")),
-            Effect.catchTag("PlatformUnavailable", () => Effect.succeed("unreachable"))
-          )
-          return seeOther(`${paths.stores}?note=${note}`)
         })
       ),
       pending: asVisitor((visitor, request) =>
