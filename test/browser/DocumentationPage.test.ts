@@ -1,8 +1,10 @@
 import { hash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { OpenApi } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { RestApi } from "../../src/api/RestApi.ts"
+import { colors } from "../../src/http/DocumentationPage.ts"
 import { documentationPath } from "../../src/http/Documents.ts"
 import { ask, assertHeaders, MemoryServer, port } from "../http/Exchange.ts"
 import { chromiumIsThere, openPage } from "./Chromium.ts"
@@ -35,6 +37,16 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
       assert.notMatch(page.text.replaceAll(/<script>[\s\S]*?<\/script>/g, ""), /<(?:script|link|img)[^>]+(?:src|href)=/)
       const again = yield* ask(documentationPath, { headers: { "if-none-match": String(page.headers.etag) } })
       assert.deepStrictEqual([again.status, again.text], [304, ""])
+    })
+  )
+
+  it.effect("leads to the pages for merchants, and has their colours", () =>
+    Effect.gen(function* () {
+      const { text } = yield* ask(documentationPath)
+      assert.include(text, '<html lang="en">')
+      assert.include(text, '<header class="frame"><span>Catalog API</span><a href="/">To the pages</a></header>')
+      const tokens = readFileSync(new URL("../../src/console/assets/tokens.css", import.meta.url), "utf8")
+      for (const [name, color] of Object.entries(colors)) assert.include(tokens, `--${name}: ${color};`)
     })
   )
 
