@@ -24,15 +24,22 @@ export const OutcomeOf = ({ outcome: { refused, repaired } }: { readonly outcome
   const t = useWords()
   const total = repaired + refused.length
   const words = t("Repaired {repaired, number} of {all, number}.", { repaired, all: total })
-  const drafts = t("These are drafts: nothing is published yet.")
-  if (refused.length === 0) return <Note>{`${words} ${drafts}`}</Note>
+  const drafts = t.rich("These are drafts: nothing is published yet. <link>Show the changed products</link>", {
+    link: (text) => <a href={`${paths.products}?state=changed`}>{text}</a>
+  })
+  if (refused.length === 0)
+    return (
+      <Note>
+        {words} {drafts}
+      </Note>
+    )
   const reasons = new Map<string, number>()
   for (const { refusal = "" } of refused) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1)
   return (
     <Alert>
       <p>
         <strong>{words}</strong>
-        {repaired > 0 && ` ${drafts}`}
+        {repaired > 0 && <> {drafts}</>}
       </p>
       <ul>
         {[...reasons].map(([reason, count]) => (
