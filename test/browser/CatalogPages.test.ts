@@ -222,7 +222,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await tabTo(page, "Publish all")
           await page.keyboard.press("Enter")
           await page.waitForURL(/jobs/)
-          assert.strictEqual(await heading(page), "Publish all changes to tarn.demo.example")
+          assert.strictEqual(await heading(page), "Publish all changes to Tarn & Tern")
           await assertAccessible(page, "job")
         })
         assert.deepStrictEqual(

@@ -4,6 +4,8 @@ import type { Job, JobKindName, JobState } from "../../jobs/Job.ts"
 import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
 import { JobId } from "../../model/Ids.ts"
 import { includesRole } from "../../model/Role.ts"
+import type { Store } from "../../model/Store.ts"
+import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
@@ -19,6 +21,7 @@ import {
 } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { shorten } from "../Wording.tsx"
 import { JobPage } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
@@ -27,6 +30,16 @@ const routes = {
   show: ["GET", paths.job, refuseOnPage, "view"],
   command: ["POST", paths.commandJob, refuseOnPage, "edit", "batch"]
 } as const
+
+/** A job with the name of its store in the title. The command line knows stores by their domains. */
+const withStoreName =
+  (stores: ReadonlyArray<Store>) =>
+  (job: Job): Job => {
+    const store = stores.find(({ domain }) => job.title.endsWith(` ${domain}`))
+    return store === undefined
+      ? job
+      : { ...job, title: `${job.title.slice(0, -store.domain.length)}${shorten(store.name, 60)}` }
+  }
 
 const CommandForm = Schema.Struct({ command: Schema.Literal("pause", "resume", "cancel") })
 
@@ -62,19 +75,24 @@ const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job
   (author.kind === "user" && author.id === visitor.userId && (command !== "resume" || kindsOfEditors.includes(kind)))
 
 /** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
-export const jobList: Surface<Jobs | PageServices> = surfaceOf(
+export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const jobs = yield* Jobs
+    const stores = yield* Stores
     const { asWatcher, withForm } = yield* makePageHandlers
+
+    const named = Effect.map(stores.list, withStoreName)
 
     return {
       list: asWatcher((visitor) =>
-        Effect.map(jobs.list, (list) => html(visitor, <JobsPage visitor={visitor} jobs={list} />))
+        Effect.zipWith(jobs.list, named, (list, withName) =>
+          html(visitor, <JobsPage visitor={visitor} jobs={list.map(withName)} />)
+        )
       ),
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
-          const job = yield* jobs.get(yield* idInPath(JobId, request))
+          const job = (yield* named)(yield* jobs.get(yield* idInPath(JobId, request)))
           return html(
             visitor,
             <JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />
@@ -94,7 +112,7 @@ export const jobList: Surface<Jobs | PageServices> = surfaceOf(
             Effect.map(Either.right),
             Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
           )
-          const job = yield* jobs.get(id)
+          const job = (yield* named)(yield* jobs.get(id))
           if (Either.isRight(changed) || results[command].includes(job.state))
             return seeOther(`${jobPath(id)}?note=${command}`)
           const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
