@@ -344,13 +344,13 @@ export const StoresPage = ({
                       )}
                     </dl>
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
-                    <Export store={store} csrf={visitor.csrf} />
-                    <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />
                     <PublishAll
                       counts={counts.get(store.id) ?? nothingToCount}
                       store={store}
                       isLocked={holder !== undefined}
                     />
+                    <Export store={store} csrf={visitor.csrf} />
+                    <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />
                   </div>
                   <Refresh
                     store={store}
