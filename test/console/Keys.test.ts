@@ -86,10 +86,10 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
         const { accountId, create } = yield* opened
         const answer = yield* create({ access: "write", ...form })
         assert.strictEqual(answer.status, 400)
-        assert.include(answer.text, `<div class="alert" role="alert"><p id="misfit">${message}</p></div>`)
+        assert.include(answer.text, `<p class="wrong" id="${field}-misfit" role="alert">${message}</p>`)
         assert.match(
           answer.text,
-          new RegExp(`name="${field}"[^>]*aria-invalid="true"[^>]*aria-describedby="misfit[" ]`)
+          new RegExp(`name="${field}"[^>]*aria-invalid="true" autofocus[^>]*aria-describedby="${field}-misfit[" ]`)
         )
         assert.deepStrictEqual(sectionsOf(answer.text, "/settings/keys").choices, [
           ["read", false],

@@ -89,7 +89,11 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
           const replay = (from: string) => ask(`${section}/replay`, { cookie, form: { ...test, from } })
           const wrong = yield* replay("9")
           assert.strictEqual(wrong.status, 400)
-          assert.include(wrong.text, "From: must be 1 to 2, the changes that the feed has.")
+          assert.include(
+            wrong.text,
+            `<p class="wrong" id="from-misfit" role="alert">From: must be 1 to 2, the changes that the feed has.`
+          )
+          assert.match(wrong.text, /name="from" value="9"[^>]*aria-invalid="true" autofocus/)
           assert.strictEqual((yield* replay("")).headers.get("location"), `${own}?note=replayed`)
           yield* (yield* WebhookWorker).runDue
           assert.deepInclude((yield* listOf(accountId))[0], { state: "active", waiting: 0, position: 1 })
@@ -105,7 +109,8 @@ layer(pagesServer().pipe(Layer.provideMerge(layerReceiver)), { excludeTestServic
         ] as const) {
           const answer = yield* create({ url, "topic:store.linked": "on" })
           assert.strictEqual(answer.status, 400)
-          assert.include(answer.text, message)
+          assert.include(answer.text, `<p class="wrong" id="url-misfit" role="alert">${message}`)
+          assert.match(answer.text, /name="url"[^>]*aria-invalid="true" autofocus[^>]*aria-describedby="url-misfit[" ]/)
           assert.notInclude(answer.text, "..")
           assert.include(answer.text, `value="${url}"`)
           assert.match(answer.text, /name="topic:store\.linked"[^>]* checked/)

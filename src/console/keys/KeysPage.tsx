@@ -2,8 +2,8 @@ import type { ApiKey } from "../../access/ApiKey.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
-import { CopyText } from "../Field.tsx"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
@@ -94,8 +94,7 @@ export interface KeysPageContent {
   readonly form: KeyForm
   /** The new key with its token. */
   readonly created?: { readonly name: string; readonly token: string }
-  /** The problem of the form, and the field that it concerns. */
-  readonly misfit?: { readonly field: string; readonly message: string }
+  readonly misfit?: Misfit
   readonly note?: string | undefined
 }
 
@@ -116,16 +115,6 @@ export const KeysPage = ({
   readonly now: Timestamp
 }) => {
   const t = useWords()
-
-  /** ARIA attributes that connect a field with its problem and its rule. */
-  const invalid = (field: string, rule?: string) => {
-    const isMisfit = misfit?.field === field
-    const described = [...(isMisfit ? ["misfit"] : []), ...(rule === undefined ? [] : [rule])].join(" ")
-    return {
-      ...(isMisfit && { "aria-invalid": "true" as const }),
-      ...(described !== "" && { "aria-describedby": described })
-    }
-  }
   return (
     <Frame title={t("API keys")} visitor={visitor} current={paths.keys}>
       {note !== undefined && <Note>{t.say(note)}</Note>}
@@ -133,17 +122,14 @@ export const KeysPage = ({
       <p>{t("Your programs send a key with every API request.")}</p>
       <section aria-labelledby="create">
         <h2 id="create">{t("Create a key")}</h2>
-        {misfit !== undefined && (
-          <Alert>
-            <p id="misfit">{t.say(misfit.message)}</p>
-          </Alert>
-        )}
+        <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
         <form method="post" action={paths.keys} class="sheet fields">
           <HiddenFields csrf={visitor.csrf} id={nextId} />
           <label>
             {t("Name")}
-            <input type="text" name="name" value={form.name} required maxLength={200} {...invalid("name")} />
+            <input type="text" name="name" value={form.name} required maxLength={200} {...fieldState(misfit, "name")} />
           </label>
+          <FieldMisfit field="name" misfit={misfit} />
           <fieldset>
             <legend>{t("Permissions")}</legend>
             <label class="choice">
@@ -157,8 +143,9 @@ export const KeysPage = ({
           </fieldset>
           <label>
             {t("Expires at the end of (UTC)")}
-            <input type="date" name="expires" value={form.expires} {...invalid("expires", "expires-rule")} />
+            <input type="date" name="expires" value={form.expires} {...fieldState(misfit, "expires", "expires-rule")} />
           </label>
+          <FieldMisfit field="expires" misfit={misfit} />
           <p id="expires-rule" class="quiet">
             {t("Leave it empty for a key that never expires.")}
           </p>

@@ -1,4 +1,5 @@
 import { Effect, Either, Redacted } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { ValidationFailed } from "../../model/Errors.ts"
 import { WebhookId } from "../../model/Ids.ts"
@@ -6,13 +7,20 @@ import { mintId } from "../../runtime/Identifiers.ts"
 import { Webhooks } from "../../webhooks/Webhooks.ts"
 import type { Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
+import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { idInPath, idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths, webhookPath } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
-import { emptyWebhookForm, topicField, WebhooksPage, type WebhooksPageContent } from "./WebhooksPage.tsx"
+import {
+  emptyWebhookForm,
+  topicField,
+  type WebhookForm,
+  WebhooksPage,
+  type WebhooksPageContent
+} from "./WebhooksPage.tsx"
 
 const routes = {
   list: ["GET", paths.webhooks, refuseOnPage, "admin"],
@@ -31,6 +39,14 @@ const notes: Readonly<Record<string, string>> = {
   deleted: "The webhook is deleted."
 }
 
+const formOfWebhook = (given: Parameters): WebhookForm => {
+  const prefix = topicField("")
+  return {
+    url: given.get("url") ?? "",
+    topics: given.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  }
+}
+
 const labels: Readonly<Record<string, Sentence>> = { url: "Address", from: "From", topics: "Changes" }
 
 const refusalOf = (t: Words, { issues }: ValidationFailed) =>
@@ -42,9 +58,18 @@ const refusalOf = (t: Words, { issues }: ValidationFailed) =>
     })
     .join(" ")
 
+/** Where a form shows its problem: at its text field (`field`) if that is wrong, otherwise above the form. */
+const misfitOf = (t: Words, error: ValidationFailed, field: string): Misfit => ({
+  field: error.issues.some(({ path }) => path === field) ? field : "",
+  message: refusalOf(t, error)
+})
+
 /** The error if the form is sent a second time. Only the first answer shows the secret. */
-const createdBefore =
-  "This form has created its webhook already, and the secret was shown only once. If you do not have it, rotate the secret of the webhook below."
+const createdBefore: Misfit = {
+  field: "",
+  message:
+    "This form has created its webhook already, and the secret was shown only once. If you do not have it, rotate the secret of the webhook below."
+}
 
 /** The webhooks of an account: the list with the form that creates one, and the page of each with its actions. */
 export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
@@ -77,11 +102,7 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
       ),
       create: withForm((visitor, given) =>
         Effect.gen(function* () {
-          const prefix = topicField("")
-          const form = {
-            url: given.get("url") ?? "",
-            topics: given.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
-          }
+          const form = formOfWebhook(given)
           const created = yield* Effect.orElse(idOf(WebhookId, given), () =>
             ValidationFailed.at("", "The form is from an older page; send it again.")
           ).pipe(
@@ -96,8 +117,12 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
             })
           }
           return created.left._tag === "WebhookExists"
-            ? yield* showAll(visitor, { form: emptyWebhookForm, refusal: createdBefore }, 409)
-            : yield* showAll(visitor, { form, refusal: refusalOf(wordsIn(visitor.pageLanguage), created.left) }, 400)
+            ? yield* showAll(visitor, { form: emptyWebhookForm, misfit: createdBefore }, 409)
+            : yield* showAll(
+                visitor,
+                { form, misfit: misfitOf(wordsIn(visitor.pageLanguage), created.left, "url") },
+                400
+              )
         })
       ),
       show: asVisitor((visitor, request) =>
@@ -119,10 +144,11 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
       replay: withForm((visitor, form) =>
         Effect.gen(function* () {
           const id = yield* idOf(WebhookId, form)
-          return yield* webhooks.replay(id, form.get("from")).pipe(
+          const from = form.get("from")
+          return yield* webhooks.replay(id, from).pipe(
             Effect.as(seeOther(`${webhookPath(id)}?note=replayed`)),
             Effect.catchTag("ValidationFailed", (error) =>
-              showOne(visitor, id, { refusal: refusalOf(wordsIn(visitor.pageLanguage), error) }, 400)
+              showOne(visitor, id, { from, misfit: misfitOf(wordsIn(visitor.pageLanguage), error, "from") }, 400)
             )
           )
         })

@@ -1,5 +1,6 @@
 import { nextSteps, type SetAside, type Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -11,6 +12,9 @@ export interface WebhookPageContent {
   /** The new secret after a rotation. */
   readonly secret?: string
   readonly refusal?: Saying
+  /** What was typed in the form of a replay, and what is wrong with it. */
+  readonly from?: string | undefined
+  readonly misfit?: Misfit | undefined
   readonly note?: string | undefined
 }
 
@@ -74,15 +78,21 @@ const Action = ({
   )
 }
 
-const ReplayForm = ({ visitor, webhook }: { readonly visitor: Visitor; readonly webhook: Webhook }) => {
+const ReplayForm = ({
+  from = "",
+  misfit,
+  visitor,
+  webhook
+}: Pick<WebhookPageContent, "from" | "misfit"> & { readonly visitor: Visitor; readonly webhook: Webhook }) => {
   const t = useWords()
   return (
     <form method="post" action={paths.replayWebhook} class="sheet fields">
       <HiddenFields csrf={visitor.csrf} id={webhook.id} />
       <label>
         {t("From")}
-        <input type="text" name="from" value="" maxLength={100} aria-describedby="from-rule" />
+        <input type="text" name="from" value={from} maxLength={100} {...fieldState(misfit, "from", "from-rule")} />
       </label>
+      <FieldMisfit field="from" misfit={misfit} />
       <p id="from-rule" class="quiet">
         {t.rich(
           "Empty: continue from the webhook's position, with all parked changes. Or <code>oldest</code>, <code>latest</code>, the number of a change, or a time such as 2027-01-31T09:30:00Z."
@@ -127,6 +137,8 @@ const SetAsideTable = ({ setAside }: { readonly setAside: ReadonlyArray<SetAside
 
 /** A webhook, the first 100 of its changes that wait or are parked, and its actions. */
 export const WebhookPage = ({
+  from,
+  misfit,
   note,
   refusal,
   secret,
@@ -149,7 +161,7 @@ export const WebhookPage = ({
           <NewSecret secret={secret} />
         </Note>
       )}
-      <Refusal text={refusal} />
+      <Refusal text={refusal ?? (misfit?.field === "" ? misfit.message : undefined)} />
       <p>
         <bdi>{webhook.url}</bdi>
       </p>
@@ -167,7 +179,7 @@ export const WebhookPage = ({
       </div>
       <section aria-labelledby="replay">
         <h2 id="replay">{t("Replay")}</h2>
-        <ReplayForm visitor={visitor} webhook={webhook} />
+        <ReplayForm from={from} misfit={misfit} visitor={visitor} webhook={webhook} />
       </section>
       <SetAsideTable setAside={setAside} />
     </Frame>

@@ -2,8 +2,8 @@ import { ChangeType } from "../../drafts/FeedChanges.ts"
 import type { WebhookId } from "../../model/Ids.ts"
 import type { Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
-import type { Saying } from "../languages/Words.tsx"
 import { paths, webhookPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -29,16 +29,18 @@ export interface WebhooksPageContent {
   readonly form: WebhookForm
   /** The new webhook with its secret. */
   readonly created?: { readonly url: string; readonly secret: string }
-  readonly refusal?: Saying
+  readonly misfit?: Misfit
   readonly note?: string | undefined
 }
 
 const CreateForm = ({
   form,
+  misfit,
   nextId,
   visitor
 }: {
   readonly form: WebhookForm
+  readonly misfit: Misfit | undefined
   readonly nextId: WebhookId
   readonly visitor: Visitor
 }) => {
@@ -55,9 +57,10 @@ const CreateForm = ({
           required
           maxLength={2_048}
           placeholder={exampleAddress}
-          aria-describedby="url-rule"
+          {...fieldState(misfit, "url", "url-rule")}
         />
       </label>
+      <FieldMisfit field="url" misfit={misfit} />
       <p id="url-rule" class="quiet">
         {t("It must begin with https:// and lead to the public internet.")}
       </p>
@@ -81,9 +84,9 @@ const CreateForm = ({
 export const WebhooksPage = ({
   created,
   form,
+  misfit,
   nextId,
   note,
-  refusal,
   visitor,
   webhooks
 }: WebhooksPageContent & {
@@ -110,8 +113,8 @@ export const WebhooksPage = ({
       </p>
       <section aria-labelledby="create">
         <h2 id="create">{t("Create a webhook")}</h2>
-        <Refusal text={refusal} />
-        <CreateForm form={form} nextId={nextId} visitor={visitor} />
+        <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+        <CreateForm form={form} misfit={misfit} nextId={nextId} visitor={visitor} />
       </section>
       <section aria-labelledby="webhooks">
         <h2 id="webhooks">{t("Your webhooks")}</h2>
