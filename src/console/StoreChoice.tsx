@@ -1,4 +1,5 @@
 import type { Store } from "../model/Store.ts"
+import type { fieldState } from "./Field.tsx"
 import { useWords } from "./Viewer.tsx"
 
 export const StoreOptions = ({
@@ -22,18 +23,21 @@ export const StoreChoice = ({
   chosen,
   isRequired = false,
   label,
+  state,
   stores
 }: {
   readonly stores: ReadonlyArray<Store>
   readonly chosen: string | undefined
   readonly label?: string
   readonly isRequired?: boolean
+  /** The ARIA attributes of the field. */
+  readonly state?: ReturnType<typeof fieldState>
 }) => {
   const t = useWords()
   return (
     <label>
       {label ?? t("Store")}
-      <select name="store_id" required={isRequired}>
+      <select name="store_id" required={isRequired} {...state}>
         <option value="">{isRequired ? t("Choose a store") : t("All stores")}</option>
         <StoreOptions stores={stores} chosen={chosen} />
       </select>

@@ -238,7 +238,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.match(
         textOf(yield* assertPage("/jobs", cookie)),
-        /Publish all changes to tarn\.demo\.example Done 3 items/
+        /Publish all changes to Tarn &amp; Tern Done 3 items/
       )
       assert.notInclude(lamp, lamps)
     })

@@ -14,13 +14,14 @@ import {
   aReview,
   assertForeignForm,
   assertNotThere,
-  assertPage,
   assertRefusal,
   csrfOf,
   entityNamed,
+  assertPage as openPage,
   textOf,
   untilPhase
 } from "./Merchant.ts"
+import { assertPage } from "./WholePage.ts"
 
 const anExport = "Handle,Title,Variant SKU,Variant Price\npan,Pan,P-1,5.00\npot,Pot,P-2,6.00\n"
 
@@ -53,7 +54,15 @@ const begun = (answer: Answer) => {
   return ImportId.make(id)
 }
 
-const refusal = (message: string) => ({ title: "Not accepted", message, next: toImports })
+/** The form is shown again: the problem at its field, which has the focus, and the chosen store. */
+const assertAtField = (answer: Answer, field: "file" | "store_id", message: string, chosen?: string) => {
+  assertPage(answer, 400)
+  const [control = ""] = new RegExp(`<(?:input|select)[^>]* name="${field}"[^>]*>`).exec(answer.text) ?? []
+  for (const part of ['aria-invalid="true"', "autofocus", `aria-describedby="${field}-misfit"`])
+    assert.include(control, part)
+  assert.include(answer.text, `<p class="wrong" id="${field}-misfit" role="alert">${message}</p>`)
+  if (chosen !== undefined) assert.include(answer.text, `<option value="${chosen}" selected>`)
+}
 
 // The folder of temporary files: an import keeps its upload here while it reads it.
 const folder = mkdtempSync(join(tmpdir(), "uploads-"))
@@ -71,7 +80,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
   it.effect("is read, compared and reviewed, and leaves no file on the disk", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, merchant, send, shop } = yield* atImports
-      const page = yield* assertPage("/imports", cookie)
+      const page = yield* openPage("/imports", cookie)
       assert.include(page.text, `<option value="${files.id}">files.example</option>`)
       assert.include(page.text, `<option value="${shop.id}">Tarn &amp; Tern (${shop.domain})</option>`)
       assert.match(page.text, /<input type="file" name="file" accept="\.csv,\.tsv,\.txt,text\/csv" required/)
@@ -123,12 +132,8 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
     Effect.gen(function* () {
       const { accountId, cookie, files, merchant, runs, send } = yield* atImports
       const before = yield* runs
-      assertRefusal(yield* send({ name: "", content: "" }), 400, refusal("Choose a file that is not empty."))
-      assertRefusal(
-        yield* send({}, { store_id: "" }),
-        400,
-        refusal("Choose the store that the file was exported from.")
-      )
+      assertAtField(yield* send({ name: "", content: "" }), "file", "Choose a file that is not empty.", files.id)
+      assertAtField(yield* send({}, { store_id: "" }), "store_id", "Choose the store that the file was exported from.")
       for (const absent of [(yield* aMerchant).files.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x"])
         assertNotThere(yield* send({}, { store_id: absent }))
       assert.deepStrictEqual(yield* runs, before)
@@ -140,7 +145,12 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
         fileName: "pans.csv",
         actor: { kind: "cli", id: null, name: null }
       })
-      assertRefusal(yield* send({}), 400, refusal("Not read: another file of files.example, pans.csv, is being read."))
+      assertAtField(
+        yield* send({}),
+        "file",
+        "Not read: another file of files.example, pans.csv, is being read.",
+        files.id
+      )
       const id = yield* aReview(merchant)
       const locked = yield* send({})
       assertRefusal(locked, 423, {

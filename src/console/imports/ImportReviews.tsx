@@ -4,9 +4,9 @@ import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
 import { ImportId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused } from "../Browser.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
+import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
-import { wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, noteOf, numberOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -36,14 +36,6 @@ const notes: Readonly<Record<string, string>> = {
 /** Number of rows on a page. */
 const importsPerPage = 50
 
-const unsent = (message: string) =>
-  new PageRefused({
-    status: 400,
-    title: "Not accepted",
-    message,
-    next: { path: paths.imports, name: "To the imports" }
-  })
-
 const tooLong = (id: ImportId) =>
   new PageRefused({
     status: 400,
@@ -71,37 +63,50 @@ export const importReviews: Surface<Stores | PageServices> = surfaceOf(
     const { asWatcher, withUpload } = yield* makePageHandlers
     const showImport = yield* makeShowImport
 
+    /** The list and the form. `refused`: a form that was sent, and its problem. */
+    const showList = (
+      visitor: Visitor,
+      from: number,
+      refused?: { readonly chosen?: string; readonly misfit: Misfit }
+    ) =>
+      Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) =>
+        html(
+          visitor,
+          <ImportsPage
+            visitor={visitor}
+            stores={stores}
+            holder={holderOf(runs)}
+            runs={runs.slice(from, from + importsPerPage)}
+            from={from}
+            total={runs.length}
+            {...refused}
+          />,
+          { status: refused === undefined ? 200 : 400 }
+        )
+      )
+
     return {
-      list: asWatcher((visitor, request) =>
-        Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) => {
-          const from = numberOf(queryOf(request).get("from"))
-          return html(
-            visitor,
-            <ImportsPage
-              visitor={visitor}
-              stores={stores}
-              holder={holderOf(runs)}
-              runs={runs.slice(from, from + importsPerPage)}
-              from={from}
-              total={runs.length}
-            />
-          )
-        })
-      ),
+      list: asWatcher((visitor, request) => showList(visitor, numberOf(queryOf(request).get("from")))),
       upload: withUpload((visitor, { file, form }) =>
         Effect.gen(function* () {
           if (form.get("store_id") === undefined)
-            return yield* unsent("Choose the store that the file was exported from.")
-          if (file.content.length === 0) return yield* unsent("Choose a file that is not empty.")
+            return yield* showList(visitor, 0, {
+              misfit: { field: "store_id", message: "Choose the store that the file was exported from." }
+            })
           const store = yield* Effect.flatMap(idOf(StoreId, form, "store_id"), stores.find)
-          const run = yield* Effect.catchTag(imports.startCsv(file, store.domain), "ValidationFailed", ({ issues }) =>
-            unsent(
-              wordsIn(visitor.pageLanguage)("Not read: {problem}.", {
-                problem: issues.map(({ message }) => message).join("; ")
-              })
-            )
-          )
-          return seeOther(pageOf(paths.import, run.id))
+          const refuse = (message: Misfit["message"]) =>
+            showList(visitor, 0, { chosen: store.id, misfit: { field: "file", message } })
+          if (file.content.length === 0) return yield* refuse("Choose a file that is not empty.")
+          return yield* Effect.matchEffect(imports.startCsv(file, store.domain), {
+            onSuccess: ({ id }) => Effect.succeed(seeOther(pageOf(paths.import, id))),
+            onFailure: (error) =>
+              error._tag === "ValidationFailed"
+                ? refuse({
+                    sentence: "Not read: {problem}.",
+                    values: { problem: error.issues.map(({ message }) => message).join("; ") }
+                  })
+                : Effect.fail(error)
+          })
         })
       ),
       show: asWatcher((visitor, request) =>

@@ -1,6 +1,7 @@
 import type { ImportRun } from "../../imports/Import.ts"
 import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Words } from "../languages/Words.tsx"
@@ -44,11 +45,16 @@ const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: 
 
 /** The form that uploads a product export. While an import locks the account, a link to that import instead. */
 const Upload = ({
+  chosen,
   csrf,
   holder,
+  misfit,
   stores
 }: {
   readonly csrf: string
+  /** The store that a refused form has chosen. */
+  readonly chosen: string | undefined
+  readonly misfit: Misfit | undefined
   readonly stores: ReadonlyArray<Store>
   readonly holder: ImportRun | undefined
 }) => {
@@ -68,11 +74,28 @@ const Upload = ({
       ) : (
         <form class="sheet line" method="post" action={paths.imports} enctype="multipart/form-data">
           <HiddenFields csrf={csrf} />
-          <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
-          <label>
-            {t("Shopify export (CSV, up to {megabytes, number} MB)", { megabytes: uploadMegabytes })}
-            <input type="file" name="file" accept=".csv,.tsv,.txt,text/csv" required />
-          </label>
+          <div>
+            <StoreChoice
+              stores={stores}
+              chosen={chosen ?? (stores.length === 1 ? stores[0]?.id : undefined)}
+              isRequired
+              state={fieldState(misfit, "store_id")}
+            />
+            <FieldMisfit field="store_id" misfit={misfit} />
+          </div>
+          <div>
+            <label>
+              {t("Shopify export (CSV, up to {megabytes, number} MB)", { megabytes: uploadMegabytes })}
+              <input
+                type="file"
+                name="file"
+                accept=".csv,.tsv,.txt,text/csv"
+                required
+                {...fieldState(misfit, "file")}
+              />
+            </label>
+            <FieldMisfit field="file" misfit={misfit} />
+          </div>
           <button type="submit">{t("Read the file")}</button>
         </form>
       )}
@@ -82,8 +105,10 @@ const Upload = ({
 
 /** `runs`: one page of imports, newest first, without the first `from`; `holder`: the import that locks the account. */
 export const ImportsPage = ({
+  chosen,
   from,
   holder,
+  misfit,
   runs,
   stores,
   total,
@@ -95,6 +120,9 @@ export const ImportsPage = ({
   readonly runs: ReadonlyArray<ImportRun>
   readonly from: number
   readonly total: number
+  /** The store of the form that was refused, and its problem. */
+  readonly chosen?: string | undefined
+  readonly misfit?: Misfit | undefined
 }) => {
   const t = useWords()
   return (
@@ -142,7 +170,7 @@ export const ImportsPage = ({
       {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
       {stores.length > 0 && (
         <Allowed to="edit">
-          <Upload csrf={visitor.csrf} stores={stores} holder={holder} />
+          <Upload csrf={visitor.csrf} stores={stores} holder={holder} chosen={chosen} misfit={misfit} />
         </Allowed>
       )}
     </Frame>
