@@ -6,6 +6,7 @@ import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, aReview, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
@@ -75,6 +76,41 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           // The focused button is gone, so the focus moves to the content of the page.
           await page.getByRole("button", { name: "Pause" }).waitFor({ state: "detached" })
           assert.strictEqual(await page.evaluate("document.activeElement.id"), "content")
+          await assertNotReloaded(page)
+        })
+        assert.deepEqual(
+          complaints.filter((text) => !text.includes("favicon")),
+          []
+        )
+      })
+    )
+
+    it.scoped("a cell that was saved keeps the focus when the page is updated", () =>
+      Effect.gen(function* () {
+        const { actor, cookie, shop, tent } = yield* aMerchant
+        const { base, complaints, page } = yield* signedIn(cookie)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${tent}`)
+          await markDocument(page)
+          await page.getByRole("link", { name: "Edit Title, Catalog" }).focus()
+          await page.keyboard.press("F2")
+          await page.getByRole("textbox", { name: "Title, Catalog" }).waitFor()
+          // The caret is at the end of the value.
+          await page.keyboard.type(", blue")
+          await page.keyboard.press("Enter")
+          await page.getByText("Saved", { exact: true }).waitFor()
+          assert.strictEqual(await page.evaluate("document.activeElement.id"), "cell-catalog-title-edit")
+        })
+        yield* Effect.flatMap(Publishing, ({ request }) => request(tent, shop.id)).pipe(actingAs(actor))
+        yield* Effect.promise(async () => {
+          // The update takes away the mark and the button before the link, which moves it.
+          await page.getByText("Saved", { exact: true }).waitFor({ state: "detached" })
+          assert.strictEqual(await page.evaluate("document.activeElement.id"), "cell-catalog-title-edit")
+          await page
+            .getByRole("link", { name: "The tent, blue" })
+            .or(page.getByText("The tent, blue"))
+            .first()
+            .waitFor()
           await assertNotReloaded(page)
         })
         assert.deepEqual(

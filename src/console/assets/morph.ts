@@ -75,7 +75,16 @@ const copyChildren = (from: Element, to: Element): void => {
       continue
     }
     if (match === at) at = at.nextSibling
-    else from.insertBefore(match, at)
+    else if (match.contains(document.activeElement)) {
+      // A node that is moved loses the focus, so the nodes before it are moved behind it.
+      const behind = match.nextSibling
+      while (at !== null && at !== match) {
+        const skipped = at
+        at = at.nextSibling
+        from.insertBefore(skipped, behind)
+      }
+      at = match.nextSibling
+    } else from.insertBefore(match, at)
     morph(match, next)
   }
   while (at !== null) {
