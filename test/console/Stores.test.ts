@@ -236,10 +236,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         textOf(yield* assertPage(path, cookie)),
         "Publish to Tarn &amp; Tern All stores There is nothing to publish."
       )
-      assert.match(
-        textOf(yield* assertPage("/jobs", cookie)),
-        /Publish all changes to Tarn &amp; Tern Done 3 items/
-      )
+      assert.match(textOf(yield* assertPage("/jobs", cookie)), /Publish all changes to Tarn &amp; Tern Done 3 items/)
       assert.notInclude(lamp, lamps)
     })
   )

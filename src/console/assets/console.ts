@@ -15,17 +15,6 @@ const focusSearch = (): void => {
   search.select()
 }
 
-/** Shows the help and gives it the focus, or hides it and gives the focus back. */
-const toggleHelp = (): void => {
-  const help = document.getElementById("help")
-  const before = document.activeElement
-  if (help?.togglePopover() !== true) return
-  help.focus()
-  help.addEventListener("beforetoggle", () => (before instanceof HTMLElement ? before.focus() : help.blur()), {
-    once: true
-  })
-}
-
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.defaultPrevented) return
   if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
@@ -40,7 +29,9 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key === "?") {
     event.preventDefault()
-    toggleHelp()
+    // The browser gives the focus back when the help is closed.
+    const help = document.getElementById("help")
+    if (help?.togglePopover()) help.focus()
   }
 })
 

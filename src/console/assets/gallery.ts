@@ -2,6 +2,8 @@
  * Moves the pictures of a gallery: by the mouse, by touch on their handles, and by the keys of a handle. A dropped picture is
  * saved by the form of the page, which the buttons use without this script.
  */
+import { onward } from "./grid.ts"
+import { around } from "./morph.ts"
 
 /** Movement of the mouse, in CSS pixels, after which a press is a drag and not a click. */
 const dragDistance = 6
@@ -40,12 +42,10 @@ const announce = (list: HTMLElement, sentence: string | undefined, item: HTMLEle
     .replace("{all}", number.format(itemsOf(list).length))
 }
 
-const isRightToLeft = document.documentElement.dir === "rtl"
-
 const steps: Readonly<Record<string, number>> = {
-  ArrowLeft: isRightToLeft ? 1 : -1,
+  ArrowLeft: -onward,
   ArrowUp: -1,
-  ArrowRight: isRightToLeft ? -1 : 1,
+  ArrowRight: onward,
   ArrowDown: 1
 }
 
@@ -74,7 +74,7 @@ const byKeys = (list: HTMLElement): void => {
   }
 
   list.addEventListener("keydown", (event) => {
-    const handle = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>("[data-handle]") : null
+    const handle = around(event, "[data-handle]")
     const item = handle?.closest<HTMLElement>("[data-picture]")
     if (handle === null || item === null || item === undefined || event.ctrlKey || event.metaKey || event.altKey) return
     const { key } = event

@@ -1,7 +1,8 @@
 /** The keys of a grid of values: arrows move, F2 opens a cell; in its form Tab saves and opens the next cell, Escape closes. */
-import { type Control, isChanged } from "./morph.ts"
+import { around, type Control, isChanged } from "./morph.ts"
 
-const onward = document.documentElement.dir === "rtl" ? -1 : 1
+/** The step of the right arrow, in the direction of the page. */
+export const onward = document.documentElement.dir === "rtl" ? -1 : 1
 
 const steps: Readonly<Record<string, readonly [rows: number, columns: number]>> = {
   ArrowDown: [1, 0],
@@ -42,13 +43,12 @@ const targetOf = (
 
 const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
   const { target } = event
-  if (!(target instanceof HTMLAnchorElement) || !target.matches("a.edit") || event.metaKey) return
-  if (event.key === "F2" || (event.altKey && event.key === "ArrowDown")) {
+  if (!(target instanceof HTMLAnchorElement) || !target.matches("a.edit") || event.altKey || event.metaKey) return
+  if (event.key === "F2") {
     event.preventDefault()
     target.click()
     return
   }
-  if (event.altKey) return
   const next = targetOf(linksOf(grid), target, event)
   if (next === undefined) return
   event.preventDefault()
@@ -93,9 +93,6 @@ const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
   }
 }
 
-const gridOf = ({ target }: Event): HTMLTableElement | null =>
-  target instanceof Element ? target.closest<HTMLTableElement>("table[data-grid]") : null
-
 /** Makes one cell of each grid reachable by Tab: the one with this id, the one that was reachable before, or the first. */
 export const arrangeGrids = (id: string): void => {
   const landed = document.getElementById(id)?.closest("td")?.querySelector<HTMLAnchorElement>("a.edit")
@@ -109,9 +106,9 @@ export const arrangeGrids = (id: string): void => {
 export const openGrids = (): void => {
   arrangeGrids(decodeURIComponent(location.hash.slice(1)))
   document.addEventListener("keydown", (event) => {
-    const grid = gridOf(event)
+    const grid = around<HTMLTableElement>(event, "table[data-grid]")
     if (grid === null || event.isComposing || event.defaultPrevented) return
-    const form = event.target instanceof Element ? event.target.closest<HTMLFormElement>("form.cell") : null
+    const form = around<HTMLFormElement>(event, "form.cell")
     if (form === null) inGrid(grid, event)
     else inForm(form, event)
   })

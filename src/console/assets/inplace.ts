@@ -4,7 +4,7 @@
  * opened as without this script.
  */
 import { arrangeGrids, changedForm, press } from "./grid.ts"
-import { morph } from "./morph.ts"
+import { around, focusContent, morph } from "./morph.ts"
 
 /** Selectors of the links and forms that are sent without leaving the page. */
 const links = "table[data-grid] :is(a.edit, a.cancel), a[data-drawer]"
@@ -22,6 +22,9 @@ const announce = (): void => {
   note.replaceChildren()
   timer = setTimeout(() => note.append(...words), 100)
 }
+
+/** The control of an open cell. A selection has no caret. */
+type EditControl = HTMLElement & Partial<Pick<HTMLInputElement, "setSelectionRange">>
 
 const drawer = (): HTMLDialogElement | null => document.querySelector("dialog.drawer")
 
@@ -51,15 +54,11 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormEl
   drawer()?.close()
   morph(main, next)
   arrangeGrids(id)
-  const control = id === "" ? null : main.querySelector<HTMLElement>("form.cell [name=value]")
+  const control = id === "" ? null : main.querySelector<EditControl>("form.cell [name=value]")
   ;(control ?? document.getElementById(id))?.focus()
   // What is typed next is added to the value, as in a spreadsheet after F2.
-  if (control instanceof HTMLTextAreaElement || (control instanceof HTMLInputElement && control.type === "text"))
-    control.setSelectionRange(control.value.length, control.value.length)
-  if (document.activeElement === document.body) {
-    main.tabIndex = -1
-    main.focus({ preventScroll: true })
-  }
+  control?.setSelectionRange?.(-1, -1)
+  if (document.activeElement === document.body) focusContent(main)
   announce()
 }
 
@@ -105,7 +104,7 @@ export const editInPlace = (updated: () => void): void => {
   }
 
   document.addEventListener("click", (event) => {
-    const link = event.target instanceof Element ? event.target.closest("a") : null
+    const link = around<HTMLAnchorElement>(event, "a")
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     if (link === null || !isPlain || event.defaultPrevented) return
     const isClosing = link.matches("dialog.drawer .buttons a")

@@ -1,5 +1,5 @@
 /** Updates the parts of a page that are marked `data-live` when the service says that their work has changed. */
-import { morph } from "./morph.ts"
+import { focusContent, morph } from "./morph.ts"
 
 /** The changed ids of each kind. Null: any id. */
 type Changes = Readonly<Record<string, ReadonlyArray<string> | null>>
@@ -44,10 +44,7 @@ const take = (main: HTMLElement, page: Document): void => {
   if (sentences.length > 0) say(sentences.join(" "))
   main.dataset.events = page.querySelector<HTMLElement>("main")?.dataset.events ?? main.dataset.events
   // The element with the focus is gone. Without a new focus the keyboard would start at the top of the document.
-  if (before !== null && before !== document.body && !before.isConnected) {
-    main.tabIndex = -1
-    main.focus({ preventScroll: true })
-  }
+  if (before?.isConnected === false) focusContent(main)
 }
 
 const watch = (main: HTMLElement, updated: () => void): void => {

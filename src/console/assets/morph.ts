@@ -77,12 +77,8 @@ const copyChildren = (from: Element, to: Element): void => {
     if (match === at) at = at.nextSibling
     else if (match.contains(document.activeElement)) {
       // A node that is moved loses the focus, so the nodes before it are moved behind it.
-      const behind = match.nextSibling
-      while (at !== null && at !== match) {
-        const skipped = at
-        at = at.nextSibling
-        from.insertBefore(skipped, behind)
-      }
+      const last = at?.previousSibling
+      while (match.previousSibling !== last) match.after(match.previousSibling as ChildNode)
       at = match.nextSibling
     } else from.insertBefore(match, at)
     morph(match, next)
@@ -105,3 +101,13 @@ export const morph = (from: Node, to: Node): void => {
   // The text of a text area is its default value only.
   copyChildren(from, to)
 }
+
+/** Gives the content of a page the focus, without scrolling, because the element that had it is gone. */
+export const focusContent = (main: HTMLElement): void => {
+  main.tabIndex = -1
+  main.focus({ preventScroll: true })
+}
+
+/** The nearest element around the target of an event that matches a selector. */
+export const around = <E extends Element = HTMLElement>({ target }: Event, selector: string): E | null =>
+  target instanceof Element ? target.closest<E>(selector) : null

@@ -1,4 +1,5 @@
 import { get } from "./client.ts"
+import { around } from "./morph.ts"
 
 interface Command {
   readonly name: string
@@ -150,8 +151,8 @@ const makePalette = (): HTMLDialogElement => {
     chosen = (chosen + step + shown.length) % shown.length
     mark()
   })
-  list.addEventListener("click", ({ target }) => {
-    const item = target instanceof Element ? target.closest("li") : null
+  list.addEventListener("click", (event) => {
+    const item = around(event, "li")
     if (item === null) return
     chosen = [...list.children].indexOf(item)
     go()
