@@ -58,10 +58,9 @@ const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
 
 /** The open form whose value a person has changed. */
 export const changedForm = (): HTMLFormElement | undefined =>
-  [...document.querySelectorAll<HTMLFormElement>("table[data-grid] form.cell")].find((form) => {
-    const control = form.elements.namedItem("value")
-    return control instanceof Element && isChanged(control)
-  })
+  [...document.querySelectorAll<HTMLFormElement>("table[data-grid] form.cell")].find((form) =>
+    isChanged(form.elements.namedItem("value") as Control)
+  )
 
 export const press = (form: HTMLFormElement, name: string): boolean => {
   const button = form.querySelector<HTMLButtonElement>(`button[name=do][value=${name}]`)

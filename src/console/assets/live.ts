@@ -60,10 +60,14 @@ const watch = (main: HTMLElement, updated: () => void): void => {
   }
 
   const fetchPage = async (): Promise<boolean> => {
-    const response = await fetch(location.href, { headers: { "x-live-update": "1" }, cache: "no-store" })
+    const { href } = location
+    const response = await fetch(href, { headers: { "x-live-update": "1" }, cache: "no-store" })
     const { pathname } = new URL(response.url)
     if (pathname === location.pathname && response.ok) {
-      take(main, new DOMParser().parseFromString(await response.text(), "text/html"))
+      const text = await response.text()
+      // A cell was opened or closed meanwhile: this version of the page would undo it.
+      if (href !== location.href) return false
+      take(main, new DOMParser().parseFromString(text, "text/html"))
       updated()
       return true
     }
