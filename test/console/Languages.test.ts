@@ -305,6 +305,11 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/model/KeyRule.ts": [],
   "src/platform/PlatformErrors.ts": [],
   "src/platform/demo/DemoPlatform.ts": ["Point of Sale"],
+  // The form of the store has names of its own for these.
+  "src/platform/shopify/ShopifyAdapter.ts": [
+    "its Admin API is used, with a token",
+    "an Admin API access token of the store"
+  ],
   "src/publishing/PublicationContent.ts": [],
   "src/publishing/PublishFailures.ts": [],
   "src/publishing/PublishJobs.ts": [],

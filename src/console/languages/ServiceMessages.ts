@@ -62,6 +62,8 @@ export const rules: ReadonlyArray<Sentence> = [
   "is read from the store itself: leave it out",
   "is an alias of {domain}: link {other} instead",
   "must be a host name such as shop.example.com",
+  "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com",
+  "must be one word of at most 1024 visible ASCII characters",
   "must be later than the start",
   "must be an IANA time zone such as Europe/Berlin",
   "must have 1 to {max} changes",
