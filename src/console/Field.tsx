@@ -8,6 +8,10 @@ export interface Misfit {
   readonly message: Saying
 }
 
+/** The problem that concerns no field: it is shown above the form. */
+export const problemOfForm = (misfit: Misfit | undefined): Saying | undefined =>
+  misfit?.field === "" ? misfit.message : undefined
+
 /** The id of the text that says what is wrong with a field. */
 export const misfitId = (field: string): string => `${field}-misfit`
 

@@ -77,8 +77,8 @@ const copyChildren = (from: Element, to: Element): void => {
     if (match === at) at = at.nextSibling
     else if (match.contains(document.activeElement)) {
       // A node that is moved loses the focus, so the nodes before it are moved behind it.
-      const last = at?.previousSibling
-      while (match.previousSibling !== last) match.after(match.previousSibling as ChildNode)
+      const done = at?.previousSibling
+      while (match.previousSibling !== done) match.after(match.previousSibling as ChildNode)
       at = match.nextSibling
     } else from.insertBefore(match, at)
     morph(match, next)

@@ -112,13 +112,15 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
             Effect.map(Either.right),
             Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
           )
-          const job = (yield* named)(yield* jobs.get(id))
+          const job = yield* jobs.get(id)
           if (Either.isRight(changed) || results[command].includes(job.state))
             return seeOther(`${jobPath(id)}?note=${command}`)
           const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
             problem: changed.left.issues.map(({ message }) => message).join("; ")
           })
-          return html(visitor, <JobPage visitor={visitor} job={job} refusal={refusal} />, { status: 400 })
+          return html(visitor, <JobPage visitor={visitor} job={(yield* named)(job)} refusal={refusal} />, {
+            status: 400
+          })
         })
       )
     }

@@ -2,7 +2,7 @@ import type { ApiKey } from "../../access/ApiKey.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
-import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { CopyText, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -122,7 +122,7 @@ export const KeysPage = ({
       <p>{t("Your programs send a key with every API request.")}</p>
       <section aria-labelledby="create">
         <h2 id="create">{t("Create a key")}</h2>
-        <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+        <Refusal text={problemOfForm(misfit)} />
         <form method="post" action={paths.keys} class="sheet fields">
           <HiddenFields csrf={visitor.csrf} id={nextId} />
           <label>

@@ -7,7 +7,7 @@ import type { Visitor } from "../Browser.ts"
 import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
-import { Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { countOf, EntityLink } from "../Naming.tsx"
@@ -54,7 +54,7 @@ const Steps = ({
       <nav class="trail" aria-label={t("Breadcrumb")}>
         <a href={listOf(selection)}>{t(listPages[selection.kind].name)}</a>
       </nav>
-      <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+      <Refusal text={problemOfForm(misfit)} />
       <form method="post" action={action} class="sheet">
         <HiddenFields csrf={visitor.csrf} />
         {[...hiddenFieldsOf(selection), ...hidden].map(([name, value]) => (

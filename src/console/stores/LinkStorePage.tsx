@@ -1,7 +1,7 @@
 import { filesOnly } from "../../model/Store.ts"
 import type { PlatformDescription } from "../../platform/PlatformAdapter.ts"
 import type { Visitor } from "../Browser.ts"
-import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -128,7 +128,7 @@ export const LinkStorePage = ({
           )
         )}
       </nav>
-      <Refusal text={misfit?.field === "" ? t.say(misfit.message) : undefined} />
+      <Refusal text={problemOfForm(misfit)} />
       <form method="post" action={paths.linkStore} class="sheet fields">
         <HiddenFields csrf={visitor.csrf} />
         <input type="hidden" name="platform" value={chosen} />

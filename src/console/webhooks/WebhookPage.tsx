@@ -1,6 +1,6 @@
 import { nextSteps, type SetAside, type Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
-import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -161,7 +161,7 @@ export const WebhookPage = ({
           <NewSecret secret={secret} />
         </Note>
       )}
-      <Refusal text={refusal ?? (misfit?.field === "" ? misfit.message : undefined)} />
+      <Refusal text={refusal ?? problemOfForm(misfit)} />
       <p>
         <bdi>{webhook.url}</bdi>
       </p>

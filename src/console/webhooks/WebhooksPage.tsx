@@ -2,7 +2,7 @@ import { ChangeType } from "../../drafts/FeedChanges.ts"
 import type { WebhookId } from "../../model/Ids.ts"
 import type { Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
-import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { paths, webhookPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -113,7 +113,7 @@ export const WebhooksPage = ({
       </p>
       <section aria-labelledby="create">
         <h2 id="create">{t("Create a webhook")}</h2>
-        <Refusal text={misfit?.field === "" ? misfit.message : undefined} />
+        <Refusal text={problemOfForm(misfit)} />
         <CreateForm form={form} misfit={misfit} nextId={nextId} visitor={visitor} />
       </section>
       <section aria-labelledby="webhooks">
