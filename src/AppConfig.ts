@@ -83,7 +83,7 @@ export interface AppConfig {
   readonly drainDelaySeconds: number
   /** LOOKUP_TIMEOUT_MS and the other time limits of database calls. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
-  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
+  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS, NODE_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
   /** CONNECTION_SHARE_PER_ACCOUNT, ..._PER_KEY and ..._PER_NODE: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
   readonly shares: Shares
@@ -174,8 +174,13 @@ const seconds = (name: string, fallback: number) =>
     Duration.seconds
   )
 
-const connections = (name: string, fallback: number) =>
-  wholeNumber(name, fallback, "must be a number of connections, 1 to 1000", (value) => value >= 1 && value <= 1_000)
+const connections = (name: string, fallback: number, fewest = 1) =>
+  wholeNumber(
+    name,
+    fallback,
+    `must be a number of connections, ${fewest} to 1000`,
+    (value) => value >= fewest && value <= 1_000
+  )
 
 const percent = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole percentage, 1 to 100", (value) => value >= 1 && value <= 100)
@@ -379,7 +384,8 @@ const settings: Config.Config<AppConfig> = Config.all({
     requests: connections("REQUEST_CONNECTIONS", defaultPoolSizes.requests),
     writes: connections("WRITE_CONNECTIONS", defaultPoolSizes.writes),
     background: connections("BACKGROUND_CONNECTIONS", defaultPoolSizes.background),
-    replica: connections("REPLICA_CONNECTIONS", defaultPoolSizes.replica)
+    replica: connections("REPLICA_CONNECTIONS", defaultPoolSizes.replica),
+    nodes: connections("NODE_CONNECTIONS", defaultPoolSizes.nodes, 0)
   }),
   shares: Config.all({
     perAccount: percent("CONNECTION_SHARE_PER_ACCOUNT", defaultShares.perAccount),

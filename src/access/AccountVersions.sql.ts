@@ -43,13 +43,10 @@ export const makeAccountVersions = (
       findVersions: undefined
     }
   const versionOf = (accountId: AccountId) =>
-    direct(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`).pipe(
+    direct(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`, accountId).pipe(
       ofAccount(accountId),
       Effect.flatMap(decodeVersions),
-      Effect.map((rows) => {
-        nodes.noteAnswer(nodes.nodeOf(accountId))
-        return rows.map(({ version }) => [accountId, version] as const)
-      })
+      Effect.map((rows) => rows.map(({ version }) => [accountId, version] as const))
     )
   return {
     column: sql`, 0 AS "accountVersion"`,

@@ -71,13 +71,13 @@ export const makeCatalogLists = (
     ORDER BY e.change_seq
     LIMIT ${rowsToRead(limit)}`
 
-  const pageOf = (ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
+  const pageOf = (accountId: AccountId, ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
     direct(sql`
       -- The aggregates keep the order of the sub-select.
       SELECT coalesce(string_agg(page.list_row, ${rowSeparator}), '') AS rows,
              coalesce((array_agg(page.change_seq))[${limit}], max(page.change_seq)) AS last,
              count(*) AS count
-      FROM (${ordered}) page`).pipe(
+      FROM (${ordered}) page`, accountId).pipe(
       Effect.flatMap(decodePage),
       Effect.map(([{ count, last, rows }]) => {
         const more = count > limit
@@ -92,8 +92,8 @@ export const makeCatalogLists = (
     )
 
   /** The same without an aggregate, which a cluster plans faster. */
-  const pageOfRows = (ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
-    direct(sql`${ordered}`).pipe(
+  const pageOfRows = (accountId: AccountId, ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
+    direct(sql`${ordered}`, accountId).pipe(
       Effect.flatMap(decodeRows),
       Effect.map((found) => {
         const rows = found.slice(0, limit)
@@ -109,7 +109,7 @@ export const makeCatalogLists = (
 
   return {
     page: (accountId, kind, filters, after, limit) =>
-      (isDistributed ? pageOfRows : pageOf)(rowsOfKind(accountId, kind, filters, after, limit), limit),
+      (isDistributed ? pageOfRows : pageOf)(accountId, rowsOfKind(accountId, kind, filters, after, limit), limit),
     includingPage: (accountId, kind, include, filters, after, limit) =>
       direct(sql`
         SELECT coalesce(string_agg(page.list_row, ${rowSeparator} ORDER BY page.change_seq) FILTER (WHERE page.fits), '') AS rows,
@@ -125,7 +125,7 @@ export const makeCatalogLists = (
                    ${includedRow(accountId, kind, include)} AS list_row
             FROM (${rowsOfKind(accountId, kind, filters, after, limit, "e.*")}) e
           ) r
-        ) page`).pipe(
+        ) page`, accountId).pipe(
         Effect.flatMap(decodeCutPage),
         Effect.map(([{ count, found, last, rows }]) => ({ rows, count, last, more: found > count })),
         orDie
@@ -133,6 +133,7 @@ export const makeCatalogLists = (
     // Reads each kind by the index of its list, and merges the four results.
     pageOfAll: (accountId, filters, after, limit) =>
       pageOf(
+        accountId,
         sql`
           SELECT walk.change_seq, walk.list_row
           FROM (VALUES ('product'), ('variant'), ('collection'), ('media')) kinds (kind)

@@ -5,6 +5,7 @@ export interface ClusterNode {
   /** Host and port. */
   readonly address: string
   readonly answers: boolean
+  readonly isCoordinator: boolean
   /** The accounts whose rows are on the node. */
   readonly accounts: ReadonlyArray<{ readonly id: string; readonly name: string }>
 }
@@ -31,6 +32,7 @@ export class NodeDown extends Error {
  */
 export class NodeStates {
   private nodeByAccount: ReadonlyMap<string, string> = new Map()
+  private coordinator: string | undefined
   private readonly down = new Set<string>()
   private readonly answered = new Set<string>()
   /** Called when a node ceases to answer. */
@@ -43,6 +45,12 @@ export class NodeStates {
   /** Undefined: unknown. A new account is known after the next check. */
   nodeOf(accountId: string | undefined): string | undefined {
     return accountId === undefined ? undefined : this.nodeByAccount.get(accountId)
+  }
+
+  /** The node of an account if it answers and is not the coordinator. Undefined: only the coordinator can be asked. */
+  workerOf(accountId: string): string | undefined {
+    const node = this.nodeByAccount.get(accountId)
+    return node === undefined || node === this.coordinator || this.down.has(node) ? undefined : node
   }
 
   get hasDown(): boolean {
@@ -58,7 +66,7 @@ export class NodeStates {
     return [...this.nodeByAccount].flatMap(([accountId, node]) => (this.isDown(node) ? [] : [accountId]))
   }
 
-  /** A node answered a statement, so a check that began earlier cannot say that it does not. */
+  /** A node answered the coordinator, so a check that began earlier cannot say that it does not. */
   noteAnswer(node: string | undefined): void {
     if (node !== undefined) this.answered.add(node)
   }
@@ -76,6 +84,7 @@ export class NodeStates {
       return true
     })
     for (const address of this.down) if (!nodes.some((node) => node.address === address)) this.down.delete(address)
+    this.coordinator = nodes.find(({ isCoordinator }) => isCoordinator)?.address
     // With a single node there are no other accounts to protect.
     this.nodeByAccount = new Map(
       nodes.length < 2 ? [] : nodes.flatMap(({ accounts, address }) => accounts.map(({ id }) => [id, address] as const))

@@ -48,6 +48,7 @@ export const readNodesWithin = (
       return Effect.map(isCoordinator ? Effect.succeed(true) : check(host, port), (answers) => ({
         address,
         answers,
+        isCoordinator,
         accounts: accountsOf[address] ?? []
       }))
     })

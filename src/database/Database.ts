@@ -23,13 +23,14 @@ import {
 } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
+import { NodeReads, urlAt, verifyNode } from "./NodeReads.ts"
 import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Notifications.ts"
-import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
 import { ServerPools } from "./ServerPools.ts"
+import { makeEmbeddedClient, sessionOf, types } from "./Sessions.ts"
 import { HasFreeConnection } from "./SpareTransaction.ts"
-import { WatchedClient, watchedOf } from "./WatchedClient.ts"
+import { WatchedClient, type WatchedConfig, watchedOf } from "./WatchedClient.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
@@ -68,68 +69,6 @@ export interface Settings extends Omit<ServerOptions, "url"> {
 
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery | Notifications
 
-const maxStatementNames = 1_000
-
-/**
- * Names the statements to prepare of one database. A prepared statement costs memory on every connection, so texts beyond the
- * limit (lists of many lengths) get no name.
- */
-const makeStatementNames = () => {
-  const names = new Map<string, string | undefined>()
-  return (text: string): string | undefined => {
-    if (names.has(text)) {
-      return names.get(text)
-    }
-    if (names.size >= maxStatementNames) {
-      return undefined
-    }
-    const name = text.includes(planCustom) ? undefined : `s${names.size + 1}`
-    names.set(text, name)
-    return name
-  }
-}
-
-/** A client that prepares statements, so that each is parsed and planned once per connection instead of once per call. */
-const makePreparingClient = () => {
-  const nameOf = makeStatementNames()
-  return class extends WatchedClient {
-    protected override nameOf(text: string): string | undefined {
-      return nameOf(text)
-    }
-  }
-}
-
-/**
- * The embedded engine has one connection. To cancel an interrupted statement inside a transaction, @effect/sql-pg would
- * need a second one. Without a process id it does not try to cancel.
- */
-const makeEmbeddedClient = () =>
-  class extends makePreparingClient() {
-    readonly processID = undefined
-  }
-
-/**
- * A client behind a pooler in transaction mode. It prepares no statements, because the next transaction may use another
- * connection. It has no process id, because the pooler's id may belong to another session on the server, whose
- * statement would be cancelled.
- */
-class PooledClient extends WatchedClient {
-  readonly processID = undefined
-}
-
-const int8 = 20
-const int8Array = 1016
-/** The text of an array of bigints becomes JSON by three replacements. */
-const parseInt8Array = (text: string): unknown =>
-  JSON.parse(text.replaceAll("{", "[").replaceAll("}", "]").replaceAll("NULL", "null"))
-
-/** Parses bigint as a number, because counts and versions stay below 2^53. Other types are parsed as pg does. */
-const types: pg.CustomTypesConfig = {
-  // biome-ignore lint/suspicious/noExplicitAny: pg's own type of a parser.
-  getTypeParser: (oid: number, format?: any): any =>
-    oid === int8 ? Number : oid === int8Array ? parseInt8Array : pg.types.getTypeParser(oid, format)
-}
-
 const closing = (pool: { readonly end: () => Promise<void> }) =>
   Effect.promise(() => pool.end()).pipe(
     Effect.interruptible,
@@ -143,39 +82,37 @@ const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error)
   Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
 })
 
-/** The options of all sessions on the server. */
-const sessionOf = ({ pooler, url }: ServerOptions) => ({
-  connectionString: Redacted.value(url),
-  Client: pooler === "transaction" ? PooledClient : makePreparingClient(),
-  types,
-  application_name: "catalog",
-  // No idle timeout: setting a timer at every release would cost more than keeping the connections.
-  idleTimeoutMillis: 0
-})
-
-const openReplica = ({ readUrl: url, ...options }: ServerOptions & { readonly readUrl: Redacted.Redacted }) => {
-  const {
+/** A pool for reads at another server. The server of `url` has the same database and role. */
+const openReadPool = (
+  {
     deadlines = defaultDeadlines,
     pooler = "none",
     poolSizes = defaultPoolSizes,
-    shares = defaultShares
-  } = options
-  return Effect.gen(function* () {
+    shares = defaultShares,
+    ...options
+  }: ServerOptions,
+  name: "nodes" | "replica",
+  onLost: (error: Error) => void,
+  session: Partial<WatchedConfig> = {}
+) =>
+  new ServerPools({
+    session: { ...sessionOf({ ...options, pooler }), ...session },
+    deadlines: replicaDeadlines(deadlines),
+    pooler,
+    sizes: poolSizes[name],
+    name,
+    shares,
+    onLost
+  })
+
+const now = () => performance.now()
+
+const openReplica = (options: ServerOptions) =>
+  Effect.gen(function* () {
     const onLost = yield* noteLost
     const log = Runtime.runFork(yield* Effect.runtime<never>())
     const pool = yield* Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new ServerPools({
-            session: { ...sessionOf({ ...options, url }), allowsStandby: true },
-            deadlines: replicaDeadlines(deadlines),
-            pooler,
-            sizes: poolSizes.replica,
-            name: "replica",
-            shares,
-            onLost
-          })
-      ),
+      Effect.sync(() => openReadPool(options, "replica", onLost, { allowsStandby: true })),
       closing
     )
     return new Replica({
@@ -183,7 +120,7 @@ const openReplica = ({ readUrl: url, ...options }: ServerOptions & { readonly re
         connect: (callback) =>
           pool.connect((error, client, release) => callback(error, client && watchedOf(client), release))
       },
-      now: () => performance.now(),
+      now,
       onChange: (reason) =>
         log(
           reason === undefined
@@ -192,7 +129,30 @@ const openReplica = ({ readUrl: url, ...options }: ServerOptions & { readonly re
         )
     })
   })
-}
+
+/** Reads at the nodes of a cluster. Not behind a pooler, which leads to the coordinator only. */
+const openNodeReads = (options: ServerOptions, nodes: NodeStates) =>
+  Effect.gen(function* () {
+    const { pooler = "none", poolSizes = defaultPoolSizes } = options
+    const onLost = yield* noteLost
+    const log = Runtime.runFork(yield* Effect.runtime<never>())
+    const open = (address: string) => {
+      const url = Redacted.make(urlAt(Redacted.value(options.url), address))
+      return openReadPool({ ...options, url }, "nodes", onLost, { verify: verifyNode(address) })
+    }
+    const onChange = (address: string, reason: string | undefined) =>
+      log(
+        reason === undefined
+          ? Effect.logInfo(`Node ${address} answers reads again`)
+          : Effect.logWarning(`The coordinator answers the reads of node ${address}: ${reason}`)
+      )
+    return yield* Effect.acquireRelease(
+      Effect.sync(
+        () => new NodeReads({ nodes, open: pooler === "none" && poolSizes.nodes > 0 ? open : undefined, now, onChange })
+      ),
+      closing
+    )
+  })
 
 const openPools = (options: ServerOptions) => {
   const {
@@ -235,13 +195,14 @@ const listenOf = (options: ServerOptions): Listen | undefined => {
 /** The pool is open already, so creating the client cannot fail. */
 const layerFromPool = (
   pool: pg.Pool | ServerPools,
+  direct: Context.Tag.Service<DirectQuery>,
   listen: Listen | undefined,
   hasFreeConnection?: () => boolean
 ): Layer.Layer<Database> =>
   Layer.mergeAll(
     // `ServerPools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
-    Layer.succeed(DirectQuery, DirectQuery.onPool(pool)),
+    Layer.succeed(DirectQuery, direct),
     Layer.succeed(HasFreeConnection, hasFreeConnection),
     Layer.succeed(ClusterNodes, pool instanceof ServerPools ? pool.nodes : new NodeStates()),
     Layer.succeed(Notifications, listen)
@@ -365,14 +326,16 @@ const openServer = (options: ServerOptions) =>
     }
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
+    const nodeReads = yield* openNodeReads(options, pool.nodes)
     const primary = layerFromPool(
       pool,
+      nodeReads.over(DirectQuery.onPool(pool)),
       listenOf(options),
       options.pooler === "transaction" ? undefined : () => pool.hasFree()
     )
     const { readUrl } = options
     if (readUrl === undefined) return primary
-    const replica = yield* openReplica({ ...options, readUrl })
+    const replica = yield* openReplica({ ...options, url: readUrl })
     return Layer.flatMap(primary, (database) =>
       Layer.effectContext(Effect.map(withReplica(database, replica), (reading) => Context.merge(database, reading)))
     )
@@ -399,7 +362,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
       ),
       closing
     )
-    return layerFromPool(pool, listenOnPool(pool))
+    return layerFromPool(pool, DirectQuery.onPool(pool), listenOnPool(pool))
   })
 
 /**

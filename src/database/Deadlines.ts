@@ -11,7 +11,7 @@ export interface Deadlines {
   readonly read: number
   /** A statement in a transaction of a request, including COMMIT. */
   readonly write: number
-  /** A statement on the read replica. Then the primary answers, within `read`. */
+  /** A statement on the read replica or directly at a node of a cluster. Then the primary answers, within `read`. */
   readonly replica: number
   /** A statement of background work: imports, publishing, drops, the sweeper, commands. */
   readonly background: number
@@ -42,9 +42,14 @@ export interface PoolSizes {
   readonly writes: number
   readonly background: number
   readonly replica: number
+  /** Connections to each node of a cluster, for reads. 0: the coordinator answers all reads. */
+  readonly nodes: number
 }
 
 export type PoolName = keyof PoolSizes
+
+/** The pools of the primary. The read replica and each node of a cluster have a `ServerPools` of their own. */
+export type MainPool = Exclude<PoolName, "nodes" | "replica">
 
 export const defaultDeadlines: Deadlines = {
   lookUp: 2_000,
@@ -61,7 +66,7 @@ export const defaultDeadlines: Deadlines = {
   network: 10_000
 }
 
-export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4, replica: 10 }
+export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4, replica: 10, nodes: 10 }
 
 /**
  * The kind of work of a fiber. It decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
@@ -77,7 +82,7 @@ export class Workload extends Context.Reference<Workload>()("catalog/Workload", 
 /** Runs a slow part of a request as background work, with its longer deadline. */
 export const asBackground = Effect.provideService(Workload, "background")
 
-export const poolOf: Readonly<Record<WorkloadName, Exclude<PoolName, "replica">>> = {
+export const poolOf: Readonly<Record<WorkloadName, MainPool>> = {
   lookUp: "requests",
   request: "requests",
   write: "writes",
@@ -103,19 +108,19 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
 })
 
 /**
- * Wait for a connection to the read replica, and then for its version of the account, in milliseconds. Short, because the request
- * has not begun on the primary yet.
+ * Wait for a connection to the read replica or a node, and then for its first answer, in milliseconds. Short, because the request has
+ * not begun on the primary yet.
  */
 export const replicaConnectionMillis = 500
 
-/** The deadlines of the pool of the read replica. */
+/** The deadlines of the pools of the read replica and of the nodes. */
 export const replicaDeadlines = (deadlines: Deadlines): Deadlines => ({
   ...deadlines,
   read: deadlines.replica,
   connection: Math.min(replicaConnectionMillis, deadlines.connection)
 })
 
-/** Pause after a read replica did not answer, in milliseconds: it gets no reads. Then one read tries it. */
+/** Pause after a read replica or a node did not answer, in milliseconds: it gets no reads. Then one read tries it. */
 export const replicaPauseMillis = 5_000
 
 /**
@@ -132,7 +137,8 @@ const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
     requests: deadlines.read,
     writes: deadlines.write,
     background: deadlines.background,
-    replica: deadlines.replica
+    replica: deadlines.replica,
+    nodes: deadlines.replica
   }[pool]
   const isBackground = pool === "background"
   return {

@@ -8,10 +8,13 @@ import type { ServerPools } from "./ServerPools.ts"
  * Runs a statement directly on the pool, outside any transaction. For statements that nearly every request runs: the
  * client of @effect/sql-pg needs about twice the processor time (it adds a span, reserves a connection and prepares a
  * cancellation). Interrupting the fiber does not cancel the statement.
+ *
+ * `accountId`: the statement reads only rows of this account, in tables that a cluster distributes. So the account's node may
+ * answer it.
  */
 export class DirectQuery extends Context.Tag("catalog/DirectQuery")<
   DirectQuery,
-  (statement: Statement<object>) => Effect.Effect<ReadonlyArray<unknown>, SqlError>
+  (statement: Statement<object>, accountId?: string) => Effect.Effect<ReadonlyArray<unknown>, SqlError>
 >() {
   static readonly onPool =
     (pool: Pick<pg.Pool, "query"> | ServerPools): Context.Tag.Service<DirectQuery> =>

@@ -6,10 +6,9 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
 import pg from "pg"
 import { metrics } from "../telemetry/Metrics.ts"
-import { CircuitBreaker } from "./CircuitBreaker.ts"
-import { replicaConnectionMillis, replicaPauseMillis } from "./Deadlines.ts"
+import { replicaConnectionMillis } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
-import { NoConnectionFree } from "./ServerPools.ts"
+import { FallbackCircuit, outcomeOf, type ReadOutcome } from "./FallbackCircuit.ts"
 
 /** The account that a request reads, and the version that its next statement needs at least. */
 interface NeededVersion {
@@ -42,9 +41,6 @@ export class HasReplica extends Context.Reference<HasReplica>()("catalog/HasRepl
 export const readingAt = (accountId: string, version: number) =>
   Effect.provideService(ReadVersion, { accountId, version, isOnPrimary: false })
 
-/** Why the primary answers a read. `refused`: the replica answered with an error. */
-export type Fallback = "behind" | "busy" | "not_standby" | "refused" | "resting" | "unanswered" | "unreachable"
-
 /** The part of a connection that reads need. */
 interface ReplicaClient {
   readonly begin: string
@@ -68,13 +64,8 @@ interface ReplicaState {
   readonly version: number | null
 }
 
-/** Whether the server answered with an error, and the connection is open. */
-const isAnswer = (error: Error & { readonly code?: string }) => /^(?!08|57P)[0-9A-Z]{5}$/.test(error.code ?? "")
-
-/** Fallbacks after which the replica is not asked for some time. */
-const resting: ReadonlySet<Fallback> = new Set(["not_standby", "unanswered", "unreachable"])
-
-const answered = metrics.replicaReads.of("answered")
+/** Why the primary answers a read. `behind`: the replica lacks changes of the account. */
+type Fallback = Exclude<ReadOutcome, "answered" | "resting"> | "behind" | "not_standby"
 
 /** What a read ends with: rows, or the reason why the primary has to answer. */
 type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
@@ -84,20 +75,17 @@ type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
  * account's version: so the version is exactly that of the rows, also behind a balancer of several replicas.
  */
 export class Replica {
-  private readonly circuit = new CircuitBreaker(replicaPauseMillis)
+  private readonly circuit: FallbackCircuit<"behind" | "not_standby">
   private readonly pool: ReplicaPool
-  private readonly now: () => number
-  /** Called when the replica ceases to answer, with the reason, and when it answers again (undefined). */
-  private readonly onChange: (reason: string | undefined) => void
 
   constructor(options: {
     readonly pool: ReplicaPool
     readonly now: () => number
     readonly onChange: (reason: string | undefined) => void
   }) {
-    this.pool = options.pool
-    this.now = options.now
-    this.onChange = options.onChange
+    const { now, onChange, pool } = options
+    this.circuit = new FallbackCircuit({ count: (outcome) => metrics.replicaReads.of(outcome), now, onChange })
+    this.pool = pool
   }
 
   /** Runs a statement on the replica if the fiber permits that and the replica has its version, else runs `primary`. */
@@ -119,14 +107,15 @@ export class Replica {
   }
 
   private read(needed: NeededVersion, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
-    if (!this.circuit.admits(this.now())) {
-      this.fallBack(needed, ended, "resting")
+    if (!this.circuit.admits()) {
+      needed.isOnPrimary = true
+      ended(undefined)
       return
     }
     this.pool.connect((failure, client, release) => {
       if (client === undefined || release === undefined) {
-        const reason = failure instanceof NoConnectionFree ? "busy" : "unreachable"
-        this.fallBack(needed, ended, reason, failure?.message)
+        const outcome = failure === undefined ? "unanswered" : outcomeOf(failure)
+        this.fallBack(needed, ended, outcome === "busy" ? "busy" : "unreachable", failure?.message)
         return
       }
       const readMillis = client.deadlineMillis
@@ -140,7 +129,7 @@ export class Replica {
         this.fallBack(needed, ended, reason, message)
         leave()
       }
-      const fail = (error: Error) => giveUp(isAnswer(error) ? "refused" : "unanswered", error.message)
+      const fail = (error: Error) => giveUp(outcomeOf(error), error.message)
       client.query(snapshotOf(client.begin, needed.accountId), (error, results) => {
         if (error) return fail(error)
         const seen = results.at(-1)?.rows[0] as ReplicaState
@@ -149,8 +138,7 @@ export class Replica {
         client.deadlineMillis = readMillis
         client.query(text, [...values], (error, result) => {
           if (error) return fail(error)
-          this.noteAnswer()
-          answered.add(1)
+          this.circuit.note("answered")
           needed.version = Math.max(needed.version, seen.version)
           ended(result.rows)
           leave()
@@ -159,18 +147,10 @@ export class Replica {
     })
   }
 
-  private fallBack(needed: NeededVersion, ended: Ended, reason: Fallback, message: string = reason): void {
+  private fallBack(needed: NeededVersion, ended: Ended, reason: Fallback, message?: string): void {
     needed.isOnPrimary = true
-    metrics.replicaReads.of(reason).add(1)
-    if (resting.has(reason)) {
-      if (this.circuit.recordFailure(this.now())) this.onChange(message)
-    } else if (reason === "busy") this.circuit.recordUnknown(this.now())
-    else if (reason !== "resting") this.noteAnswer()
+    this.circuit.note(reason, message)
     ended(undefined)
-  }
-
-  private noteAnswer(): void {
-    if (this.circuit.recordSuccess()) this.onChange(undefined)
   }
 }
 
@@ -218,9 +198,9 @@ export const withReplica = (
   return Effect.map(makeClient(Context.get(database, PgClient.PgClient), replica), (client) =>
     Context.empty().pipe(
       Context.add(SqlClient.SqlClient, client),
-      Context.add(DirectQuery, (statement) => {
+      Context.add(DirectQuery, (statement, accountId) => {
         const [text, values] = statement.compile()
-        return replica.orPrimary(text, values, direct(statement))
+        return replica.orPrimary(text, values, direct(statement, accountId))
       }),
       Context.add(HasReplica, true)
     )

@@ -6,6 +6,7 @@ import { everyNode, NodeDown, NodeStates, StatementAccount } from "./ClusterNode
 import {
   clientDeadlines,
   type Deadlines,
+  type MainPool,
   type Pooler,
   type PoolName,
   type PoolSizes,
@@ -35,9 +36,6 @@ import { DeadlineMissed, type Query, WatchedClient, type WatchedConfig, watchedO
 export class NoConnectionFree extends DeadlineMissed {}
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
-
-/** The pools of the primary. The read replica has a `ServerPools` of its own. */
-type MainPool = Exclude<PoolName, "replica">
 
 /** A pool and the semaphores that limit its connections. */
 interface Lane {

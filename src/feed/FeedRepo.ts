@@ -70,7 +70,7 @@ const makeRead =
                WHERE n.account_id = ${accountId} AND n.last_seq > ${after}::bigint
                  AND n.last_seq < ${after}::bigint + ${limit}::bigint + ${maxSlice} AND n.rows > 0
              ) AS slices
-      FROM account_state a WHERE a.account_id = ${accountId}`).pipe(
+      FROM account_state a WHERE a.account_id = ${accountId}`, accountId).pipe(
       Effect.flatMap(decodeRead),
       Effect.map(([read]) =>
         read === undefined

@@ -50,7 +50,7 @@ describe("settings", () => {
           node: 3_000,
           network: 10_000
         },
-        poolSizes: { requests: 10, writes: 5, background: 4, replica: 10 },
+        poolSizes: { requests: 10, writes: 5, background: 4, replica: 10, nodes: 10 },
         shares: { perAccount: 50, perCredential: 50, perNode: 65, queue: 256 },
         requestBounds: { usual: 10_000, batch: 60_000, scan: 660_000 },
         startPatience: Duration.seconds(60),

@@ -10,8 +10,8 @@ const [hanging, other] = ["00000000-0000-4000-8000-000000000001", "00000000-0000
 
 /** The result of a check of two nodes. The second one answers. */
 const checked = (answers: boolean) => [
-  { address: "one:5432", answers, accounts: [{ id: hanging, name: "One" }] },
-  { address: "two:5432", answers: true, accounts: [{ id: other, name: "Two" }] }
+  { address: "one:5432", answers, isCoordinator: false, accounts: [{ id: hanging, name: "One" }] },
+  { address: "two:5432", answers: true, isCoordinator: false, accounts: [{ id: other, name: "Two" }] }
 ]
 
 describe.skipIf(!serverAnswers)("the statements of a node of a cluster", () => {

@@ -1,0 +1,54 @@
+import type { Series } from "../telemetry/Metrics.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import { replicaPauseMillis } from "./Deadlines.ts"
+import { NoConnectionFree } from "./ServerPools.ts"
+
+/**
+ * How a read ends at a server for which another one can answer. `answered`: this server answered. Otherwise the other one does.
+ * `refused`: this server answered with an error.
+ */
+export type ReadOutcome = "answered" | "busy" | "refused" | "resting" | "unanswered" | "unreachable"
+
+/** Outcomes after which the server is not asked for some time. */
+const restsAfter: ReadonlySet<string> = new Set(["not_standby", "unanswered", "unreachable"])
+
+/** The SQLSTATEs of a server's answer after which the connection is open. */
+const answers = /^(?!08|57P)[0-9A-Z]{5}$/
+
+/** The outcome of a read that failed. */
+export const outcomeOf = (error: Error & { readonly code?: string }): "busy" | "refused" | "unanswered" =>
+  error instanceof NoConnectionFree ? "busy" : answers.test(error.code ?? "") ? "refused" : "unanswered"
+
+/** Decides whether such a server is asked, and counts the outcomes of its reads. `Outcome`: the outcomes that it has besides. */
+export class FallbackCircuit<Outcome extends string = never> {
+  private readonly circuit = new CircuitBreaker(replicaPauseMillis)
+  private readonly count: (outcome: Outcome | ReadOutcome) => Series
+  private readonly now: () => number
+  private readonly onChange: (reason: string | undefined) => void
+
+  /** `onChange` is called when the server ceases to answer, with the reason, and when it answers again (undefined). */
+  constructor(options: {
+    readonly count: (outcome: Outcome | ReadOutcome) => Series
+    readonly now: () => number
+    readonly onChange: (reason: string | undefined) => void
+  }) {
+    this.count = options.count
+    this.now = options.now
+    this.onChange = options.onChange
+  }
+
+  /** Whether to ask the server now. Then `note` must be called once; otherwise the read is counted as `resting`. */
+  admits(): boolean {
+    const admitted = this.circuit.admits(this.now())
+    if (!admitted) this.count("resting").add(1)
+    return admitted
+  }
+
+  note(outcome: Outcome | Exclude<ReadOutcome, "resting">, message: string = outcome): void {
+    this.count(outcome).add(1)
+    if (restsAfter.has(outcome)) {
+      if (this.circuit.recordFailure(this.now())) this.onChange(message)
+    } else if (outcome === "busy") this.circuit.recordUnknown(this.now())
+    else if (this.circuit.recordSuccess()) this.onChange(undefined)
+  }
+}
