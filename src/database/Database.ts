@@ -146,10 +146,10 @@ const openNodeReads = (options: ServerOptions, nodes: NodeStates) =>
           ? Effect.logInfo(`Node ${address} answers reads again`)
           : Effect.logWarning(`The coordinator answers the reads of node ${address}: ${reason}`)
       )
+    // pg accepts the path of a socket as a url. It has no host to replace.
+    const canOpen = pooler === "none" && poolSizes.nodes > 0 && URL.canParse(Redacted.value(options.url))
     return yield* Effect.acquireRelease(
-      Effect.sync(
-        () => new NodeReads({ nodes, open: pooler === "none" && poolSizes.nodes > 0 ? open : undefined, now, onChange })
-      ),
+      Effect.sync(() => new NodeReads({ nodes, open: canOpen ? open : undefined, now, onChange })),
       closing
     )
   })

@@ -20,7 +20,10 @@ interface Server {
 export const urlAt = (url: string, address: string): string => {
   const target = new URL(url)
   for (const name of ["host", "port"]) target.searchParams.delete(name)
-  target.host = address
+  const colon = address.lastIndexOf(":")
+  const host = address.slice(0, colon)
+  target.hostname = host.includes(":") ? `[${host}]` : host
+  target.port = address.slice(colon + 1)
   return target.href
 }
 

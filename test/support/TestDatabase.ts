@@ -230,7 +230,7 @@ export const layerEmbedded = embeddedFrom(schemaImage)
 export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServer : layerEmbedded
 
 /** A fresh database on the cluster, with distributed tables. */
-const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
+export const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
 
 /** A database on each node without the extension: each node is a separate server. */
 export const layerSeparateNodes = Layer.provideMerge(
