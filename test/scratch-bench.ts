@@ -26,9 +26,9 @@ const run = async (name: string, runtime: typeof plain, { actor, ids }: typeof o
   const ms = performance.now() - t, used = process.cpuUsage(own)
   console.log(name.padEnd(12), (todo.length / ms * 1000).toFixed(0).padStart(5), "/s  pg", ((cpu() - before) / todo.length).toFixed(0), "µs  own", ((used.user + used.system) / todo.length).toFixed(0), "µs")
 }
-for (let round = 0; round < 4; round++) {
-  await run("plain", plain, onP)
-  await run("coordinator", coordinator, onC)
+for (let round = 0; round < Number(process.env.ROUNDS ?? 4); round++) {
+  if (!process.env.ONLY) await run("plain", plain, onP)
+  if (!process.env.ONLY) await run("coordinator", coordinator, onC)
   await run("worker", worker as typeof plain, onC)
 }
 await Promise.all([coordinator.dispose(), plain.dispose(), worker.dispose()])

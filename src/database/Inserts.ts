@@ -20,7 +20,7 @@ export const insertAll = (statement: Statement<object>, count: number): Effect.E
 export type Columns = Readonly<Record<string, string>>
 
 /** A value of a row, as a parameter. As in a list, an absent value is NULL. */
-const valueOf = (sql: SqlClient, row: object, column: string, type: string): Fragment => {
+export const valueOf = (sql: SqlClient, row: object, column: string, type: string): Fragment => {
   const value: unknown = Reflect.get(row, column)
   return sql`${type === "jsonb" && value !== undefined ? JSON.stringify(value) : (value ?? null)}::${sql.literal(type)}`
 }

@@ -1,6 +1,5 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Statement } from "@effect/sql/Statement"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -12,14 +11,22 @@ import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
 import { Counters, makeEntityRows } from "./EntityRows.sql.ts"
-import { derivedUpdates, placesOf, risenUpdates } from "./PlanRows.ts"
+import { derivedUpdates, type EntityUpdate, placesOf, risenUpdates } from "./PlanRows.ts"
+
+/** How the account's counters rise. */
+const Raise = Schema.Struct({
+  accountId: Schema.typeSchema(AccountId),
+  /** The number of entities that get a new place in the change order. */
+  count: Schema.Int,
+  note: Schema.Any as Schema.Schema<NoteRows>
+})
 
 /** Writes plans. */
 export const makeDraftWrites = (
   sql: SqlClient,
   isDistributed: boolean
 ): Pick<Context.Tag.Service<DraftsRepo>, "raise" | "save" | "saveStamped"> => {
-  const { insertEntities, selectCounters, updateEntities } = makeEntityRows(sql)
+  const { insertEntities, selectCounters, updateEntities, updateEntity } = makeEntityRows(sql)
   const writeParts = makeWriteParts(sql)
   const insertNote = makeInsertNote(sql)
   const insertNoteAfter = makeInsertNoteAfter(sql)
@@ -36,28 +43,8 @@ export const makeDraftWrites = (
         }
     WHERE a.account_id = ${accountId}`
 
-  /**
-   * Raises the account and then inserts the note. On a cluster, one statement for both would run in five pieces, because Citus does
-   * not put the names of shards into a WITH query of an INSERT; its last piece read all entities of the account.
-   */
-  const raiseInSteps = <Raised extends RaisedCounters, I>(
-    accountId: AccountId,
-    raise: Statement<object>,
-    note: NoteRows,
-    row: Schema.Schema<Raised, I>
-  ) =>
-    Effect.gen(function* () {
-      const [raised] = yield* Effect.orDie(Effect.flatMap(raise, Schema.decodeUnknown(Schema.NonEmptyArray(row))))
-      yield* insertNoteAfter(accountId, note, raised)
-      return raised
-    })
-
   const raiseAndNote = SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: Schema.typeSchema(AccountId),
-      count: Schema.Int,
-      note: Schema.Any as Schema.Schema<NoteRows>
-    }),
+    Request: Raise,
     Result: Counters,
     execute: ({ accountId, count, note }) => sql`
       WITH raised AS (
@@ -68,17 +55,30 @@ export const makeDraftWrites = (
       SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
   })
 
+  /**
+   * Raises the account. On a cluster the note is inserted afterwards: one statement for both would run in five pieces, because Citus
+   * does not put the names of shards into a WITH query of an INSERT; its last piece read all entities of the account.
+   */
+  const raise = SqlSchema.single({
+    Request: Raise,
+    Result: Schema.Struct({ ...RaisedCounters.fields, ...Counters.fields }),
+    execute: ({ accountId, count, note }) => sql`
+      ${raiseAccount(accountId, count, note)}
+      RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore", a.change_seq - ${count} AS "seqBefore",
+                stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`
+  })
+
+  /** Updates entities after the account was raised. */
+  const updateRows = (accountId: AccountId, updates: ReadonlyArray<EntityUpdate>, counters: Counters) => {
+    const [first] = updates
+    return isDistributed && updates.length === 1 && first !== undefined
+      ? updateEntity(accountId, first, counters)
+      : runUnlessEmpty(updates, (rows) => updateEntities(accountId, rows, selectCounters(counters)))
+  }
+
   const raiseFirst = (accountId: AccountId, count: number, note: NoteRows) =>
     isDistributed
-      ? raiseInSteps(
-          accountId,
-          sql`
-            ${raiseAccount(accountId, count, note)}
-            RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore", a.change_seq - ${count} AS "seqBefore",
-                      stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`,
-          note,
-          Schema.Struct({ ...RaisedCounters.fields, ...Counters.fields })
-        )
+      ? Effect.tap(raise({ accountId, count, note }), (raised) => insertNoteAfter(accountId, note, raised))
       : raiseAndNote({ accountId, count, note })
 
   return {
@@ -92,20 +92,15 @@ export const makeDraftWrites = (
       const note = noteRows(changed)
       const updates = plan === undefined ? [] : risenUpdates(plan)
       const count = plan?.stamped.length ?? 0
+      if (isDistributed && note.rows.length > 0)
+        return Effect.orDie(
+          Effect.flatMap(raiseFirst(accountId, count, note), (counters) => updateRows(accountId, updates, counters))
+        ).pipe(Effect.asVoid)
       const raised = raiseAccount(accountId, count, note)
       const counters = sql`
         ${raised}
         RETURNING a.version, a.feed_seq - ${note.changes} AS feed_before, a.change_seq - ${count} AS seq_before,
                   plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
-      if (isDistributed && note.rows.length > 0) {
-        const raise =
-          updates.length > 0
-            ? sql`
-              ${updateEntities(accountId, updates, counters)}
-              RETURNING raised.version, raised.feed_before AS "feedBefore"`
-            : sql`${raised} RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore"`
-        return orDie(Effect.asVoid(raiseInSteps(accountId, raise, note, RaisedCounters)))
-      }
       const statement =
         updates.length > 0
           ? updateEntities(accountId, updates, counters, insertNote(accountId, note))
@@ -123,7 +118,7 @@ export const makeDraftWrites = (
         yield* runUnlessEmpty(plan.created, (rows) =>
           insertAll(insertEntities(accountId, rows, { places: placesOf(plan), counters }), rows.length)
         )
-        yield* runUnlessEmpty(updates, (rows) => updateEntities(accountId, rows, selectCounters(counters)))
+        yield* updateRows(accountId, updates, counters)
         yield* writeParts(accountId, plan)
       }).pipe(orDie)
   }
