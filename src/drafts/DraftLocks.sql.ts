@@ -123,80 +123,94 @@ const makeEntityLocks = (sql: SqlClient) => {
   return { lockOwners, lockVariants }
 }
 
-/** Statements that read the rows that belong to locked entities. */
-const makeLockedReads = (sql: SqlClient) => {
-  const Parts = withoutChecks(
-    Schema.Struct({
-      now: Timestamp,
-      storeIds: Schema.Array(StoreId),
-      versions: Schema.Array(
-        Schema.Struct({
-          entityId: EntityId,
-          storeId: StoreId,
-          overrides: Attributes,
-          accepted: Schema.NullOr(AcceptedValues),
-          pendingPublish: Schema.Boolean,
-          lastPublishStatus: PublishStatus,
-          publishedAt: Schema.NullOr(Timestamp),
-          lastPublishError: Schema.NullOr(PublishError),
-          platformId: Schema.NullOr(Schema.String)
-        })
-      ),
-      galleries: Schema.Array(
-        Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })
-      ),
-      sequences: Schema.Array(Schema.Struct({ entityId: EntityId, last: Schema.NullOr(Schema.Number) }))
-    })
-  )
-  // One statement, because each costs a draft write another round trip, on a cluster two. It has no joins, because a join costs
-  // Citus as much as two sub-selects.
-  const readParts = findSingle(Parts)(
-    ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT rfc3339(app_now()) AS now,
-             ARRAY(
-               SELECT s.id FROM store s
-               WHERE s.account_id = ${accountId} AND s.status = 'linked'
-               ORDER BY s.domain COLLATE "C", s.id
-             ) AS "storeIds",
-             (
-               SELECT coalesce(json_agg(found), '[]')
-               FROM (
-                 SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
-                        v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
-                        rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
-                        v.platform_id AS "platformId"
-                 FROM (${selectEach(
-                   sql,
-                   ids,
-                   (id) =>
-                     sql`SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = ${id}`
-                 )}) v
-               ) found
-             ) AS versions,
-             (
-               SELECT coalesce(json_agg(found), '[]')
-               FROM (
-                 SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
-                 FROM (${selectEach(
-                   sql,
-                   ids,
-                   (id) => sql`SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = ${id}`
-                 )}) g
-                 ORDER BY g.entity_id, g.position, g.media_id
-               ) found
-             ) AS galleries,
-             (
-               SELECT coalesce(json_agg(found), '[]')
-               FROM (${selectEach(
-                 sql,
-                 ids,
-                 (id) => sql`
-                   SELECT ${id} AS "entityId", max(h.sequence) AS last FROM entity_history h
-                   WHERE h.account_id = ${accountId} AND h.entity_id = ${id}`
-               )}) found
-             ) AS sequences ${plannedFor(sql, ids)}`
+const Version = Schema.Struct({
+  entityId: EntityId,
+  storeId: StoreId,
+  overrides: Attributes,
+  accepted: Schema.NullOr(AcceptedValues),
+  pendingPublish: Schema.Boolean,
+  lastPublishStatus: PublishStatus,
+  publishedAt: Schema.NullOr(Timestamp),
+  lastPublishError: Schema.NullOr(PublishError),
+  platformId: Schema.NullOr(Schema.String)
+})
+const GalleryRow = Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })
+const LastSequence = Schema.Struct({ entityId: EntityId, last: Schema.NullOr(Schema.Number) })
+const LinkedStores = Schema.Struct({ now: Timestamp, storeIds: Schema.Array(StoreId) })
+
+/** Reads the time, the linked stores, and the versions, galleries and history of entities. */
+const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
+  const stores = (accountId: AccountId) => sql`
+    SELECT rfc3339(app_now()) AS now, coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id), '{}') AS "storeIds"
+    FROM store s
+    WHERE s.account_id = ${accountId} AND s.status = 'linked'`
+  const versions = ({ accountId, ids }: typeof Ids.Type) =>
+    selectEach(
+      sql,
+      ids,
+      (id) => sql`
+        SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
+               v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
+               rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
+               v.platform_id AS "platformId"
+        FROM store_version v WHERE v.account_id = ${accountId} AND v.entity_id = ${id}`
+    )
+  const galleries = ({ accountId, ids }: typeof Ids.Type) => sql`
+    ${selectEach(
+      sql,
+      ids,
+      (id) => sql`
+        SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds", g.position
+        FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = ${id}`
+    )} ORDER BY "entityId", position, "mediaId"`
+  const sequences = ({ accountId, ids }: typeof Ids.Type) =>
+    selectEach(
+      sql,
+      ids,
+      (id) => sql`
+        SELECT ${id} AS "entityId", max(h.sequence) AS last FROM entity_history h
+        WHERE h.account_id = ${accountId} AND h.entity_id = ${id}`
+    )
+
+  const listed = (rows: Fragment) => sql`(SELECT coalesce(json_agg(found), '[]') FROM (${rows}) found)`
+  const readTogether = findSingle(
+    withoutChecks(
+      Schema.Struct({
+        ...LinkedStores.fields,
+        versions: Schema.Array(Version),
+        galleries: Schema.Array(GalleryRow),
+        sequences: Schema.Array(LastSequence)
+      })
+    )
+  )(
+    (request: typeof Ids.Type) => sql`
+      SELECT linked.now, linked."storeIds", ${listed(versions(request))} AS versions,
+             ${listed(galleries(request))} AS galleries, ${listed(sequences(request))} AS sequences
+      FROM (${stores(request.accountId)}) linked ${plannedFor(sql, request.ids)}`
   )
 
+  const readStores = findSingle(withoutChecks(LinkedStores))(stores)
+  const readVersions = findAll(withoutChecks(Version))((request: typeof Ids.Type) => sql`${versions(request)}`)
+  const readGalleries = findAll(withoutChecks(GalleryRow))(galleries)
+  const readSequences = findAll(withoutChecks(LastSequence))((request: typeof Ids.Type) => sql`${sequences(request)}`)
+  const readApart = (request: typeof Ids.Type) =>
+    Effect.gen(function* () {
+      return {
+        ...(yield* readStores(request.accountId)),
+        versions: yield* readVersions(request),
+        galleries: yield* readGalleries(request),
+        sequences: yield* readSequences(request)
+      }
+    })
+
+  // One statement saves round trips. A cluster plans it at each call, which takes longer than three more statements of one table,
+  // whose plans it keeps.
+  return (request: typeof Ids.Type) =>
+    isDistributed && request.ids.length === 1 ? readApart(request) : readTogether(request)
+}
+
+/** Statements that read the rows that belong to locked entities. */
+const makeLockedReads = (sql: SqlClient, isDistributed: boolean) => {
   const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT m.collection_id AS "collectionId", m.product_id AS "productId"
@@ -214,13 +228,13 @@ const makeLockedReads = (sql: SqlClient) => {
       )} ${plannedFor(sql, ids)}`
   )
 
-  return { readKinds, readMembers, readParts }
+  return { readKinds, readMembers, readParts: makePartReads(sql, isDistributed) }
 }
 
 /** Locks entities and reads them with all data that a plan needs. */
-export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["lock"] => {
+export const makeDraftLock = (sql: SqlClient, isDistributed: boolean): Context.Tag.Service<DraftsRepo>["lock"] => {
   const { lockOwners, lockVariants } = makeEntityLocks(sql)
-  const { readKinds, readMembers, readParts } = makeLockedReads(sql)
+  const { readKinds, readMembers, readParts } = makeLockedReads(sql, isDistributed)
 
   return (accountId, owners, references) =>
     Effect.gen(function* () {

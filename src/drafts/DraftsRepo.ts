@@ -40,7 +40,8 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     DraftsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      return { lock: makeDraftLock(sql), ...makeDraftWrites(sql, yield* isDistributedAtStart) }
+      const isDistributed = yield* isDistributedAtStart
+      return { lock: makeDraftLock(sql, isDistributed), ...makeDraftWrites(sql, isDistributed) }
     })
   )
 }
