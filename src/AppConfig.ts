@@ -6,6 +6,8 @@ import {
   type Deadlines,
   defaultDeadlines,
   defaultPoolSizes,
+  type NodeAccess,
+  nodeAccesses,
   type Pooler,
   type PoolSizes,
   poolers
@@ -52,6 +54,8 @@ export interface AppConfig {
   readonly databaseReadUrl: Option.Option<Redacted.Redacted>
   /** DATABASE_POOLER: "transaction" if DATABASE_URL leads to a pooler that gives each transaction another connection. Default "none". */
   readonly pooler: Pooler
+  /** DATABASE_NODES: "direct" if an account's node of a cluster runs its reads and draft writes without the coordinator. Default "direct". */
+  readonly nodeAccess: NodeAccess
   /** REDIS_URL (secret): a Redis server for request budgets that all processes share. Default: each process has its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>
   /**
@@ -83,7 +87,7 @@ export interface AppConfig {
   readonly drainDelaySeconds: number
   /** LOOKUP_TIMEOUT_MS and the other time limits of database calls. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
-  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS, NODE_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
+  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
   /** CONNECTION_SHARE_PER_ACCOUNT, ..._PER_KEY and ..._PER_NODE: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
   readonly shares: Shares
@@ -174,13 +178,8 @@ const seconds = (name: string, fallback: number) =>
     Duration.seconds
   )
 
-const connections = (name: string, fallback: number, fewest = 1) =>
-  wholeNumber(
-    name,
-    fallback,
-    `must be a number of connections, ${fewest} to 1000`,
-    (value) => value >= fewest && value <= 1_000
-  )
+const connections = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a number of connections, 1 to 1000", (value) => value >= 1 && value <= 1_000)
 
 const percent = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole percentage, 1 to 100", (value) => value >= 1 && value <= 100)
@@ -336,6 +335,7 @@ const settings: Config.Config<AppConfig> = Config.all({
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isPostgresUrl),
   databaseReadUrl,
   pooler: oneOf("DATABASE_POOLER", poolers, "none"),
+  nodeAccess: oneOf("DATABASE_NODES", nodeAccesses, "direct"),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
   secretKey: encryptionKey("SECRET_KEY"),
   previousSecretKey: encryptionKey("SECRET_KEY_PREVIOUS"),
@@ -384,8 +384,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     requests: connections("REQUEST_CONNECTIONS", defaultPoolSizes.requests),
     writes: connections("WRITE_CONNECTIONS", defaultPoolSizes.writes),
     background: connections("BACKGROUND_CONNECTIONS", defaultPoolSizes.background),
-    replica: connections("REPLICA_CONNECTIONS", defaultPoolSizes.replica),
-    nodes: connections("NODE_CONNECTIONS", defaultPoolSizes.nodes, 0)
+    replica: connections("REPLICA_CONNECTIONS", defaultPoolSizes.replica)
   }),
   shares: Config.all({
     perAccount: percent("CONNECTION_SHARE_PER_ACCOUNT", defaultShares.perAccount),

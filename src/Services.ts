@@ -231,7 +231,17 @@ export const servicesOf = (config: AppConfig) =>
 
 /** Opens the database of the settings. If that fails, the error names the setting. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
-  const { databaseReadUrl, databaseUrl: url, dataDirectory, dataVolume, deadlines, pooler, poolSizes, shares } = config
+  const {
+    databaseReadUrl,
+    databaseUrl: url,
+    dataDirectory,
+    dataVolume,
+    deadlines,
+    nodeAccess,
+    pooler,
+    poolSizes,
+    shares
+  } = config
   const readUrl = Option.getOrUndefined(databaseReadUrl)
   const lost = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
   if (lost !== undefined)
@@ -243,7 +253,7 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
   const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
   const database = Layer.mapError(
-    Database.layer({ url, readUrl, dataDirectory, deadlines, pooler, poolSizes, shares, startPatience }),
+    Database.layer({ url, readUrl, dataDirectory, deadlines, nodeAccess, pooler, poolSizes, shares, startPatience }),
     (error) =>
       error._tag === "DatabaseUnreachable"
         ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })

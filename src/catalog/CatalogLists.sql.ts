@@ -72,12 +72,15 @@ export const makeCatalogLists = (
     LIMIT ${rowsToRead(limit)}`
 
   const pageOf = (accountId: AccountId, ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
-    direct(sql`
+    direct(
+      sql`
       -- The aggregates keep the order of the sub-select.
       SELECT coalesce(string_agg(page.list_row, ${rowSeparator}), '') AS rows,
              coalesce((array_agg(page.change_seq))[${limit}], max(page.change_seq)) AS last,
              count(*) AS count
-      FROM (${ordered}) page`, accountId).pipe(
+      FROM (${ordered}) page`,
+      accountId
+    ).pipe(
       Effect.flatMap(decodePage),
       Effect.map(([{ count, last, rows }]) => {
         const more = count > limit
@@ -111,7 +114,8 @@ export const makeCatalogLists = (
     page: (accountId, kind, filters, after, limit) =>
       (isDistributed ? pageOfRows : pageOf)(accountId, rowsOfKind(accountId, kind, filters, after, limit), limit),
     includingPage: (accountId, kind, include, filters, after, limit) =>
-      direct(sql`
+      direct(
+        sql`
         SELECT coalesce(string_agg(page.list_row, ${rowSeparator} ORDER BY page.change_seq) FILTER (WHERE page.fits), '') AS rows,
                max(page.change_seq) FILTER (WHERE page.fits) AS last, count(*) FILTER (WHERE page.fits) AS count,
                count(*) AS found
@@ -125,7 +129,9 @@ export const makeCatalogLists = (
                    ${includedRow(accountId, kind, include)} AS list_row
             FROM (${rowsOfKind(accountId, kind, filters, after, limit, "e.*")}) e
           ) r
-        ) page`, accountId).pipe(
+        ) page`,
+        accountId
+      ).pipe(
         Effect.flatMap(decodeCutPage),
         Effect.map(([{ count, found, last, rows }]) => ({ rows, count, last, more: found > count })),
         orDie

@@ -1,4 +1,5 @@
-import { Context, Effect } from "effect"
+import { Context, Effect, Fiber, Option } from "effect"
+import { CurrentActor } from "../model/Actor.ts"
 
 /** A node of a cluster that holds rows of accounts. */
 export interface ClusterNode {
@@ -35,8 +36,12 @@ export class NodeStates {
   private coordinator: string | undefined
   private readonly down = new Set<string>()
   private readonly answered = new Set<string>()
-  /** Called when a node ceases to answer. */
-  onDown: (node: string) => void = () => {}
+  private readonly listeners = new Set<(node: string) => void>()
+
+  /** Calls the listener when a node ceases to answer. */
+  onDown(listener: (node: string) => void): void {
+    this.listeners.add(listener)
+  }
 
   get isEmpty(): boolean {
     return this.nodeByAccount.size === 0
@@ -89,7 +94,7 @@ export class NodeStates {
     this.nodeByAccount = new Map(
       nodes.length < 2 ? [] : nodes.flatMap(({ accounts, address }) => accounts.map(({ id }) => [id, address] as const))
     )
-    for (const { address, answers } of changed) if (!answers) this.onDown(address)
+    for (const { address, answers } of changed) if (!answers) for (const listener of this.listeners) listener(address)
     return changed
   }
 }
@@ -111,6 +116,21 @@ export class ClusterNodes extends Context.Reference<ClusterNodes>()("catalog/Clu
 export class StatementAccount extends Context.Reference<StatementAccount>()("catalog/StatementAccount", {
   defaultValue: (): string | undefined => undefined
 }) {}
+
+/** @effect-leakable-service */
+class AtNode extends Context.Reference<AtNode>()("catalog/AtNode", { defaultValue: () => false }) {}
+
+/**
+ * Lets the account's node run the transactions of an effect, and its statements outside transactions, without the coordinator. All of
+ * them must concern the actor's account, and only tables that a cluster distributes.
+ */
+export const atNode = Effect.provideService(AtNode, true)
+
+/** The account of the calling fiber, if `atNode` lets its node run the statements. */
+export const accountAtNode = (): string | undefined => {
+  const services = Option.getOrUndefined(Fiber.getCurrentFiber())?.currentContext.unsafeMap
+  return services?.get(AtNode.key) === true ? services.get(CurrentActor.key)?.accountId : undefined
+}
 
 /** Marks statements of background work with their account, so that they are refused while its node does not answer. */
 export const ofAccount = (accountId: string) => Effect.provideService(StatementAccount, accountId)

@@ -17,20 +17,21 @@ import {
   defaultDeadlines,
   defaultPoolSizes,
   keepAliveOf,
+  type NodeAccess,
   type Pooler,
   type PoolSizes,
   replicaDeadlines
 } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
-import { NodeReads, urlAt, verifyNode } from "./NodeReads.ts"
+import { NodePools, urlAt, verifyNode } from "./NodePools.ts"
 import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Notifications.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
 import { ServerPools } from "./ServerPools.ts"
-import { makeEmbeddedClient, sessionOf, types } from "./Sessions.ts"
+import { makeEmbeddedClient, makeNodeClient, sessionOf, types } from "./Sessions.ts"
 import { HasFreeConnection } from "./SpareTransaction.ts"
-import { WatchedClient, type WatchedConfig, watchedOf } from "./WatchedClient.ts"
+import { WatchedClient, watchedOf } from "./WatchedClient.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
@@ -55,6 +56,8 @@ export interface ServerOptions {
   readonly poolSizes?: PoolSizes | undefined
   readonly shares?: Shares | undefined
   readonly pooler?: Pooler | undefined
+  /** Default: direct. */
+  readonly nodeAccess?: NodeAccess | undefined
   /** How long to wait for a server that is starting. Undefined: do not wait. */
   readonly startPatience?: Duration.Duration | undefined
   /** For tests and tools: one pool with this many connections for all work, instead of `poolSizes`. */
@@ -82,37 +85,31 @@ const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error)
   Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
 })
 
-/** A pool for reads at another server. The server of `url` has the same database and role. */
-const openReadPool = (
-  {
-    deadlines = defaultDeadlines,
-    pooler = "none",
-    poolSizes = defaultPoolSizes,
-    shares = defaultShares,
-    ...options
-  }: ServerOptions,
-  name: "nodes" | "replica",
-  onLost: (error: Error) => void,
-  session: Partial<WatchedConfig> = {}
-) =>
-  new ServerPools({
-    session: { ...sessionOf({ ...options, pooler }), ...session },
-    deadlines: replicaDeadlines(deadlines),
-    pooler,
-    sizes: poolSizes[name],
-    name,
-    shares,
-    onLost
-  })
-
 const now = () => performance.now()
 
 const openReplica = (options: ServerOptions) =>
   Effect.gen(function* () {
+    const {
+      deadlines = defaultDeadlines,
+      pooler = "none",
+      poolSizes = defaultPoolSizes,
+      shares = defaultShares
+    } = options
     const onLost = yield* noteLost
     const log = Runtime.runFork(yield* Effect.runtime<never>())
     const pool = yield* Effect.acquireRelease(
-      Effect.sync(() => openReadPool(options, "replica", onLost, { allowsStandby: true })),
+      Effect.sync(
+        () =>
+          new ServerPools({
+            session: { ...sessionOf(options), allowsStandby: true },
+            deadlines: replicaDeadlines(deadlines),
+            pooler,
+            sizes: poolSizes.replica,
+            kind: "replica",
+            shares,
+            onLost
+          })
+      ),
       closing
     )
     return new Replica({
@@ -130,26 +127,40 @@ const openReplica = (options: ServerOptions) =>
     })
   })
 
-/** Reads at the nodes of a cluster. Not behind a pooler, which leads to the coordinator only. */
-const openNodeReads = (options: ServerOptions, nodes: NodeStates) =>
+/** The pools of the nodes of a cluster, each opened at its first use. */
+const openNodePools = (options: ServerOptions, coordinator: ServerPools) =>
   Effect.gen(function* () {
-    const { pooler = "none", poolSizes = defaultPoolSizes } = options
+    const { deadlines = defaultDeadlines, maxConnections, nodeAccess = "direct", pooler = "none" } = options
+    const { poolSizes = defaultPoolSizes, shares = defaultShares } = options
     const onLost = yield* noteLost
     const log = Runtime.runFork(yield* Effect.runtime<never>())
-    const open = (address: string) => {
-      const url = Redacted.make(urlAt(Redacted.value(options.url), address))
-      return openReadPool({ ...options, url }, "nodes", onLost, { verify: verifyNode(address) })
-    }
+    const url = Redacted.value(options.url)
+    const open = (address: string) =>
+      new ServerPools({
+        session: {
+          ...sessionOf({ url: Redacted.make(urlAt(url, address)) }),
+          Client: makeNodeClient(),
+          verify: verifyNode(address)
+        },
+        deadlines: replicaDeadlines(deadlines),
+        pooler,
+        sizes: maxConnections ?? poolSizes,
+        name: "nodes",
+        // Every account of these pools is on the node.
+        shares: { ...shares, perNode: 100 },
+        nodes: coordinator.nodes,
+        onLost
+      })
     const onChange = (address: string, reason: string | undefined) =>
       log(
         reason === undefined
-          ? Effect.logInfo(`Node ${address} answers reads again`)
-          : Effect.logWarning(`The coordinator answers the reads of node ${address}: ${reason}`)
+          ? Effect.logInfo(`Node ${address} accepts connections of this process again`)
+          : Effect.logWarning(`The coordinator runs the statements of node ${address}: ${reason}`)
       )
-    // pg accepts the path of a socket as a url. It has no host to replace.
-    const canOpen = pooler === "none" && poolSizes.nodes > 0 && URL.canParse(Redacted.value(options.url))
+    // A pooler leads to the coordinator. pg accepts the path of a socket as a url, which has no host to replace.
+    const canOpen = nodeAccess === "direct" && pooler === "none" && URL.canParse(url)
     return yield* Effect.acquireRelease(
-      Effect.sync(() => new NodeReads({ nodes, open: canOpen ? open : undefined, now, onChange })),
+      Effect.sync(() => new NodePools({ coordinator, open: canOpen ? open : undefined, now, onChange })),
       closing
     )
   })
@@ -194,17 +205,24 @@ const listenOf = (options: ServerOptions): Listen | undefined => {
 
 /** The pool is open already, so creating the client cannot fail. */
 const layerFromPool = (
-  pool: pg.Pool | ServerPools,
-  direct: Context.Tag.Service<DirectQuery>,
+  {
+    direct,
+    nodes,
+    pool
+  }: {
+    readonly pool: pg.Pool | NodePools
+    readonly direct: Context.Tag.Service<DirectQuery>
+    readonly nodes: NodeStates
+  },
   listen: Listen | undefined,
   hasFreeConnection?: () => boolean
 ): Layer.Layer<Database> =>
   Layer.mergeAll(
-    // `ServerPools` has the methods of a pool that @effect/sql-pg uses.
+    // `NodePools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, direct),
     Layer.succeed(HasFreeConnection, hasFreeConnection),
-    Layer.succeed(ClusterNodes, pool instanceof ServerPools ? pool.nodes : new NodeStates()),
+    Layer.succeed(ClusterNodes, nodes),
     Layer.succeed(Notifications, listen)
   )
 
@@ -326,10 +344,9 @@ const openServer = (options: ServerOptions) =>
     }
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
-    const nodeReads = yield* openNodeReads(options, pool.nodes)
+    const pools = yield* openNodePools(options, pool)
     const primary = layerFromPool(
-      pool,
-      nodeReads.over(DirectQuery.onPool(pool)),
+      { pool: pools, direct: pools.direct(), nodes: pool.nodes },
       listenOf(options),
       options.pooler === "transaction" ? undefined : () => pool.hasFree()
     )
@@ -362,7 +379,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
       ),
       closing
     )
-    return layerFromPool(pool, DirectQuery.onPool(pool), listenOnPool(pool))
+    return layerFromPool({ pool, direct: DirectQuery.onPool(pool), nodes: new NodeStates() }, listenOnPool(pool))
   })
 
 /**

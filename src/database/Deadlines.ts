@@ -42,14 +42,12 @@ export interface PoolSizes {
   readonly writes: number
   readonly background: number
   readonly replica: number
-  /** Connections to each node of a cluster, for reads. 0: the coordinator answers all reads. */
-  readonly nodes: number
 }
 
 export type PoolName = keyof PoolSizes
 
-/** The pools of the primary. The read replica and each node of a cluster have a `ServerPools` of their own. */
-export type MainPool = Exclude<PoolName, "nodes" | "replica">
+/** The pools of the primary, and of each node of a cluster. The read replica has one pool. */
+export type MainPool = Exclude<PoolName, "replica">
 
 export const defaultDeadlines: Deadlines = {
   lookUp: 2_000,
@@ -66,7 +64,7 @@ export const defaultDeadlines: Deadlines = {
   network: 10_000
 }
 
-export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4, replica: 10, nodes: 10 }
+export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4, replica: 10 }
 
 /**
  * The kind of work of a fiber. It decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
@@ -129,6 +127,10 @@ export const replicaPauseMillis = 5_000
 export const poolers = ["none", "transaction"] as const
 export type Pooler = (typeof poolers)[number]
 
+/** Who runs the reads and draft writes of an account on a cluster: the node of its rows, or the coordinator. */
+export const nodeAccesses = ["direct", "coordinator"] as const
+export type NodeAccess = (typeof nodeAccesses)[number]
+
 /** How soon a broken network is noticed on a silent connection. */
 export const keepAliveOf = ({ network }: Deadlines) => ({ keepAlive: true, keepAliveInitialDelayMillis: network })
 
@@ -137,8 +139,7 @@ const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
     requests: deadlines.read,
     writes: deadlines.write,
     background: deadlines.background,
-    replica: deadlines.replica,
-    nodes: deadlines.replica
+    replica: deadlines.replica
   }[pool]
   const isBackground = pool === "background"
   return {

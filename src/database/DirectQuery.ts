@@ -17,7 +17,7 @@ export class DirectQuery extends Context.Tag("catalog/DirectQuery")<
   (statement: Statement<object>, accountId?: string) => Effect.Effect<ReadonlyArray<unknown>, SqlError>
 >() {
   static readonly onPool =
-    (pool: Pick<pg.Pool, "query"> | ServerPools): Context.Tag.Service<DirectQuery> =>
+    (pool: Pick<pg.Pool, "query"> | Pick<ServerPools, "query">): Context.Tag.Service<DirectQuery> =>
     (statement) =>
       Effect.async((resume) => {
         const [text, values] = statement.compile()

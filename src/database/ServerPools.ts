@@ -35,11 +35,14 @@ import { DeadlineMissed, type Query, WatchedClient, type WatchedConfig, watchedO
 /** All connections that the caller may have were in use until its deadline. It says nothing about the server. */
 export class NoConnectionFree extends DeadlineMissed {}
 
-type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
+export type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
+
+/** Values and callback of a statement; without values it is a cancellation. */
+export type StatementRest = [Query] | [ReadonlyArray<unknown>, Query]
 
 /** A pool and the semaphores that limit its connections. */
 interface Lane {
-  readonly name: PoolName
+  readonly name: string
   readonly pool: pg.Pool
   readonly semaphores: RateLimitSemaphores
   /** Limits the connections for each node of a cluster. */
@@ -54,8 +57,10 @@ export interface ServerPoolOptions {
   readonly pooler: Pooler
   /** Number of connections for each kind of work, or of one pool for all work. */
   readonly sizes: PoolSizes | number
-  /** The name of the one pool, if `sizes` is a number. Default: background. */
-  readonly name?: PoolName
+  /** The kind of the one pool, if `sizes` is a number. Default: background. */
+  readonly kind?: PoolName
+  /** The name of the pools in metrics. Default: their kinds. */
+  readonly name?: string
   readonly shares: Shares
   /** The nodes of the cluster. Default: none. */
   readonly nodes?: NodeStates
@@ -77,7 +82,8 @@ const holderOf = (actor: Actor | undefined): Holder | undefined => {
   }
 }
 
-interface Demand {
+/** What a caller of a pool needs. */
+export interface Demand {
   readonly workload: WorkloadName
   readonly holder: Holder | undefined
   readonly node: string | undefined
@@ -113,7 +119,8 @@ export class ServerPools {
 
   constructor({
     deadlines,
-    name = "background",
+    kind = "background",
+    name,
     nodes = new NodeStates(),
     onLost,
     pooler,
@@ -123,12 +130,13 @@ export class ServerPools {
   }: ServerPoolOptions) {
     this.deadlineOf = clientDeadlines(deadlines)
     this.nodes = nodes
-    nodes.onDown = (node) => this.abandonNode(node)
+    nodes.onDown((node) => this.abandonNode(node))
     this.connectionMillis = deadlines.connection
-    const open = (name: PoolName, max: number): Lane => {
+    const open = (kind: PoolName, max: number): Lane => {
+      const label = name ?? kind
       const config: WatchedConfig = {
         ...session,
-        ...(pooler === "transaction" ? pooledSessionOf : sessionOf)(deadlines, name),
+        ...(pooler === "transaction" ? pooledSessionOf : sessionOf)(deadlines, kind),
         newConnectionMillis: deadlines.connection,
         max
       }
@@ -136,11 +144,11 @@ export class ServerPools {
       // The pool removes an idle connection that breaks. Without this listener its error would end the process.
       pool.on("error", onLost)
       const lane: Lane = {
-        name,
+        name: label,
         pool,
         semaphores: new RateLimitSemaphores(limitsOf(shares, max)),
         nodes: new RateLimitSemaphores(nodeLimitsOf(shares, max)),
-        waitSeconds: metrics.connectionWaitSeconds.of(name)
+        waitSeconds: metrics.connectionWaitSeconds.of(label)
       }
       pool.on("connect", (client) => {
         // A connection that breaks while in use makes its statement fail, so its user learns of it there. Without a
@@ -149,13 +157,13 @@ export class ServerPools {
         if (!(client instanceof WatchedClient)) return
         client.onUnusable = () => this.forgetIdle(lane)
         client.refusalOf = (text) => this.refusalOf(client, text)
-        client.seconds = metrics.statementSeconds.of(name)
+        client.seconds = metrics.statementSeconds.of(label)
       })
       pool.on("release", (_, client) => this.giveBack(client))
       return lane
     }
     if (typeof sizes === "number") {
-      const lane = open(name, sizes)
+      const lane = open(kind, sizes)
       this.lanes = { requests: lane, writes: lane, background: lane }
     } else {
       this.lanes = {
@@ -172,14 +180,19 @@ export class ServerPools {
     return this.lanes.background.pool.ending
   }
 
-  /** Called synchronously by the fiber that needs the connection. */
-  connect(callback: Connected): void {
-    this.connectAs(demandOf(this.nodes), callback)
+  /** What the calling fiber needs. */
+  demand(): Demand {
+    return demandOf(this.nodes)
+  }
+
+  /** Called synchronously by the fiber that needs the connection, unless the demand is given. */
+  connect(callback: Connected, demand = this.demand()): void {
+    this.connectAs(demand, callback)
   }
 
   /** Whether the calling fiber would get a connection at once: an idle one, or a new one. */
   hasFree(): boolean {
-    const { holder, workload } = demandOf(this.nodes)
+    const { holder, workload } = this.demand()
     const { pool, semaphores } = this.lanes[poolOf[workload]]
     return (
       pool.waitingCount === 0 &&
@@ -193,9 +206,9 @@ export class ServerPools {
    * Without values it is a cancellation of @effect/sql-pg. A cancellation must not wait for a semaphore, because the
    * statement to cancel may hold it.
    */
-  query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
+  query(text: string, ...rest: StatementRest): void {
     const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
-    this.connectAs(rest.length === 1 ? cancellation : demandOf(this.nodes), (error, client, release) => {
+    this.connectAs(rest.length === 1 ? cancellation : this.demand(), (error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
       client.query(text, values as Array<unknown>, (failure: Error | undefined, result: pg.QueryResult) => {

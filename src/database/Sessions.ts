@@ -36,22 +36,29 @@ const makePreparingClient = () => {
 }
 
 /**
- * The embedded engine has one connection. To cancel an interrupted statement inside a transaction, @effect/sql-pg would
- * need a second one. Without a process id it does not try to cancel.
+ * A client whose interrupted statements are not cancelled. @effect/sql-pg cancels by the process id of a client, with a statement on
+ * another connection; pg sets the process id when it connects.
  */
-export const makeEmbeddedClient = () =>
-  class extends makePreparingClient() {
-    readonly processID = undefined
+const withoutCancellation = (Client: typeof WatchedClient) =>
+  class extends Client {
+    get processID(): undefined {
+      return undefined
+    }
+
+    set processID(_received: unknown) {}
   }
 
+/** The embedded engine has one connection, so none is left for a cancellation. */
+export const makeEmbeddedClient = () => withoutCancellation(makePreparingClient())
+
 /**
- * A client behind a pooler in transaction mode. It prepares no statements, because the next transaction may use another
- * connection. It has no process id, because the pooler's id may belong to another session on the server, whose
- * statement would be cancelled.
+ * A pooler in transaction mode may use another connection for the next transaction, so nothing is prepared. Its process ids may belong
+ * to other sessions on the server.
  */
-class PooledClient extends WatchedClient {
-  readonly processID = undefined
-}
+const PooledClient = withoutCancellation(WatchedClient)
+
+/** A cancellation would go to the coordinator, where another process has the id. */
+export const makeNodeClient = () => withoutCancellation(makePreparingClient())
 
 const int8 = 20
 const int8Array = 1016

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { atNode } from "../database/ClusterNodes.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
@@ -12,7 +13,8 @@ import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 type Refusal = NotFound | ValidationFailed
 
-const byActor = { importId: null, dropId: null, undoOf: null }
+/** Changes that no import, drop or undo made. */
+const ofActor = { importId: null, dropId: null, undoOf: null }
 
 /** The only way to write the catalog. Every revision of a draft gets an entry in the entity's history. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -73,24 +75,19 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const importLock = yield* ImportLockRepo
       const transaction = yield* Transaction
 
-      const carryOut = (
-        locked: LockedCatalog,
-        changes: ReadonlyArray<CatalogChange>,
-        { dropId, importId, undoOf }: Omit<Author, "actor"> = byActor
-      ) =>
+      const carryOut = (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>, author: Author) =>
         Effect.gen(function* () {
-          const actor = yield* CurrentActor
+          const { accountId } = yield* CurrentActor
           const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return locked
-          const entries = layerChanges(plan, locked.revisions)
-          const record = history.record({ actor, importId, dropId, undoOf }, entries, locked.sequences)
-          if (importId === null) {
-            yield* drafts.save(actor.accountId, plan)
+          const record = history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences)
+          if (author.importId === null) {
+            yield* drafts.save(accountId, plan)
             yield* record
             // The counter comes last: otherwise a reader could pass changes that are not committed, and writers could deadlock.
-            yield* drafts.raise(actor.accountId, plan)
+            yield* drafts.raise(accountId, plan)
           } else {
-            yield* drafts.saveStamped(actor.accountId, plan)
+            yield* drafts.saveStamped(accountId, plan)
             yield* record
           }
           return stateAfter(locked, plan)
@@ -98,7 +95,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
 
       const write = (
         changes: ReadonlyArray<CatalogChange>,
-        author: Omit<Author, "actor">,
+        author: Author,
         select: (locked: LockedCatalog) => ReadonlyArray<CatalogChange> = () => changes
       ) =>
         Effect.gen(function* () {
@@ -111,50 +108,60 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
 
       const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
         Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          yield* transaction.run(
-            Effect.gen(function* () {
-              if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              yield* write(changes, { ...byActor, dropId })
-            })
-          )
+          const actor = yield* CurrentActor
+          const by = yield* history.nameOf(actor)
+          yield* transaction
+            .run(
+              Effect.gen(function* () {
+                if (Option.isSome(yield* importLock.share(actor.accountId))) return yield* new PimLocked()
+                yield* write(changes, { ...ofActor, by, dropId })
+              })
+            )
+            .pipe(atNode)
         })
 
       return {
         apply: Effect.fn("CatalogChanges.apply")((changes) => applyFor(null, changes)),
         applyDropped: Effect.fn("CatalogChanges.applyDropped")(applyFor),
         applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide, references = []) {
-          const { accountId } = yield* CurrentActor
-          return yield* transaction.run(
-            Effect.gen(function* () {
-              const holder = yield* importLock.share(accountId)
-              const locked = yield* drafts.lock(accountId, owners, references)
-              const { basedOn, changes } = yield* decide(locked)
-              if (Option.isSome(holder)) return yield* new PimLocked()
-              for (const [entityId, revision] of basedOn) {
-                const currentRevision = locked.revisions.get(entityId) ?? 0
-                if (revision !== currentRevision) return yield* new RevisionConflict({ entityId, currentRevision })
-              }
-              return yield* carryOut(locked, changes)
-            })
-          )
+          const actor = yield* CurrentActor
+          const by = yield* history.nameOf(actor)
+          return yield* transaction
+            .run(
+              Effect.gen(function* () {
+                const holder = yield* importLock.share(actor.accountId)
+                const locked = yield* drafts.lock(actor.accountId, owners, references)
+                const { basedOn, changes } = yield* decide(locked)
+                if (Option.isSome(holder)) return yield* new PimLocked()
+                for (const [entityId, revision] of basedOn) {
+                  const currentRevision = locked.revisions.get(entityId) ?? 0
+                  if (revision !== currentRevision) return yield* new RevisionConflict({ entityId, currentRevision })
+                }
+                return yield* carryOut(locked, changes, { ...ofActor, by })
+              })
+            )
+            .pipe(atNode)
         }),
         applyRemedy: Effect.fn("CatalogChanges.applyRemedy")(function* (owners, decide, undoOf) {
-          const { accountId } = yield* CurrentActor
+          const actor = yield* CurrentActor
+          const by = yield* history.nameOf(actor)
           return yield* transaction.run(
             Effect.gen(function* () {
-              if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              const locked = yield* drafts.lock(accountId, owners, [])
+              if (Option.isSome(yield* importLock.share(actor.accountId))) return yield* new PimLocked()
+              const locked = yield* drafts.lock(actor.accountId, owners, [])
               const remedy = yield* decide(locked)
               // The changes were decided from the locked state. A change that is not possible is therefore a defect.
               const after = yield* Effect.orDie(
-                carryOut(locked, remedy.changes, { ...byActor, undoOf: undoOf ?? null })
+                carryOut(locked, remedy.changes, { ...ofActor, by, undoOf: undoOf ?? null })
               )
               return { remedy, locked: after }
             })
           )
         }),
-        applyImported: (importId, changes, select) => write(changes, { ...byActor, importId }, select)
+        applyImported: (importId, changes, select) =>
+          Effect.flatMap(Effect.flatMap(CurrentActor, history.nameOf), (by) =>
+            write(changes, { ...ofActor, by, importId }, select)
+          )
       }
     })
   )

@@ -42,15 +42,12 @@ export const layerHistoryRepoMemory = Layer.effect(
         })
       )
     return {
-      record: ({ actor, dropId, importId, undoOf }, changes) =>
-        append(actor.accountId, dropId, (account) => {
-          const { id, kind } = authorOf(actor)
-          // Users and connections are not stored in memory, so their names are null here.
-          const author = { kind, id, name: nameIn(account, id) }
-          return changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+      record: (accountId, { by, dropId, importId, undoOf }, changes) =>
+        append(accountId, dropId, (account) =>
+          changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
             entityId,
             draft_revision: draftRevision,
-            actor: author,
+            actor: by,
             import_id: importId,
             undo_of: undoOf === null ? null : { id: undoOf, name: nameIn(account, undoOf) },
             store_id: storeId,
@@ -58,7 +55,8 @@ export const layerHistoryRepoMemory = Layer.effect(
             changes,
             error: null
           }))
-        }),
+        ),
+      // Users and connections are not stored in memory, so their names are null here.
       nameOf: (actor) =>
         Effect.map(Ref.get(store), (state) => {
           const author = authorOf(actor)

@@ -19,11 +19,11 @@ import {
 } from "./History.ts"
 
 /**
- * The author of a write. `importId`: the import that the actor accepted. `dropId`: the drop that the actor scheduled. `undoOf`:
- * the connection whose writes the actor undid.
+ * The author of a write. `by`: the actor, as `nameOf` returns it. `importId`: the import that the actor accepted. `dropId`: the drop
+ * that the actor scheduled. `undoOf`: the connection whose writes the actor undid.
  */
 export interface Author {
-  readonly actor: Actor
+  readonly by: HistoryActor
   readonly importId: ImportId | null
   readonly dropId: DropId | null
   readonly undoOf: ConnectionId | null
@@ -58,11 +58,12 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
      * `sequences`: the number of the newest entry of each entity that has any, read under the same locks.
      */
     readonly record: (
+      accountId: AccountId,
       author: Author,
       changes: ReadonlyArray<LayerChange>,
       sequences: ReadonlyMap<EntityId, number>
     ) => Effect.Effect<void>
-    /** The actor as history stores it, with the current name. */
+    /** The actor as history stores it, with the current name. Call it before a transaction that runs `atNode`: names are on the coordinator. */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
     /** Records publish requests and their outcomes. `by`: the actor of the request; `dropId`: the drop that made the request. */
     readonly recordPublishes: (
@@ -129,30 +130,25 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         )`
 
       return {
-        record: ({ actor, dropId, importId, undoOf }, changes, sequences) => {
-          const { accountId } = actor
-          const { id, kind } = authorOf(actor)
-          return changes.length === 0
+        record: (accountId, { by, dropId, importId, undoOf }, changes, sequences) =>
+          changes.length === 0
             ? Effect.void
-            : Effect.flatMap(nameOf(accountId, kind, id), (name) =>
-                insertAll(
-                  insertRows(sql, accountId, {
-                    table: "entity_history",
-                    columns: recordedColumns,
-                    rows: recordedRows(changes, sequences),
-                    shared: {
-                      actor_kind: sql`${kind}`,
-                      actor_id: sql`${id}::uuid`,
-                      actor_name: sql`${name}::text`,
-                      import_id: sql`${importId}::uuid`,
-                      drop_id: sql`${dropId}::uuid`,
-                      undo_of: sql`${undoOf}::uuid`
-                    }
-                  }),
-                  changes.length
-                )
-              ).pipe(orDie)
-        },
+            : insertAll(
+                insertRows(sql, accountId, {
+                  table: "entity_history",
+                  columns: recordedColumns,
+                  rows: recordedRows(changes, sequences),
+                  shared: {
+                    actor_kind: sql`${by.kind}`,
+                    actor_id: sql`${by.id}::uuid`,
+                    actor_name: sql`${by.name}::text`,
+                    import_id: sql`${importId}::uuid`,
+                    drop_id: sql`${dropId}::uuid`,
+                    undo_of: sql`${undoOf}::uuid`
+                  }
+                }),
+                changes.length
+              ).pipe(orDie),
         nameOf: (actor) =>
           Effect.suspend(() => {
             const author = authorOf(actor)

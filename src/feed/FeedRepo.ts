@@ -61,7 +61,8 @@ const decodeRead = Schema.decodeUnknown(Schema.Array(Read))
 const makeRead =
   (sql: SqlClient.SqlClient, direct: Context.Tag.Service<DirectQuery>): Context.Tag.Service<FeedRepo>["read"] =>
   (accountId, after, limit) =>
-    direct(sql`
+    direct(
+      sql`
       SELECT a.feed_floor AS floor, a.feed_seq AS last, (
                SELECT coalesce(json_agg(json_build_object(
                  'first', n.last_seq - n.rows + 1, 'at', rfc3339(n.at), 'groups', n.groups, 'ids', n.ids
@@ -70,7 +71,9 @@ const makeRead =
                WHERE n.account_id = ${accountId} AND n.last_seq > ${after}::bigint
                  AND n.last_seq < ${after}::bigint + ${limit}::bigint + ${maxSlice} AND n.rows > 0
              ) AS slices
-      FROM account_state a WHERE a.account_id = ${accountId}`, accountId).pipe(
+      FROM account_state a WHERE a.account_id = ${accountId}`,
+      accountId
+    ).pipe(
       Effect.flatMap(decodeRead),
       Effect.map(([read]) =>
         read === undefined

@@ -161,9 +161,9 @@ export const metrics = {
     "Reads that the read replica may answer. answered: it did. Otherwise the primary answered. behind: the replica lacks changes of the account. busy: no connection was free. refused: it answered with an error. unreachable, unanswered, not_standby: it then gets no reads for some seconds (resting).",
     "outcome"
   ).preset("answered", "behind", "busy", "not_standby", "refused", "resting", "unanswered", "unreachable"),
-  nodeReads: counter(
-    "catalog_node_reads_total",
-    "Reads that a node of a cluster may answer directly. answered: it did. Otherwise the coordinator answered. busy: no connection was free. refused: it answered with an error. unanswered: it then gets no such reads for some seconds (resting).",
+  nodeCalls: counter(
+    "catalog_node_calls_total",
+    "Reads and transactions that a node of a cluster may run without the coordinator. answered: it did. Otherwise the coordinator ran it. busy: no connection was free. refused: it answered with an error. unanswered: it then gets none for some seconds (resting).",
     "outcome"
   ).preset("answered", "busy", "refused", "resting", "unanswered"),
   poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),

@@ -20,6 +20,7 @@ describe("settings", () => {
         databaseUrl: Option.none(),
         databaseReadUrl: Option.none(),
         pooler: "none",
+        nodeAccess: "direct",
         redisUrl: Option.none(),
         secretKey: Option.none(),
         previousSecretKey: Option.none(),
@@ -50,7 +51,7 @@ describe("settings", () => {
           node: 3_000,
           network: 10_000
         },
-        poolSizes: { requests: 10, writes: 5, background: 4, replica: 10, nodes: 10 },
+        poolSizes: { requests: 10, writes: 5, background: 4, replica: 10 },
         shares: { perAccount: 50, perCredential: 50, perNode: 65, queue: 256 },
         requestBounds: { usual: 10_000, batch: 60_000, scan: 660_000 },
         startPatience: Duration.seconds(60),

@@ -104,7 +104,7 @@ const open = (url: string, pooler: Pooler) =>
     Database.layerServer({
       url: Redacted.make(url),
       pooler,
-      poolSizes: { requests: 8, writes: 8, background: 2, replica: 1, nodes: 0 }
+      poolSizes: { requests: 8, writes: 8, background: 2, replica: 1 }
     })
   )
 

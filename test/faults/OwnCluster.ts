@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
+import { layerWatch, readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
@@ -106,6 +107,9 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
 export const servicesOn = ({ url }: OwnCluster) =>
   Services.pipe(
     Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provideMerge(
+      layerWatch(Effect.provide(readNodes, Database.layerServer({ url: Redacted.make(url), maxConnections: 1 })))
+    ),
     Layer.provideMerge(Database.layerServer({ url: Redacted.make(url), maxConnections: 24 })),
     Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
     Layer.orDie

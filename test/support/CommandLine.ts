@@ -19,6 +19,7 @@ const settings = [
   "DATA_VOLUME",
   "DATABASE_URL",
   "DATABASE_READ_URL",
+  "DATABASE_NODES",
   "DATABASE_POOLER",
   "REDIS_URL",
   "SECRET_KEY",

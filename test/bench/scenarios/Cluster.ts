@@ -3,6 +3,7 @@ import { Effect, Layer, Logger, ManagedRuntime, Redacted } from "effect"
 import { AccessRepo } from "../../../src/access/AccessRepo.ts"
 import { fromRandomBytes, lastFour } from "../../../src/access/ApiKeyToken.ts"
 import { hashOf } from "../../../src/access/Secrets.ts"
+import { layerWatch, readNodes } from "../../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../../src/database/Database.ts"
 import { distributedTables } from "../../../src/database/Distribution.ts"
 import { AccountId, EntityId } from "../../../src/model/Ids.ts"
@@ -137,6 +138,9 @@ const programsOn = (url: string) =>
   ManagedRuntime.make(
     Services.pipe(
       Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(
+        layerWatch(Effect.provide(readNodes, Database.layerServer({ url: Redacted.make(url), maxConnections: 1 })))
+      ),
       Layer.provideMerge(Database.layerServer({ url: Redacted.make(url), maxConnections: 2 * clients })),
       Layer.provide(Logger.remove(Logger.defaultLogger))
     )

@@ -1,17 +1,20 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { ClusterNodes, NodeStates } from "../../src/database/ClusterNodes.ts"
+import { atNode, ClusterNodes, NodeStates } from "../../src/database/ClusterNodes.ts"
 import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
-import { defaultDeadlines, replicaPauseMillis } from "../../src/database/Deadlines.ts"
+import * as Database from "../../src/database/Database.ts"
+import { defaultDeadlines, replicaPauseMillis, Workload } from "../../src/database/Deadlines.ts"
 import { DirectQuery } from "../../src/database/DirectQuery.ts"
-import { NodeReads, urlAt } from "../../src/database/NodeReads.ts"
+import { NodePools, urlAt } from "../../src/database/NodePools.ts"
 import { defaultShares } from "../../src/database/RateLimitSemaphores.ts"
 import { NoConnectionFree, ServerPools } from "../../src/database/ServerPools.ts"
 import { sessionOf } from "../../src/database/Sessions.ts"
+import { AccountId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, Catalog, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
 
 const [first, second] = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"]
 const coded = (code: string) => Object.assign(new Error(code), { code })
@@ -22,7 +25,9 @@ const checked = (answers = true) => [
   { address: "coordinator:5432", answers: true, isCoordinator: true, accounts: [{ id: second, name: "Second" }] }
 ]
 
-/** Nodes whose answers are scripted: rows, or an error. */
+type Answer = (error: Error | undefined, result?: object) => void
+
+/** A coordinator that answers everything, and a worker whose answers are scripted: rows, or an error. */
 const scripted = (...answers: ReadonlyArray<string | Error>) => {
   const script = [...answers]
   const asked: Array<string> = []
@@ -30,22 +35,37 @@ const scripted = (...answers: ReadonlyArray<string | Error>) => {
   const nodes = new NodeStates()
   nodes.endCheck(checked())
   let now = 0
-  const reads = new NodeReads({
-    nodes,
-    open: (address) => ({
-      end: () => Promise.resolve(),
-      query: (text: string, ...rest: ReadonlyArray<unknown>) => {
-        const [values, done] = rest as [ReadonlyArray<unknown>, (error: Error | undefined, result?: object) => void]
-        asked.push(`${address} ${text} ${values}`)
-        const answer = script.shift() ?? assert.fail("the node was asked once more")
-        if (answer instanceof Error) done(answer)
-        else done(undefined, { rows: [answer] })
-      }
-    }),
+  /** Statements and connections of a server, whose next answer is `next()`. */
+  const serverOf = (address: string, next: () => string | Error) => {
+    const answerTo = (what: string, give: (error: Error | undefined, answer: string) => void) => {
+      asked.push(`${address} ${what}`)
+      const answer = next()
+      if (answer instanceof Error) give(answer, "")
+      else give(undefined, answer)
+    }
+    return {
+      connect: (done: (error: Error | undefined, client?: never) => void) =>
+        answerTo("connect", (error, answer) => (error ? done(error) : done(undefined, answer as never))),
+      query: (text: string, ...rest: ReadonlyArray<unknown>) =>
+        answerTo(`${text} ${rest[0]}`, (error, answer) =>
+          (rest.at(-1) as Answer)(error, error === undefined ? { rows: [answer] } : undefined)
+        ),
+      end: () => Promise.resolve()
+    }
+  }
+  const pools = new NodePools({
+    coordinator: {
+      ...serverOf("coordinator:5432", () => "coordinator"),
+      nodes,
+      options: {},
+      ending: false,
+      demand: () => ({ workload: "write", holder: undefined, node: undefined })
+    },
+    open: (address) => serverOf(address, () => script.shift() ?? assert.fail("the node was asked once more")),
     now: () => now,
     onChange: (address, reason) => changes.push(`${address} ${reason}`)
   })
-  const direct = reads.over(() => Effect.succeed(["coordinator"]))
+  const direct = pools.direct()
   const statement = { compile: () => ["SELECT $1", [7]] } as unknown as Parameters<typeof direct>[0]
   return {
     asked,
@@ -55,7 +75,12 @@ const scripted = (...answers: ReadonlyArray<string | Error>) => {
     pass: (millis: number) => {
       now += millis
     },
-    read: (accountId?: string) => direct(statement, accountId)
+    read: (accountId?: string) => direct(statement, accountId),
+    /** The server that gets a transaction of this account. */
+    begin: (accountId: string) =>
+      Effect.async<unknown>((resume) => {
+        pools.connect((_, client) => resume(Effect.succeed(client)))
+      }).pipe(actingAs({ _tag: "Cli", accountId: AccountId.make(accountId) }))
   }
 }
 
@@ -64,7 +89,6 @@ describe("reads at the node of an account", () => {
     Effect.gen(function* () {
       const { asked, nodes, read } = scripted("node", "node")
       assert.deepStrictEqual(yield* read(first), ["node"])
-      assert.deepStrictEqual(asked, ["worker:5432 SELECT $1 7"])
       for (const other of [undefined, second, "00000000-0000-4000-8000-000000000003"])
         assert.deepStrictEqual(yield* read(other), ["coordinator"])
       nodes.beginCheck()
@@ -72,7 +96,8 @@ describe("reads at the node of an account", () => {
       assert.deepStrictEqual(yield* read(first), ["coordinator"])
       nodes.endCheck(checked())
       assert.deepStrictEqual(yield* read(first), ["node"])
-      assert.lengthOf(asked, 2)
+      const nodeOnly = asked.filter((what) => what.startsWith("worker"))
+      assert.deepStrictEqual(nodeOnly, ["worker:5432 SELECT $1 7", "worker:5432 SELECT $1 7"])
     })
   )
 
@@ -119,6 +144,26 @@ describe("reads at the node of an account", () => {
     })
   )
 
+  it.effect("include transactions that are marked; those that cannot begin there begin at the coordinator", () =>
+    Effect.gen(function* () {
+      const { asked, begin, changes, nodes, pass } = scripted("node", coded("ECONNREFUSED"), "node")
+      assert.strictEqual(yield* begin(first), "coordinator", "not marked")
+      assert.strictEqual(yield* atNode(begin(second)), "coordinator")
+      assert.strictEqual(yield* atNode(begin(first)), "node")
+      assert.strictEqual(yield* atNode(begin(first)), "coordinator", "refused")
+      assert.strictEqual(yield* atNode(begin(first)), "coordinator", "left alone")
+      pass(replicaPauseMillis)
+      assert.strictEqual(yield* atNode(begin(first)), "node")
+      assert.deepStrictEqual(changes, ["worker:5432 ECONNREFUSED", "worker:5432 undefined"])
+      nodes.endCheck(checked(false))
+      assert.strictEqual(yield* atNode(begin(first)), "coordinator")
+      assert.lengthOf(
+        asked.filter((what) => what === "worker:5432 connect"),
+        3
+      )
+    })
+  )
+
   it("use the url of the database with another host and port", () => {
     const at = (url: string) => urlAt(url, "node.example:5433")
     assert.strictEqual(
@@ -131,25 +176,35 @@ describe("reads at the node of an account", () => {
 })
 
 const accounts = 6
+const writesBesides = amount(80, 800)
 
 /** Planted fault: reads at nodes whose connections are not checked. */
 const withoutCheck = (url: Redacted.Redacted, nodes: NodeStates) =>
   Effect.gen(function* () {
-    const open = (address: string) =>
+    const poolsAt = (url: string) =>
       new ServerPools({
-        session: sessionOf({ url: Redacted.make(urlAt(Redacted.value(url), address)) }),
+        session: sessionOf({ url: Redacted.make(url) }),
         deadlines: defaultDeadlines,
         pooler: "none",
         sizes: 1,
-        name: "nodes",
         shares: defaultShares,
+        nodes,
         onLost: () => {}
       })
-    const reads = yield* Effect.acquireRelease(
-      Effect.sync(() => new NodeReads({ nodes, open, now: () => 0, onChange: () => {} })),
-      (reads) => Effect.promise(() => reads.end())
+    const coordinator = poolsAt(Redacted.value(url))
+    const pools = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new NodePools({
+            coordinator,
+            open: (address) => poolsAt(urlAt(Redacted.value(url), address)),
+            now: () => 0,
+            onChange: () => {}
+          })
+      ),
+      (pools) => Effect.promise(() => Promise.all([pools.end(), coordinator.end()]))
     )
-    return reads.over(() => Effect.dieMessage("The node did not answer."))
+    return pools.direct()
   })
 
 describe.skipIf(!TestDatabase.isClusterThere)("reads at a node on citus", () => {
@@ -186,7 +241,18 @@ describe.skipIf(!TestDatabase.isClusterThere)("reads at a node on citus", () => 
               const { text } = yield* (yield* Catalog).list("product", { limit: 5 })
               assert.include(text, `"title":"${title}"`)
             }
-          }).pipe(actingAs(actor))
+          }).pipe(Effect.provideService(Workload, "request"), actingAs(actor))
+
+        // Draft writes run there too.
+        const committed = yield* sql`
+          SELECT run_command_on_workers($$
+            SELECT count(*) FROM pg_stat_activity
+            WHERE application_name = 'catalog' AND datname = current_database() AND query = 'COMMIT'$$)::text AS result`
+        assert.lengthOf(committed, 2)
+        assert.isTrue(
+          committed.some(({ result }) => /,t,[1-9]/.test(String(result))),
+          JSON.stringify(committed)
+        )
 
         // An address that leads to a server which is not the node of that name.
         const elsewhere = found.map((node) => ({ ...node, address: node.address.replace("127.0.0.1", "localhost") }))
@@ -199,6 +265,51 @@ describe.skipIf(!TestDatabase.isClusterThere)("reads at a node on citus", () => 
         )
         assert.deepStrictEqual(planted, [{ sender: "catalog" }], "planted fault: without the check that server answers")
       })
+    )
+
+    it.effect("and writes at the coordinator beside them lose nothing", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const { actor } = yield* anAccount()
+        const entityIds = yield* Effect.forEach([1, 2], (place) =>
+          anEntity("product", { title: `Boot ${place}` })
+        ).pipe(actingAs(actor))
+        const states = yield* ClusterNodes
+        states.endCheck(yield* readNodes)
+        const atCoordinator = yield* Layer.build(
+          Services.pipe(
+            Layer.provideMerge(RepositoriesOnDatabase),
+            Layer.provideMerge(Database.layerServer({ url, nodeAccess: "coordinator" }))
+          )
+        )
+        const countersOf = sql<{ readonly version: number; readonly changes: number; readonly entries: number }>`
+          SELECT a.version, a.feed_seq AS changes,
+                 (SELECT count(*) FROM entity_history h WHERE h.account_id = ${actor.accountId}) AS entries
+          FROM account_state a WHERE a.account_id = ${actor.accountId}`
+        const [before] = yield* countersOf
+        const writes = Array.from({ length: writesBesides }, (_, place) =>
+          Effect.flatMap(CatalogChanges, ({ apply }) =>
+            apply(
+              // Both products, in both orders.
+              (place % 4 < 2 ? entityIds : entityIds.toReversed()).map((entityId) =>
+                CatalogChange.SetAttributes({ entityId, values: { title: `Boot, write ${place}` } })
+              )
+            )
+          ).pipe(actingAs(actor), (write) => (place % 2 === 0 ? write : Effect.provide(write, atCoordinator)))
+        )
+        yield* Effect.all(writes, { concurrency: 8, discard: true })
+        const [after] = yield* countersOf
+        assert.deepStrictEqual(after, {
+          version: (before?.version ?? 0) + writesBesides,
+          changes: (before?.changes ?? 0) + 2 * writesBesides,
+          entries: (before?.entries ?? 0) + 2 * writesBesides
+        })
+        const rows = yield* sql<{ readonly sequence: number }>`
+          SELECT sequence FROM entity_history WHERE account_id = ${actor.accountId} AND entity_id = ${entityIds[0]} ORDER BY sequence`
+        assert.strictEqual(new Set(rows.map(({ sequence }) => sequence)).size, rows.length)
+        assert.isAtLeast(rows.length, writesBesides)
+      }).pipe(Effect.scoped, Effect.orDie)
     )
   })
 })
