@@ -26,6 +26,17 @@ const decodeRows = Schema.decodeUnknown(
 const decodePage = Schema.decodeUnknown(Schema.Tuple(Schema.Struct(pageFields)))
 const decodeCutPage = Schema.decodeUnknown(Schema.Tuple(Schema.Struct({ ...pageFields, found: Schema.Number })))
 
+/** A page of the rows that were found, of which one may be too many. */
+const toPage = (found: Effect.Effect.Success<ReturnType<typeof decodeRows>>, limit: number): RowPage => {
+  const rows = found.slice(0, limit)
+  return {
+    rows: rows.map(({ list_row }) => list_row).join(rowSeparator),
+    count: rows.length,
+    last: rows.at(-1)?.change_seq ?? null,
+    more: found.length > limit
+  }
+}
+
 /** Reads pages of lists. The entity whose canonical record changed longest ago comes first. */
 export const makeCatalogLists = (
   sql: SqlClient,
@@ -98,15 +109,7 @@ export const makeCatalogLists = (
   const pageOfRows = (accountId: AccountId, ordered: Fragment, limit: number): Effect.Effect<RowPage> =>
     direct(sql`${ordered}`, accountId).pipe(
       Effect.flatMap(decodeRows),
-      Effect.map((found) => {
-        const rows = found.slice(0, limit)
-        return {
-          rows: rows.map(({ list_row }) => list_row).join(rowSeparator),
-          count: rows.length,
-          last: rows.at(-1)?.change_seq ?? null,
-          more: found.length > limit
-        }
-      }),
+      Effect.map((found) => toPage(found, limit)),
       orDie
     )
 
