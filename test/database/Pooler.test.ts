@@ -11,6 +11,8 @@ import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import { type Pooler, Workload, type WorkloadName } from "../../src/database/Deadlines.ts"
+import { makeNodeClient, sessionOf } from "../../src/database/Sessions.ts"
+import type { WatchedClient } from "../../src/database/WatchedClient.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -130,6 +132,34 @@ const addUp = Effect.gen(function* () {
     { concurrency: "unbounded" }
   ).pipe(Effect.provideService(Workload, "write"))
   return new Set(backends.flat())
+})
+
+/** The process id that a client keeps for cancellations, and that of its session. */
+const processIdsOf = (url: string, Client: typeof WatchedClient) =>
+  Effect.promise(async () => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query("SELECT pg_backend_pid() AS pid")
+    await client.end()
+    return { kept: (client as { readonly processID?: number }).processID, session: rows[0]?.pid }
+  })
+
+describe.skipIf(!serverAnswers)("an interrupted statement is cancelled by the session's process id", () => {
+  layer(layerServerUrl, { excludeTestServices: true })("on the server", (it) => {
+    it.effect("but not behind a pooler or at a node, where another session can have that id", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabaseUrl
+        const direct = yield* processIdsOf(Redacted.value(url), sessionOf({ url }).Client)
+        assert.isNumber(direct.session)
+        assert.strictEqual(direct.kept, direct.session)
+        for (const Client of [sessionOf({ url, pooler: "transaction" }).Client, makeNodeClient()]) {
+          const { kept, session } = yield* processIdsOf(Redacted.value(url), Client)
+          assert.isNumber(session)
+          assert.isUndefined(kept)
+        }
+      })
+    )
+  })
 })
 
 describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () => {
