@@ -54,7 +54,7 @@ export interface AppConfig {
   readonly databaseReadUrl: Option.Option<Redacted.Redacted>
   /** DATABASE_POOLER: "transaction" if DATABASE_URL leads to a pooler that gives each transaction another connection. Default "none". */
   readonly pooler: Pooler
-  /** DATABASE_NODES: "direct" if an account's node of a cluster runs its reads and draft writes without the coordinator. Default "direct". */
+  /** DATABASE_NODES: "direct" if an account's node of a cluster runs its reads and draft writes without the coordinator (default). */
   readonly nodeAccess: NodeAccess
   /** REDIS_URL (secret): a Redis server for request budgets that all processes share. Default: each process has its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>
@@ -87,9 +87,12 @@ export interface AppConfig {
   readonly drainDelaySeconds: number
   /** LOOKUP_TIMEOUT_MS and the other time limits of database calls. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
-  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
+  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS, REPLICA_CONNECTIONS: pool sizes. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
-  /** CONNECTION_SHARE_PER_ACCOUNT, ..._PER_KEY and ..._PER_NODE: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
+  /**
+   * CONNECTION_SHARE_PER_ACCOUNT, ..._PER_KEY and ..._PER_NODE: maximum percent of a pool. CONNECTION_QUEUE_PER_ACCOUNT: maximum number of
+   * waiting requests. Defaults: `defaultShares`.
+   */
   readonly shares: Shares
   /** REQUEST_TIMEOUT_MS, BATCH_TIMEOUT_MS, SCAN_REQUEST_TIMEOUT_MS: time limits of requests. Defaults: `defaultRequestBounds`. */
   readonly requestBounds: RequestBounds

@@ -62,6 +62,7 @@ import { layerImportJobOwner } from "./imports/ImportJobs.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "./imports/PulledRecordsRepo.ts"
+import { FoundEntitiesRepo } from "./jobs/FoundEntitiesRepo.ts"
 import { Jobs } from "./jobs/Jobs.ts"
 import { JobsRepo } from "./jobs/JobsRepo.ts"
 import { DemoShops } from "./platform/demo/DemoShops.ts"
@@ -74,9 +75,9 @@ import { PublishJobs } from "./publishing/PublishJobs.ts"
 import { FaultInjector } from "./runtime/FaultInjector.ts"
 import { Mirror } from "./storedata/Mirror.ts"
 import { MirrorRepo } from "./storedata/MirrorRepo.ts"
-import { Operations } from "./storedata/Operations.ts"
-import { OperationsRepo } from "./storedata/OperationsRepo.ts"
 import { SalesChannels } from "./storedata/SalesChannels.ts"
+import { StoreData } from "./storedata/StoreData.ts"
+import { StoreDataRepo } from "./storedata/StoreDataRepo.ts"
 import { SecretBox, SecretKeySource } from "./stores/SecretBox.ts"
 import { StoreAccess } from "./stores/StoreAccess.ts"
 import { StoreRecords } from "./stores/StoreRecords.ts"
@@ -98,6 +99,7 @@ const Repositories = Layer.mergeAll(
   DefinitionsRepo.layer,
   DropsRepo.layer,
   FeedRepo.layer,
+  FoundEntitiesRepo.layer,
   layerPlatforms().pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   ExportItemsRepo.layer,
@@ -112,7 +114,7 @@ const Repositories = Layer.mergeAll(
   OAuthRepo.layer,
   PublicationsRepo.layer,
   MirrorRepo.layer,
-  OperationsRepo.layer,
+  StoreDataRepo.layer,
   PulledRecordsRepo.layer,
   SavedViewsRepo.layer,
   SecondFactorsRepo.layer,
@@ -139,7 +141,7 @@ const CoreServices = Layer.mergeAll(
   DemoFailures.layer,
   Publishing.layer.pipe(Layer.provideMerge(StoreAccess.layer), Layer.provide(FaultInjector.layer)),
   Mirror.layer,
-  Operations.layer,
+  StoreData.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer.pipe(
     Layer.provide(Layer.merge(layerScanAfterUnlink, StoreAccess.layer)),
@@ -243,11 +245,11 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
     shares
   } = config
   const readUrl = Option.getOrUndefined(databaseReadUrl)
-  const lost = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
-  if (lost !== undefined)
+  const loss = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
+  if (loss !== undefined)
     return Layer.fail(
       new Database.DatabaseUnreachable({
-        message: `DATA_DIR: ${dataDirectory} ${lost}, so the embedded database would be lost with the container: mount a volume there, or set DATABASE_URL to a PostgreSQL server.`
+        message: `DATA_DIR: ${dataDirectory} ${loss}, so the embedded database would be lost with the container: mount a volume there, or set DATABASE_URL to a PostgreSQL server.`
       })
     )
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"

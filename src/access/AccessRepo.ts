@@ -80,7 +80,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             accountId: AccountId,
             keyId: ApiKeyId,
             scopes: Schema.Array(AnyScope),
-            accountVersion: Schema.Number,
+            accountVersion: Schema.NullOr(Schema.Number),
             useUnrecorded: Schema.Boolean
           })
         )

@@ -19,7 +19,7 @@ interface AccountVersions {
   /** A column for the SELECT list, and a join for the FROM clause. */
   readonly column: Fragment
   readonly join: (accountId: Fragment) => Fragment
-  /** Undefined: the look-up returns the versions. Otherwise it returns 0. */
+  /** Undefined: the look-up returns the versions. Otherwise it returns null. */
   readonly findVersions: FindVersions | undefined
 }
 
@@ -49,7 +49,7 @@ export const makeAccountVersions = (
       Effect.map((rows) => rows.map(({ version }) => [accountId, version] as const))
     )
   return {
-    column: sql`, 0 AS "accountVersion"`,
+    column: sql`, NULL AS "accountVersion"`,
     join: () => sql``,
     findVersions: {
       laneOf: (accountId) => nodes.nodeOf(accountId) ?? accountId,

@@ -21,8 +21,8 @@ export interface Credential {
   readonly accountId: AccountId
   readonly keyId: ApiKeyId
   readonly scopes: ReadonlyArray<AnyScope>
-  /** The account's version when the key was looked up. */
-  readonly accountVersion: number
+  /** The account's version when the key was looked up. Null on a cluster: `ApiKeys.versionOf` reads it. */
+  readonly accountVersion: number | null
   /** Whether a use in this minute must still be recorded. */
   readonly useUnrecorded: boolean
 }

@@ -36,7 +36,7 @@ const maxRemembered = 1_000
 
 const make = Effect.gen(function* () {
   const access = yield* AccessRepo
-  const findCredential = yield* makeCredentialLookUp(access)
+  const { find: findCredential, versionOf } = yield* makeCredentialLookUp(access)
   const inBackground = yield* FiberSet.makeRuntime<never>()
   // Keys whose use is being recorded: concurrent requests record it once.
   const recording = new Set<ApiKeyId>()
@@ -106,7 +106,8 @@ const make = Effect.gen(function* () {
             if (Option.isSome(credential)) recordUse(credential.value)
             return credential
           })
-        : Effect.succeedNone
+        : Effect.succeedNone,
+    versionOf
   }
 })
 

@@ -4,7 +4,9 @@ import { Secret, TOTP } from "otpauth"
 import { Transaction } from "../database/Transaction.ts"
 import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
+import { makeEncryptAgain, type Rotation } from "../stores/SecretRotation.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
@@ -236,3 +238,21 @@ export class SecondFactors extends Context.Tag("catalog/SecondFactors")<
 >() {
   static readonly layer = Layer.effect(SecondFactors, make)
 }
+
+/** Encrypts the secrets of all second factors of an account with the current key, as `makeEncryptAgain` does. */
+export const makeRotateSecondFactors = Effect.gen(function* () {
+  const repo = yield* SecondFactorsRepo
+  const encryptAgain = yield* makeEncryptAgain
+
+  return (accountId: AccountId): Effect.Effect<Rotation, ValidationFailed> =>
+    Effect.flatMap(repo.list(accountId), (all) =>
+      encryptAgain(
+        all.map(({ email, id, secret }) => ({
+          name: email,
+          owner: { accountId, userId: id },
+          sealed: secret,
+          replace: (again) => repo.replaceSecret({ accountId, id }, secret, again)
+        }))
+      )
+    )
+})

@@ -8,11 +8,37 @@ import { readEmail } from "./Email.ts"
 import type { Delivery } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
-import { makeRequiredFactor } from "./RequiredFactor.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { Identity, SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
+
+/** The setting of an account that all its users need a second factor. */
+const makeRequiredFactor = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => ({
+  /** Whether all users of the account need a second factor. */
+  requiresSecondFactor: users.requiresSecondFactor,
+  /**
+   * Changes the setting. Switching it on ends the sessions of users without a second factor: they set it up at the next sign-in, which
+   * asks for the password. ValidationFailed: the administrator who switches it on has no second factor.
+   */
+  requireSecondFactor: Effect.fn("Users.requireSecondFactor")(function* (accountId: AccountId, isRequired: boolean) {
+    const author = yield* authorIn(accountId)
+    if (isRequired && author._tag === "User") {
+      const own = (yield* users.list(accountId)).find(({ id }) => id === author.userId)
+      if (own?.hasSecondFactor !== true)
+        return yield* ValidationFailed.at(
+          "",
+          "cannot be required before you have one yourself: set it up on your profile"
+        )
+    }
+    if (!(yield* users.setRequiresSecondFactor(accountId, isRequired))) return
+    if (isRequired) yield* users.endSessionsWithoutFactor(accountId)
+    yield* users.record(author, {
+      action: isRequired ? "second_factor_required" : "second_factor_optional",
+      email: null
+    })
+  }, transaction.run)
+})
 
 /** Lifetime of a link in days: to set a new password, and of an invitation that is sent from the pages. */
 export const linkDays = { password: 1, invitation: 7 } as const
@@ -108,8 +134,8 @@ const make = Effect.gen(function* () {
   const { record, recorded } = makeRecording(users, transaction)
 
   const giveRole = (accountId: AccountId, email: string, role: Role) => {
-    const given = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
-    return role === "admin" ? given : keepingAnAdministrator(accountId, email, given)
+    const change = recorded(accountId, { action: "role_changed", email, role }, users.setRole(accountId, email, role))
+    return role === "admin" ? change : keepingAnAdministrator(accountId, email, change)
   }
 
   const recordLink = makeRecordLink(users, record)

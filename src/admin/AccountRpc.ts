@@ -42,3 +42,17 @@ export const accountRpc = makeAccountRpc(ForAccount)
 
 /** Like `accountRpc`, also for an account that is being deleted. */
 export const anyAccountRpc = makeAccountRpc(ForAnyAccount)
+
+export const optionalText = Schema.optionalWith(Schema.String, { as: "Option" })
+
+/** The filters of a list. `on`: only entities on this store. */
+export const listFilters = {
+  search: optionalText,
+  vendor: optionalText,
+  type: optionalText,
+  tag: optionalText,
+  on: optionalText
+}
+
+const ListFilters = Schema.Struct(listFilters)
+export type ListFilters = typeof ListFilters.Type

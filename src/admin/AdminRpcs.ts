@@ -1,14 +1,9 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
-import { ApiKey } from "../access/ApiKey.ts"
-import { Scope } from "../access/ApiKeyToken.ts"
 import { ActivityDay, ConnectionChange } from "../connections/ActivityRecord.ts"
 import { Connection } from "../connections/Connection.ts"
 import { FieldUndo } from "../connections/UndoRules.ts"
 import { DivergenceRules } from "../drafts/Divergence.ts"
-import { Draft, DraftState } from "../drafts/DraftWrite.ts"
-import { HistoryEntry } from "../drafts/History.ts"
-import { Drop, NewDrop } from "../drops/Drop.ts"
 import {
   FieldsToFill,
   HealthDimension,
@@ -23,119 +18,23 @@ import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from ".
 import { ImportFileRejected } from "../imports/ImportedProduct.ts"
 import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AttributeEdit } from "../model/AttributeRules.ts"
-import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
-import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
-import { AccountId, ApiKeyId, ConnectionId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
+import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { ConnectionId, EntityId, ExportId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
-import { Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
-import { accountRpc, anyAccountRpc } from "./AccountRpc.ts"
-import { BulkRpcs } from "./BulkRpcs.ts"
-import { ExportRpcs } from "./ExportRpcs.ts"
-import { JobRpcs } from "./JobRpcs.ts"
-import { optionalText } from "./ListFilters.ts"
-import { PlatformRpcs } from "./PlatformRpcs.ts"
-import { SecretRpcs } from "./SecretRpcs.ts"
-import { Invitation, UserRpcs } from "./UserRpcs.ts"
-import { WebhookRpcs } from "./WebhookRpcs.ts"
-
-const Account = Schema.Struct({ id: AccountId, name: Schema.String })
-
-const CreatedKey = Schema.Struct({
-  id: ApiKeyId,
-  token: Schema.Redacted(Schema.String),
-  name: Schema.String,
-  scopes: Schema.Array(Scope),
-  lastFour: Schema.String
-})
+import { SetAside, Webhook, WebhookTest } from "../webhooks/Webhook.ts"
+import { AccessRpcs } from "./AccessRpcs.ts"
+import { accountRpc, anyAccountRpc, listFilters, optionalText } from "./AccountRpc.ts"
+import { aboutDraft, DraftRpcs } from "./DraftRpcs.ts"
+import { StoreRpcs } from "./StoreRpcs.ts"
 
 /** Returns the pid of the process that answers, and the migrations of its database. */
 export const HelloRpcs = RpcGroup.make(
   Rpc.make("hello", {
     success: Schema.Struct({ pid: Schema.Int, migrations: Schema.Array(Schema.String) })
   })
-)
-
-export const AccountRpcs = RpcGroup.make(
-  /**
-   * Creates an account, and its first user if `email` is given. ValidationFailed: the name is blank or over 200 characters, or the
-   * e-mail address is malformed or belongs to a user of another account.
-   */
-  Rpc.make("createAccount", {
-    payload: { name: Schema.String, email: Schema.optional(Schema.String) },
-    success: Schema.Struct({ ...Account.fields, invitation: Schema.optional(Invitation) }),
-    error: ValidationFailed
-  }),
-  /** All accounts, oldest first. */
-  Rpc.make("listAccounts", {
-    success: Schema.Array(
-      Schema.Struct({ ...Account.fields, createdAt: Timestamp, deletingSince: Schema.NullOr(Timestamp) })
-    )
-  }),
-  /**
-   * Begins to delete an account. `name`: its name, which confirms the deletion. ValidationFailed: another name, or the account is
-   * being deleted already.
-   */
-  anyAccountRpc(
-    "deleteAccount",
-    { name: Schema.String },
-    { success: Job, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
-  ),
-  /** Creates another demo account with a user and a key that can read and write. */
-  Rpc.make("createDemo", {
-    success: Schema.Struct({ account: Account, key: CreatedKey, invitation: Invitation })
-  })
-)
-
-export const KeyRpcs = RpcGroup.make(
-  /** `expiresAt` null: the key never expires. ValidationFailed: no name, no scope, an unknown scope, or an expiry in the past. */
-  accountRpc(
-    "createKey",
-    { name: Schema.String, scopes: Schema.Array(Schema.String), expiresAt: Schema.NullOr(Timestamp) },
-    { success: CreatedKey, error: ValidationFailed }
-  ),
-  /** All keys, including revoked and expired ones, oldest first. */
-  accountRpc("listKeys", {}, { success: Schema.Array(ApiKey) }),
-  /** Revokes a key. `key`: its id or name, as typed. A revoked key can be revoked again. */
-  accountRpc("revokeKey", { key: Schema.String }, { success: Schema.Struct({ id: ApiKeyId }), error: NotFound })
-)
-
-/**
- * A store that was linked or unlinked. `job` computes the derived fields of its entities again; null: the store has no
- * entities. `isVerified`: its adapter verifies stores. `options`: the options with which `store link` links it again,
- * for example `--platform shopify --token-file FILE`.
- */
-const StoreChange = Schema.Struct({
-  store: Store,
-  job: Schema.NullOr(Job),
-  isVerified: Schema.Boolean,
-  options: Schema.String
-})
-
-export const StoreRpcs = RpcGroup.make(
-  /** Missing properties keep their values, or have defaults for a new store. `credentials`: by field. Errors: see `Stores.beginLink`. */
-  accountRpc(
-    "linkStore",
-    {
-      domain: Schema.String,
-      name: Schema.optional(Schema.String),
-      platform: Schema.optional(Schema.String),
-      primaryLocale: Schema.optional(Schema.String),
-      currency: Schema.optional(Schema.String),
-      credentials: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Redacted(Schema.String) }))
-    },
-    { success: StoreChange, error: Schema.Union(ValidationFailed, PimLocked, PlatformReadError) }
-  ),
-  accountRpc(
-    "unlinkStore",
-    { domain: Schema.String },
-    { success: StoreChange, error: Schema.Union(ValidationFailed, PimLocked) }
-  ),
-  /** All linked stores, sorted by domain. */
-  accountRpc("listStores", {}, { success: Schema.Array(Store) })
 )
 
 /** Events of an import: its progress, then the import at its end. */
@@ -212,66 +111,6 @@ export const ImportRpcs = RpcGroup.make(
   accountRpc("showImport", aboutImport, { success: ImportRun, error: NotFound }),
   /** All imports, newest first. */
   accountRpc("listImports", {}, { success: Schema.Array(ImportRun) })
-)
-
-/** Texts as typed: `entity` is an id, handle or SKU, and `store` a domain or id. */
-const aboutDraft = { entity: Schema.String }
-
-/** Commands about drafts. Refusal: no such store is linked. NotFound: the account has no such entity, or it is not on the store. */
-export const DraftRpcs = RpcGroup.make(
-  /** Reads the canonical values or, with `store`, the values on that store. */
-  accountRpc("showDraft", { ...aboutDraft, store: optionalText }, { success: Draft, error: NotFound }),
-  /** Writes values. `revision`: the draft revision on which they are based. */
-  accountRpc(
-    "setDraft",
-    { ...aboutDraft, store: optionalText, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
-    { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked, RevisionConflict) }
-  ),
-  /** Adds an entity to a store. ValidationFailed: it is on the store already, or it is a variant whose product is not. */
-  accountRpc(
-    "addStoreVersion",
-    { ...aboutDraft, store: Schema.String },
-    { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
-  ),
-  /** The history of an entity, newest first. `limit`: at most 250. */
-  accountRpc(
-    "showHistory",
-    { ...aboutDraft, limit: Schema.Int },
-    { success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }), error: NotFound }
-  )
-)
-
-const Defined = Schema.Struct({
-  definition: MetafieldDefinition,
-  /** Number of entities whose values of this key got the definition's type. */
-  retyped: Schema.Int
-})
-
-export const DefinitionRpcs = RpcGroup.make(
-  accountRpc(
-    "createDefinition",
-    { definition: NewDefinition },
-    { success: Defined, error: Schema.Union(ValidationFailed, PimLocked) }
-  ),
-  accountRpc(
-    "setDefinitionType",
-    { owner: EntityKind, key: Schema.String, type: Schema.String },
-    { success: Defined, error: Schema.Union(ValidationFailed, PimLocked) }
-  ),
-  /** All definitions, including those of stores, sorted by owner type, namespace and key. */
-  accountRpc("listDefinitions", { owner: Schema.NullOr(OwnerType) }, { success: Schema.Array(MetafieldDefinition) })
-)
-
-const aboutDrop = { id: Schema.String }
-
-export const DropRpcs = RpcGroup.make(
-  /** Creates a drop. `store_id` of a change can be the id or the domain of a store. */
-  accountRpc("createDrop", { drop: Schema.typeSchema(NewDrop) }, { success: Drop, error: ValidationFailed }),
-  /** All drops, sorted by their start times. */
-  accountRpc("listDrops", {}, { success: Schema.Array(Drop) }),
-  accountRpc("showDrop", aboutDrop, { success: Drop, error: NotFound }),
-  /** Cancels a drop. ValidationFailed: the drop has started, or is cancelled already. */
-  accountRpc("cancelDrop", aboutDrop, { success: Drop, error: Schema.Union(NotFound, ValidationFailed) })
 )
 
 /** Events of an undo: the number of entities that are done, then the result. A dry run changes nothing. */
@@ -356,11 +195,19 @@ export const PublishRpcs = RpcGroup.make(
   )
 )
 
+/** Events of a scan: the number of scanned entities, if it takes long, then its result. */
+export const ScanEvent = Schema.Union(
+  Schema.TaggedStruct("Progress", { done: Schema.Number, total: Schema.Number }),
+  Schema.TaggedStruct("Done", { snapshot: HealthSnapshot })
+)
+export type ScanEvent = typeof ScanEvent.Type
+
 /** Commands about data health. Refusal: no such store is linked. */
 export const HealthRpcs = RpcGroup.make(
   /** Reads the newest snapshots. With `store`, per-store dimensions have that store's snapshots. */
   accountRpc("showHealth", { store: optionalText }, { success: HealthOverview }),
-  accountRpc("scanHealth", { dimension: HealthDimension, store: optionalText }, { success: HealthSnapshot }),
+  /** Streams the progress of the scan about twice a second, then its result. */
+  accountRpc("scanHealth", { dimension: HealthDimension, store: optionalText }, { success: ScanEvent, stream: true }),
   /** Lists issues. `page`: from 1; `pageSize`: 1 to 100. ValidationFailed: no store of the account has the language. */
   accountRpc(
     "listHealthIssues",
@@ -386,23 +233,105 @@ export const HealthRpcs = RpcGroup.make(
   )
 )
 
+const aboutJob = { id: Schema.String }
+
+/** Jobs of accounts that are being deleted are shown too. NotFound: the account has no such job. */
+export const JobRpcs = RpcGroup.make(
+  /** The newest 100, newest first. */
+  anyAccountRpc("listJobs", {}, { success: Schema.Array(Job) }),
+  anyAccountRpc("showJob", aboutJob, { success: Job, error: NotFound }),
+  /** ValidationFailed: the command is not allowed in the job's state. */
+  anyAccountRpc(
+    "commandJob",
+    { ...aboutJob, command: Schema.Literal("pause", "resume", "cancel") },
+    { success: Job, error: Schema.Union(NotFound, ValidationFailed) }
+  ),
+  /**
+   * Runs the job in this process until it has ended or is paused. Other workers may run at the same time. Streams the
+   * job about twice a second.
+   */
+  anyAccountRpc("followJob", aboutJob, { success: Job, error: NotFound, stream: true })
+)
+
+/** A part of a file, as in `exports/Spool`. */
+export const ExportPart = Schema.Struct({
+  bytes: Schema.Uint8ArrayFromSelf,
+  done: Schema.Int,
+  total: Schema.Int,
+  end: Schema.NullOr(Schema.Struct({ exportId: Schema.NullOr(ExportId), notes: Schema.Array(Schema.String) }))
+})
+export type ExportPart = typeof ExportPart.Type
+
+/**
+ * The selected entities: those with these ids, or those of the kind that the filters find. Null: the whole catalog, or all products of
+ * the store.
+ */
+const selection = Schema.NullOr(
+  Schema.Struct({ kind: EntityKind, ids: Schema.NullOr(Schema.Array(EntityId)), ...listFilters })
+)
+export type SelectionRpc = (typeof selection)["Type"]
+
+export const ExportRpcs = RpcGroup.make(
+  /** Refusal: also an unknown id. ValidationFailed: the filters find nothing or too many. */
+  accountRpc("exportJsonl", { selection }, { success: ExportPart, error: ValidationFailed, stream: true }),
+  /** As for `exportJsonl`. ValidationFailed: also `forPublish`, but the store has a platform. */
+  accountRpc(
+    "exportCsv",
+    { selection, store: Schema.String, forPublish: Schema.Boolean },
+    { success: ExportPart, error: ValidationFailed, stream: true }
+  ),
+  /** Begins a job that counts a complete export as published. ValidationFailed: another job works on the store. */
+  accountRpc(
+    "publishExport",
+    { store: Schema.String, exportId: ExportId },
+    { success: Job, error: Schema.Union(NotFound, ValidationFailed) }
+  )
+)
+
+const aboutWebhook = { id: Schema.String }
+
+/** A webhook and its secret, which is sent in plain text, because only the owner of the process can read the socket. */
+const WebhookSecret = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
+
+/** NotFound: the account has no such webhook. */
+export const WebhookRpcs = RpcGroup.make(
+  /** `topics`: types of changes; none: all. ValidationFailed: see `Webhooks.create`. */
+  accountRpc(
+    "createWebhook",
+    { url: Schema.String, topics: Schema.Array(Schema.String) },
+    { success: WebhookSecret, error: ValidationFailed }
+  ),
+  /** Oldest first. */
+  accountRpc("listWebhooks", {}, { success: Schema.Array(Webhook) }),
+  /** A webhook and the first 100 of its changes that wait or are parked. */
+  accountRpc("showWebhook", aboutWebhook, {
+    success: Schema.Struct({ webhook: Webhook, setAside: Schema.Array(SetAside) }),
+    error: NotFound
+  }),
+  accountRpc("testWebhook", aboutWebhook, { success: WebhookTest, error: NotFound }),
+  /** `from`: see `Webhooks.replay`. */
+  accountRpc(
+    "replayWebhook",
+    { ...aboutWebhook, from: Schema.optional(Schema.String) },
+    { success: Webhook, error: Schema.Union(NotFound, ValidationFailed) }
+  ),
+  accountRpc("rotateWebhook", aboutWebhook, {
+    success: WebhookSecret,
+    error: Schema.Union(NotFound, ValidationFailed)
+  }),
+  accountRpc("deleteWebhook", aboutWebhook, { error: NotFound })
+)
+
 /** All commands. The process that has the database open runs them: this one, or another one reached over its socket. */
 export const AdminRpcs = HelloRpcs.merge(
-  AccountRpcs,
-  KeyRpcs,
-  UserRpcs,
+  AccessRpcs,
   StoreRpcs,
-  PlatformRpcs,
   ImportRpcs,
   DraftRpcs,
-  BulkRpcs,
   PublishRpcs,
   ConnectionRpcs,
-  DropRpcs,
-  DefinitionRpcs,
   HealthRpcs,
   JobRpcs,
   ExportRpcs,
-  SecretRpcs,
   WebhookRpcs
 )

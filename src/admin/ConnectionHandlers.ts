@@ -3,7 +3,7 @@ import { Activity } from "../connections/Activity.ts"
 import { Connections } from "../connections/Connections.ts"
 import { firstPart, Undo } from "../connections/Undo.ts"
 import { type FieldUndo, parseSince, type UndoWindow } from "../connections/UndoRules.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ConnectionRpcs, type UndoEvent } from "./AdminRpcs.ts"
@@ -63,7 +63,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
       )
 
     return {
-      listConnections: () => Effect.flatMap(CurrentActor, ({ accountId }) => connections.list(accountId)),
+      listConnections: () => withAccountId(connections.list),
       showConnection: ({ id }) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor

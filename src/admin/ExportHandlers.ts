@@ -5,13 +5,12 @@ import { Exports } from "../exports/Exports.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { ExportRpcs, type SelectionRpc } from "./ExportRpcs.ts"
-import { makeFiltersOf } from "./FiltersOf.ts"
-import { makeFindStore } from "./FindByName.ts"
+import { ExportRpcs, type SelectionRpc } from "./AdminRpcs.ts"
+import { makeFiltersOf, makeFindStore } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
 
 /** Refuses unknown ids in words. */
-const named = <A, R>(kind: EntityKind, parts: Stream.Stream<A, NotFound | Refusal | ValidationFailed, R>) =>
+const withKind = <A, R>(kind: EntityKind, parts: Stream.Stream<A, NotFound | Refusal | ValidationFailed, R>) =>
   Stream.catchTag(
     parts,
     "NotFound",
@@ -34,13 +33,13 @@ export const ExportHandlers = ExportRpcs.toLayer(
       exportJsonl: ({ selection }) =>
         selection === null
           ? exports.jsonl
-          : named(selection.kind, Stream.unwrap(Effect.map(selectionOf(selection), exports.selectedJsonl))),
+          : withKind(selection.kind, Stream.unwrap(Effect.map(selectionOf(selection), exports.selectedJsonl))),
       exportCsv: ({ forPublish, selection, store }) =>
         Stream.unwrap(
           Effect.gen(function* () {
             const { id } = yield* findStore(store)
             const selected = selection === null ? null : yield* selectionOf(selection)
-            return named("product", exports.csv(id, forPublish, selected))
+            return withKind("product", exports.csv(id, forPublish, selected))
           })
         ),
       publishExport: ({ exportId, store }) =>

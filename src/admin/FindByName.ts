@@ -1,12 +1,14 @@
 import { Effect, Option, Schema } from "effect"
 import { ApiKeys } from "../access/ApiKeys.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import type { MerchantFilters } from "../catalog/MerchantLists.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { NotFound } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId, EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { Stores } from "../stores/Stores.ts"
+import type { ListFilters } from "./AccountRpc.ts"
 import { Refusal } from "./Refusal.ts"
 
 /** Parses a typed id. A malformed id is NotFound. */
@@ -54,11 +56,11 @@ export const makeFindKey = Effect.map(
     (accountId: AccountId, typed: string): Effect.Effect<ApiKeyId, NotFound | Refusal> =>
       Effect.catchTag(keyId(typed), "NotFound", () =>
         Effect.flatMap(keys.list(accountId), (all) => {
-          const named = all.filter(({ name }) => name === typed.trim())
-          const active = named.filter(({ revokedAt }) => revokedAt === null)
+          const namesakes = all.filter(({ name }) => name === typed.trim())
+          const active = namesakes.filter(({ revokedAt }) => revokedAt === null)
           return onlyOne(
             typed,
-            (active.length > 0 ? active : named).map(({ id, lastFour }) => ({ id, shown: `${id} (…${lastFour})` }))
+            (active.length > 0 ? active : namesakes).map(({ id, lastFour }) => ({ id, shown: `${id} (…${lastFour})` }))
           )
         })
       )
@@ -93,4 +95,21 @@ export const makeFindDomain = Effect.map(
     Effect.map(stores.list, (linked) =>
       Option.match(storeOf(linked, typed), { onNone: () => typed, onSome: ({ domain }) => domain })
     )
+)
+
+/** Makes the function that finds the store of the filters. Refusal: no such store is linked. */
+export const makeFiltersOf = Effect.map(
+  makeFindStore,
+  (findStore) =>
+    ({ on, search, tag, type, vendor }: ListFilters) =>
+      Effect.map(
+        Effect.transposeMapOption(on, findStore),
+        (store): MerchantFilters => ({
+          search: Option.getOrUndefined(search),
+          vendor: Option.getOrUndefined(vendor),
+          productType: Option.getOrUndefined(type),
+          tag: Option.getOrUndefined(tag),
+          storeId: Option.getOrUndefined(store)?.id
+        })
+      )
 )

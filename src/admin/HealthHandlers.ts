@@ -1,14 +1,18 @@
-import { Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import { DataHealth } from "../health/DataHealth.ts"
-import { HealthOverview, HealthSnapshot } from "../health/Health.ts"
+import { type HealthDimension, HealthOverview, HealthSnapshot } from "../health/Health.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
-import { HealthRpcs } from "./AdminRpcs.ts"
+import { HealthRpcs, type ScanEvent } from "./AdminRpcs.ts"
+import { type Report, streamEvents } from "./EventStream.ts"
 import { makeFindStore, unknownStore } from "./FindByName.ts"
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
+
+/** Interval between two reports of a scan's progress. */
+const reportInterval = Duration.millis(500)
 
 export const HealthHandlers = HealthRpcs.toLayer(
   Effect.gen(function* () {
@@ -31,12 +35,28 @@ export const HealthHandlers = HealthRpcs.toLayer(
         )
       )
 
+    /** Reports how far a scan is until it is interrupted. Another caller or process may work on the scan. */
+    const watch = (dimension: HealthDimension, storeId: StoreId | undefined, report: Report<ScanEvent>) =>
+      health.progress(dimension, storeId).pipe(
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.void,
+            onSome: ({ entities, scanned }) => report({ _tag: "Progress", done: scanned, total: entities })
+          })
+        ),
+        Effect.delay(reportInterval),
+        Effect.forever
+      )
+
     return {
       showHealth: ({ store }) =>
         aboutStore(store, health.overview).pipe(Effect.flatMap(({ text }) => Effect.orDie(decodeOverview(text)))),
       scanHealth: ({ dimension, store }) =>
-        aboutStore(store, (id) => health.scan(dimension, id)).pipe(
-          Effect.flatMap(({ text }) => Effect.orDie(decodeSnapshot(text)))
+        streamEvents((report: Report<ScanEvent>) =>
+          aboutStore(store, (id) => Effect.raceFirst(health.scan(dimension, id), watch(dimension, id, report))).pipe(
+            Effect.flatMap(({ text }) => Effect.orDie(decodeSnapshot(text))),
+            Effect.map((snapshot): ScanEvent => ({ _tag: "Done", snapshot }))
+          )
         ),
       listHealthIssues: ({ locale, page, pageSize, section, store }) =>
         aboutStore(store, (id) =>

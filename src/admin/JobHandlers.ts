@@ -7,9 +7,9 @@ import { NotFound } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"
 import { JobWorker } from "../programs/JobWorker.ts"
 import { Publishing } from "../publishing/Publishing.ts"
+import { JobRpcs } from "./AdminRpcs.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { parseId } from "./FindByName.ts"
-import { JobRpcs } from "./JobRpcs.ts"
 
 const jobId = parseId(JobId)
 

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { WebhookId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Webhooks } from "../webhooks/Webhooks.ts"
+import { WebhookRpcs } from "./AdminRpcs.ts"
 import { parseId } from "./FindByName.ts"
-import { WebhookRpcs } from "./WebhookRpcs.ts"
 
 const webhookId = parseId(WebhookId)
 

@@ -18,9 +18,9 @@ import {
   ValueArgument,
   VariantRow
 } from "./Answers.ts"
-import { translations } from "./Operations.ts"
 import { page, wholeList } from "./Page.ts"
 import { cursorParams, listParams, optional, uuidArgument } from "./Params.ts"
+import { translations } from "./StoreData.ts"
 import { TimeBound } from "./TimeBound.ts"
 import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
 

@@ -71,7 +71,7 @@ export interface ToolAnswer {
   readonly success?: Schema.Schema.AnyNoContext
   /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
-  /** What agents can select: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
+  /** The parts of a result that agents can select: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
   readonly fields?: "members" | "attributes"
 }
 
@@ -83,13 +83,13 @@ export interface ToolDefinition {
   readonly hints: ToolHints
   /** The parts of the tool's description. */
   readonly description: {
-    /** What the tool returns or changes. */
+    /** Says what the tool returns or changes. */
     readonly does: string
     /** When to use the tool, and which similar tool to use otherwise. */
     readonly usage: string
     /** The tools that return the ids for this tool's arguments. */
     readonly ids: string
-    /** What the tool never does. If the description mentions channels, also says that a channel is a store. */
+    /** Says what the tool never does. If the description mentions channels, also says that a channel is a store. */
     readonly never: string
   }
   /** By argument: the tool that lists valid ids, to call if the argument's record is not found. */

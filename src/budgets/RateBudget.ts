@@ -17,7 +17,7 @@ export interface Spender {
   readonly accountId: AccountId
 }
 
-/** What a window counts. `requests`: REST requests and tool calls. `messages`: all other messages of a connection. */
+/** The two counts of a window. `requests`: REST requests and tool calls. `messages`: all other messages of a connection. */
 export type WindowKind = "requests" | "messages"
 
 /** Maximum number of messages other than tool calls that a connection may send per window. */

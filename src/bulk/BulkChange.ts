@@ -1,6 +1,7 @@
 import { Either, Schema } from "effect"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
 import { decideAddition, decideUpdate } from "../drafts/DraftWrite.ts"
+import { FoundEntities } from "../jobs/FoundEntities.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -22,9 +23,26 @@ export const BulkChange = Schema.Union(
 )
 export type BulkChange = typeof BulkChange.Type
 
-/** The input of a job: all its entities have the same kind. */
-export const BulkInput = Schema.Struct({ kind: EntityKind, change: BulkChange })
+/** What a step does: all entities of a job have the same kind. */
+export const BulkWork = Schema.Struct({ kind: EntityKind, change: BulkChange })
+export type BulkWork = typeof BulkWork.Type
+
+/**
+ * The input of a job. With `found`, the job collects its entities itself. That form has no `kind`, so that a process of an older version,
+ * which knows no `found`, cannot read it: it would end the job without a change.
+ */
+export const BulkInput = Schema.Union(BulkWork, Schema.Struct({ change: BulkChange, found: FoundEntities }))
 export type BulkInput = typeof BulkInput.Type
+
+/**
+ * A number: of entities that were processed. They are removed from the job, so the next step begins with the first remaining one.
+ * `Collecting`: the next step collects entities after an id. `place`: in the job's list; `collected`: their number until now.
+ */
+export const BulkCursor = Schema.Union(
+  Schema.Int,
+  Schema.TaggedStruct("Collecting", { after: EntityId, place: Schema.Int, collected: Schema.Int })
+)
+export type BulkCursor = typeof BulkCursor.Type
 
 /** An entity of a bulk change. `revision`: the revision of its draft when the job was begun. */
 export const BulkItem = Schema.Struct({ id: EntityId, revision: Schema.Int })
@@ -48,7 +66,7 @@ type Decided = Either.Either<ReadonlyArray<CatalogChange>, string>
  * begin of the job. An addition to a store overwrites nothing, so it is based on no revision.
  */
 export const decideStep =
-  ({ change, kind }: BulkInput, items: ReadonlyArray<BulkItem>, rules: KeyRules) =>
+  ({ change, kind }: BulkWork, items: ReadonlyArray<BulkItem>, rules: KeyRules) =>
   (locked: LockedCatalog): BulkStep => {
     const decide = ({ id, revision }: BulkItem): Decided => {
       if (change._tag === "AddToStore")

@@ -1,6 +1,7 @@
 import { Effect, Layer, Ref } from "effect"
 import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { JobId } from "../model/Ids.ts"
+import { publishActions } from "../drafts/History.ts"
+import type { EntityId, JobId } from "../model/Ids.ts"
 import type { BulkItem } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
 
@@ -17,12 +18,18 @@ export const emptyBulkItems: Pick<MemorySlices, "bulkItems"> = { bulkItems: new 
 export const layerBulkItemsRepoMemory = Layer.effect(
   BulkItemsRepo,
   Effect.map(MemoryStore, (store) => ({
-    stage: (accountId, jobId, { ids, kind }) =>
+    stage: (accountId, jobId, { asOfBegin, ids, kind }) =>
       Effect.gen(function* () {
         const account = (yield* Ref.get(store)).get(accountId)
+        const begun = account?.jobs.get(jobId)?.job.created_at ?? ""
+        const revisionAtBegin = (id: EntityId) =>
+          account?.history.findLast(
+            ({ action, at, entityId }) => entityId === id && !publishActions.includes(action) && at <= begun
+          )?.draft_revision
         const added = ids.flatMap((id): ReadonlyArray<BulkItem> => {
           const entity = account?.entities.get(id)
-          return entity?.aggregate.kind === kind ? [{ id, revision: entity.draftRevision }] : []
+          if (entity?.aggregate.kind !== kind) return []
+          return [{ id, revision: (asOfBegin ? revisionAtBegin(id) : undefined) ?? entity.draftRevision }]
         })
         yield* updateAccount(store, accountId, (each) => ({
           ...each,

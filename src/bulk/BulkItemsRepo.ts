@@ -1,7 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Predicate } from "effect"
+import { isAmongFirst } from "../database/FirstItems.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { publishActions } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, JobId } from "../model/Ids.ts"
 import { BulkItem } from "./BulkChange.ts"
@@ -11,13 +13,19 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
   BulkItemsRepo,
   {
     /**
-     * Adds these entities to a job, in this order after its first `after` entities, with the current revisions of their drafts. Ids
-     * of unknown entities and of other kinds are left out. Returns the number of added entities.
+     * Adds these entities to a job, in this order after the place `after`, with the revisions of their drafts: the current ones, or with
+     * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are left out. Returns the number
+     * of added entities.
      */
     readonly stage: (
       accountId: AccountId,
       jobId: JobId,
-      entities: { readonly kind: EntityKind; readonly ids: ReadonlyArray<EntityId>; readonly after: number }
+      entities: {
+        readonly kind: EntityKind
+        readonly ids: ReadonlyArray<EntityId>
+        readonly after: number
+        readonly asOfBegin: boolean
+      }
     ) => Effect.Effect<number>
     /** Returns the next entities of a job, and removes them. */
     readonly take: (accountId: AccountId, jobId: JobId, limit: number) => Effect.Effect<ReadonlyArray<BulkItem>>
@@ -30,24 +38,25 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
         (accountId: AccountId, jobId: JobId, limit: number) => sql`
           WITH taken AS (
             DELETE FROM bulk_item d
-            WHERE d.account_id = ${accountId} AND d.job_id = ${jobId} AND d.place <= (
-              SELECT max(n.place) FROM (
-                SELECT i.place FROM bulk_item i
-                WHERE i.account_id = ${accountId} AND i.job_id = ${jobId}
-                ORDER BY i.place LIMIT ${limit}
-              ) n
-            )
+            WHERE ${isAmongFirst(sql, { table: "bulk_item", owner: "job_id" }, { accountId, id: jobId, limit })}
             RETURNING d.place, d.entity_id AS id, d.draft_revision AS revision
           )
           SELECT t.id, t.revision FROM taken t ORDER BY t.place`
       )
+      /** The history has the revision of each change. Publishes do not change drafts, and may have an older revision. */
+      const revisionAtBegin = (accountId: AccountId, jobId: JobId) => sql`
+        (SELECT h.draft_revision FROM entity_history h
+         WHERE h.account_id = ${accountId} AND h.entity_id = e.id AND h.action <> ALL(${[...publishActions]}::text[])
+           AND h.at <= (SELECT j.created_at FROM job j WHERE j.account_id = ${accountId} AND j.id = ${jobId})
+         ORDER BY h.sequence DESC LIMIT 1)`
       return {
-        stage: (accountId, jobId, { after, ids, kind }) =>
+        stage: (accountId, jobId, { after, asOfBegin, ids, kind }) =>
           Effect.map(
             orDie(
               sql`
                 INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
-                SELECT e.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, e.id, e.draft_revision
+                SELECT e.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, e.id,
+                       ${asOfBegin ? sql`coalesce(${revisionAtBegin(accountId, jobId)}, e.draft_revision)` : sql`e.draft_revision`}
                 FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
                 JOIN entity e ON e.account_id = ${accountId} AND e.id = r.id AND e.kind = ${kind}`.raw
             ),

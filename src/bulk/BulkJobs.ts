@@ -1,32 +1,37 @@
-import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
+import { type ChosenEntities, maxListedIds } from "../catalog/MerchantLists.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { type FoundEntities, foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
+import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
-import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { anyKind, type StepInput, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { type AccountId, type EntityId, JobId } from "../model/Ids.ts"
+import { type AccountId, EntityId, JobId, nilUuid } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type BulkChange, BulkInput, type BulkItem, decideStep } from "./BulkChange.ts"
+import { type BulkChange, BulkCursor, BulkInput, type BulkItem, type BulkWork, decideStep } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
 
-/** Maximum number of entities of one job, because one transaction begins it. */
-export const maxBulkEntities = 100_000
+/** Maximum number of entities that are named one by one, because one transaction adds them to their job. */
+export const maxNamedEntities = maxListedIds
 
-/** Entities that one statement adds to a job. */
-const stagedAtOnce = 10_000
+/** The entities of a bulk change. */
+export type BulkSelection = { readonly kind: EntityKind } & ChosenEntities
 
-/** The entities of a bulk change. Each id occurs once. */
-export interface BulkSelection {
-  readonly kind: EntityKind
-  readonly ids: ReadonlyArray<EntityId>
+const collectingFirst = { _tag: "Collecting", after: EntityId.make(nilUuid), place: 0, collected: 0 } as const
+
+const workOf = (input: BulkInput): BulkWork => {
+  if (!("found" in input)) return input
+  const [kind = "product"] = input.found.kinds
+  return { kind, change: input.change }
 }
 
 /** The kind of job that changes the drafts of a selection. */
@@ -34,10 +39,36 @@ export const makeBulkKinds = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
   const importLock = yield* ImportLockRepo
+  const found = yield* FoundEntitiesRepo
   const repo = yield* BulkItemsRepo
 
+  /** Adds the next entities that the filters find to the job. Their number is known when all are collected. */
+  const collect = (
+    { accountId, id, size }: Pick<StepInput<BulkInput, BulkCursor>, "accountId" | "id" | "size">,
+    filtered: FoundEntities,
+    { after, collected, place }: Omit<Extract<BulkCursor, { readonly _tag: "Collecting" }>, "_tag">
+  ): Effect.Effect<StepResult<BulkCursor>> =>
+    Effect.gen(function* () {
+      const looked = lookedPerItem * size
+      const { ids, next } = yield* found.next(accountId, id, filtered, { after, looked, limit: looked })
+      const [kind] = filtered.kinds
+      const added =
+        ids.length === 0 || kind === undefined
+          ? 0
+          : yield* repo.stage(accountId, id, { kind, ids, after: place, asOfBegin: true })
+      const all = collected + added
+      if (next !== null)
+        return {
+          _tag: "Progress",
+          cursor: { _tag: "Collecting", after: next, place: place + ids.length, collected: all },
+          done: 0
+        }
+      const counts = { changed: 0, unchanged: 0, refused: 0 }
+      return { _tag: "Progress", cursor: all === 0 ? null : 0, total: all, done: 0, counts }
+    })
+
   /** Writes the changes of these entities. The number of changed drafts is that of the revisions that rose. */
-  const write = (accountId: AccountId, input: BulkInput, items: ReadonlyArray<BulkItem>) =>
+  const write = (accountId: AccountId, input: BulkWork, items: ReadonlyArray<BulkItem>) =>
     Effect.gen(function* () {
       const { change, kind } = input
       const { locked, remedy } = yield* Effect.orDie(
@@ -65,19 +96,24 @@ export const makeBulkKinds = Effect.gen(function* () {
     anyKind({
       name: "bulk_change",
       input: BulkInput,
-      // The number of processed entities. They are removed from the job, so the next step begins with the first remaining one.
-      cursor: Schema.Int,
+      cursor: BulkCursor,
       sizes: { first: 10, max: 200 },
       step: ({ accountId, cursor, id, input, size }) =>
-        Effect.gen(function* (): Effect.fn.Return<StepResult<number>, JobStopped, CurrentActor> {
+        Effect.gen(function* (): Effect.fn.Return<StepResult<BulkCursor>, JobStopped, CurrentActor> {
           if (Option.isSome(yield* importLock.share(accountId)))
             return { _tag: "Wait", why: "the end of an import or of its review" }
+          const start = "found" in input ? collectingFirst : 0
+          const place = cursor ?? start
+          if (typeof place === "object")
+            return "found" in input
+              ? yield* collect({ accountId, id, size }, input.found, place)
+              : yield* Effect.dieMessage("The job has a list of entities already.")
           const items = yield* repo.take(accountId, id, size)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
-          const { changed, refused } = yield* write(accountId, input, items)
+          const { changed, refused } = yield* write(accountId, workOf(input), items)
           return {
             _tag: "Progress",
-            cursor: (cursor ?? 0) + items.length,
+            cursor: place + items.length,
             done: items.length,
             counts: { changed, unchanged: items.length - changed - refused.length, refused: refused.length },
             errors: refused
@@ -122,53 +158,57 @@ const make = Effect.gen(function* () {
     if (misfit !== undefined) return yield* ValidationFailed.at(misfit.at, misfit.message)
   })
 
-  const insert = ({ ids, kind }: BulkSelection, change: BulkChange, id: JobId) =>
+  const insert = (selection: BulkSelection, change: BulkChange, id: JobId) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
+      const { kind } = selection
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
       const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
-      const input: BulkInput = { kind, change }
+      const isNamed = "ids" in selection
+      const total = isNamed ? selection.ids.length : selection.count
+      const input: BulkInput = isNamed ? { kind, change } : { change, found: foundEntities([kind], selection.filters) }
       const job = yield* jobs.begin({
         id,
         kind: "bulk_change",
-        title: titleOf(change, countedEntities(kind, ids.length), domain),
+        title: titleOf(change, countedEntities(kind, total), domain),
         subject: null,
         input,
-        total: ids.length
+        total
       })
-      let staged = 0
-      for (const some of Arr.chunksOf(ids, stagedAtOnce))
-        staged += yield* repo.stage(accountId, id, { kind, ids: some, after: staged })
+      if (!isNamed) return job
+      const { ids } = selection
+      const staged = yield* repo.stage(accountId, id, { kind, ids, after: 0, asOfBegin: false })
       return staged === ids.length ? job : yield* new NotFound()
     })
 
   return {
     /** The rules of the fields that a change can set. */
-    rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
+    rules: withAccountId(definitions.rules),
     /**
      * Checks everything about a change that does not depend on the entities. NotFound: no such store is linked. ValidationFailed: an
      * unknown or read-only field, or a value that does not fit it; the path is `field` or `value`.
      */
     check,
     /**
-     * Begins a job with these entities and the current revisions of their drafts. Later changes of a draft are not overwritten. `id`:
-     * the id of the job; if the account has it already, that job is returned, so a form that is sent twice begins one job. Errors as for
-     * `check`. NotFound: also an unknown entity, or one of another kind. ValidationFailed: also no or too many entities. PimLocked: an
-     * import of the account is under review or being applied.
+     * Begins a job with these entities, or with all that the filters find. Drafts that are changed after the begin are not overwritten.
+     * `id`: the id of the job; if the account has it already, that job is returned, so a form that is sent twice begins one job. Errors
+     * as for `check`. NotFound: also an unknown entity, or one of another kind. ValidationFailed: also no entities, or too many that are
+     * named. PimLocked: an import of the account is under review or being applied.
      */
-    begin: Effect.fn("BulkJobs.begin")(function* (selection: BulkSelection, change: BulkChange, given?: JobId) {
-      const { kind } = selection
-      const ids = [...new Set(selection.ids)]
-      if (ids.length === 0) return yield* ValidationFailed.at("", `no ${nouns[kind][0]} is selected`)
-      if (ids.length > maxBulkEntities)
+    begin: Effect.fn("BulkJobs.begin")(function* (given: BulkSelection, change: BulkChange, jobId?: JobId) {
+      const { kind } = given
+      const selection = "ids" in given ? { kind, ids: [...new Set(given.ids)] } : given
+      const count = "ids" in selection ? selection.ids.length : selection.count
+      if (count === 0) return yield* ValidationFailed.at("", `no ${nouns[kind][0]} is selected`)
+      if ("ids" in selection && count > maxNamedEntities)
         return yield* ValidationFailed.at(
           "",
-          `${countedEntities(kind, ids.length)} are selected: one job changes at most ${maxBulkEntities.toLocaleString("en")}`
+          `${countedEntities(kind, count)} are named: name at most ${maxNamedEntities.toLocaleString("en")} one by one, or filter the list`
         )
       yield* check(kind, change)
-      const id = given ?? (yield* mintId(JobId))
+      const id = jobId ?? (yield* mintId(JobId))
       return yield* transaction
-        .run(insert({ kind, ids }, change, id))
+        .run(insert(selection, change, id))
         .pipe(
           Effect.catchTag("ValidationFailed", (refusal) => Effect.catchTag(jobs.get(id), "NotFound", () => refusal))
         )

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { type EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -136,7 +136,7 @@ const make = Effect.gen(function* () {
       return [...(yield* repo.withHandle(accountId, name)), ...withSku.map((id) => ({ id, kind: "variant" as const }))]
     }),
     /** Products and collections with this canonical handle, ordered by kind, then id. */
-    withHandle: (handle: string) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
+    withHandle: (handle: string) => withAccountId((accountId) => repo.withHandle(accountId, handle)),
     /**
      * List rows of the variants, media, collections and products that are related to an entity, as JSON text. One cursor continues
      * through the four lists. NotFound: as for `kindOf`. ValidationFailed: the cursor belongs to another list.

@@ -228,10 +228,10 @@ const isInState = (
   aggregate: MemoryEntity["aggregate"],
   { isPending, status, stores, storeId }: ListFilters
 ) => {
-  const seen = stores === undefined ? aggregate : limitedTo(aggregate, stores)
+  const visible = stores === undefined ? aggregate : limitedTo(aggregate, stores)
   const state =
-    storeId === undefined || seen === undefined
-      ? seen
+    storeId === undefined || visible === undefined
+      ? visible
       : aggregate.versions.find((version) => version.storeId === storeId && account?.stores.has(storeId))
   return (
     state !== undefined &&

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Option } from "effect"
 
-/** What a cursor is valid for: this list of this account with these filters. The page size may change between pages. */
+/** The list for which a cursor is valid: its account, its kind and its filters. The page size may change between pages. */
 export interface CursorBinding {
   readonly list: string
   readonly accountId: string
@@ -72,9 +72,11 @@ export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
     const position = Number(bytes.readBigUInt64BE() & positionMask)
     if (!Number.isSafeInteger(position)) return Option.none()
     // Node's decoder accepts several texts for the same bytes, so the texts are compared. That checks the version too.
-    const given = Buffer.from(text)
+    const actual = Buffer.from(text)
     const expected = Buffer.from(encode(binding, position))
-    return given.length === expected.length && timingSafeEqual(given, expected) ? Option.some(position) : Option.none()
+    return actual.length === expected.length && timingSafeEqual(actual, expected)
+      ? Option.some(position)
+      : Option.none()
   }
 
   return { encode, decode }

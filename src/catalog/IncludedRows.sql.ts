@@ -103,15 +103,15 @@ export const makeIncludedRows = (sql: SqlClient) => {
       ...Object.entries(relationships[kind]).map(([name, json]) => [name, json(accountId)] as const),
       ["stores", stores(accountId)]
     ]
-    const named = (isThese: (name: string) => boolean) =>
+    const membersWhere = (isThese: (name: string) => boolean) =>
       members
         .filter(([name]) => isThese(name) && isIncluded(include, name))
         .reduce((text, [name, json]) => sql`${text} || ${literal(quote(`,"${name}":`))} || ${json}`, sql``)
     return sql`
       '{"id":"' || e.id || ${literal(quote(`","type":"${kind}","title":`))} || to_json(e.title)::text
-      ${named((name) => name === "attributes")}
+      ${membersWhere((name) => name === "attributes")}
       || ',"draft_revision":' || e.draft_revision || ${literal(whenPublished("e"))}
-      ${named((name) => name !== "attributes")}
+      ${membersWhere((name) => name !== "attributes")}
       || ',"created_at":' || ${literal(timeOf("e.created_at"))}
       || ',"updated_at":' || ${literal(timeOf("e.canonical_changed_at"))} || '}'`
   }

@@ -35,13 +35,13 @@ export const makeLimitRows =
       return (rows) =>
         rowsIn(rows)
           .flatMap((row) => {
-            const seen = limited.get(row.id)
-            if (seen === undefined || !matches(seen.searchText, needles)) return []
+            const aggregate = limited.get(row.id)
+            if (aggregate === undefined || !matches(aggregate.searchText, needles)) return []
             return [
               JSON.stringify({
                 ...row,
-                pending_publish: seen.pendingPublish,
-                last_publish_status: seen.lastPublishStatus
+                pending_publish: aggregate.pendingPublish,
+                last_publish_status: aggregate.lastPublishStatus
               })
             ]
           })

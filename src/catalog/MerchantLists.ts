@@ -1,5 +1,6 @@
 import { Array as Arr, Context, Effect, Layer } from "effect"
-import { CurrentActor } from "../model/Actor.ts"
+import { asBackground } from "../database/Deadlines.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { type ListedEntity, MerchantListsRepo, type Place, type WindowPage } from "./MerchantListsRepo.ts"
@@ -46,6 +47,26 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
 /** Number of entities that are read in the order of a list at once. Totals of lists that have at most so many are exact. */
 export const windowSize = 10_000
 
+/** Maximum number of entities that a request reads the ids of. What filters more, is found by a job in steps. */
+export const maxListedIds = 10_000
+
+/** `maxListedIds`, for tests of longer lists. */
+export class MaxListedIds extends Context.Reference<MaxListedIds>()("catalog/MaxListedIds", {
+  defaultValue: () => maxListedIds
+}) {}
+
+/** The entities of a job: these, or all that filters find. `count`: how many these are when the job is begun. */
+export type ChosenEntities =
+  | { readonly ids: ReadonlyArray<EntityId> }
+  | { readonly filters: MerchantFilters; readonly count: number }
+
+/** What the filters of a list find. `first`: some of them. */
+export interface FoundList {
+  readonly count: number
+  readonly first: ReadonlyArray<EntityId>
+  readonly chosen: ChosenEntities
+}
+
 /** Number of matches that are read by the indexes of filters. */
 const maxFew = 1_000
 
@@ -54,21 +75,15 @@ const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   needles: search === undefined ? [] : terms(search)
 })
 
-const make = Effect.map(MerchantListsRepo, (repo) => ({
-  page: Effect.fn("MerchantLists.page")(function* (
-    kind: EntityKind,
-    { from, limit, order, ...filters }: MerchantQuery
-  ) {
-    const { accountId } = yield* CurrentActor
-    const place = { from, limit, order, windowSize, maxFew }
-    const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), place)
-    return { ...page, rows: yield* repo.rows(accountId, ids) }
-  }),
+const make = Effect.gen(function* () {
+  const repo = yield* MerchantListsRepo
+  const most = yield* MaxListedIds
+
   /**
    * All entities that these filters find, each once, the oldest change first. Stops when it has more than `max`. An entity that
    * changes meanwhile moves to the end of the order, so it is not missed.
    */
-  ids: Effect.fn("MerchantLists.ids")(function* (kind: EntityKind, filters: MerchantFilters, max: number) {
+  const ids = Effect.fn("MerchantLists.ids")(function* (kind: EntityKind, filters: MerchantFilters, max: number) {
     const { accountId } = yield* CurrentActor
     const found = new Set<EntityId>()
     for (let from: Place | undefined = 0; from !== undefined && found.size <= max; ) {
@@ -83,19 +98,55 @@ const make = Effect.map(MerchantListsRepo, (repo) => ({
       from = window.next
     }
     return [...found]
-  }),
-  /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
-  storeCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.storeCounts(accountId)),
-  /** The first `most` variants of each of these products that has several, by the product's id. */
-  variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (products: ReadonlyArray<ListedEntity>, most: number) {
+  })
+
+  /** The number of entities that these filters find. Counting 1,000,000 takes seconds, so it has the deadline of background work. */
+  const count = Effect.fn("MerchantLists.count")(function* (kind: EntityKind, filters: MerchantFilters) {
     const { accountId } = yield* CurrentActor
-    const several = products.filter(({ variants }) => variants > 1).map(({ id }) => id)
-    const rows = yield* repo.rows(accountId, yield* repo.variantIds(accountId, several, most))
-    return Arr.groupBy(rows, ({ parentId }) => String(parentId))
-  }),
-  /** The rows of these entities, in this order. Unknown ids are left out. */
-  rows: (ids: ReadonlyArray<EntityId>) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.rows(accountId, ids))
-}))
+    return yield* asBackground(repo.count(accountId, kind, withNeedles(filters)))
+  })
+
+  /**
+   * What these filters find of these kinds. Up to `maxListedIds` entities are named by their ids; of more, only the number is read, so the
+   * memory does not depend on it.
+   */
+  const found = Effect.fn("MerchantLists.found")(function* (
+    kinds: ReadonlyArray<EntityKind>,
+    filters: MerchantFilters
+  ) {
+    const named: Array<EntityId> = []
+    for (const kind of kinds) if (named.length <= most) named.push(...(yield* ids(kind, filters, most)))
+    if (named.length <= most) return { count: named.length, first: named, chosen: { ids: named } } satisfies FoundList
+    const counts = yield* Effect.forEach(kinds, (kind) => count(kind, filters))
+    const all = counts.reduce((sum, each) => sum + each, 0)
+    return { count: all, first: named, chosen: { filters, count: all } } satisfies FoundList
+  })
+
+  return {
+    page: Effect.fn("MerchantLists.page")(function* (
+      kind: EntityKind,
+      { from, limit, order, ...filters }: MerchantQuery
+    ) {
+      const { accountId } = yield* CurrentActor
+      const place = { from, limit, order, windowSize, maxFew }
+      const { ids, ...page } = yield* repo.window(accountId, kind, withNeedles(filters), place)
+      return { ...page, rows: yield* repo.rows(accountId, ids) }
+    }),
+    ids,
+    found,
+    /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
+    storeCounts: withAccountId(repo.storeCounts),
+    /** The first `most` variants of each of these products that has several, by the product's id. */
+    variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (products: ReadonlyArray<ListedEntity>, most: number) {
+      const { accountId } = yield* CurrentActor
+      const several = products.filter(({ variants }) => variants > 1).map(({ id }) => id)
+      const rows = yield* repo.rows(accountId, yield* repo.variantIds(accountId, several, most))
+      return Arr.groupBy(rows, ({ parentId }) => String(parentId))
+    }),
+    /** The rows of these entities, in this order. Unknown ids are left out. */
+    rows: (ids: ReadonlyArray<EntityId>) => withAccountId((accountId) => repo.rows(accountId, ids))
+  }
+})
 
 /** The lists of the console's pages. A row has all values that a table shows. */
 export class MerchantLists extends Context.Tag("catalog/MerchantLists")<

@@ -1,11 +1,13 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { findAll } from "../database/Rows.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { makeMerchantConditions } from "./ListCandidates.sql.ts"
 import { makeWindowStatements, placeOf } from "./ListWindows.sql.ts"
 import type { ListOrder, MerchantFilters } from "./MerchantLists.ts"
 import type { Needle } from "./SearchText.ts"
@@ -78,6 +80,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
       filters: WindowFilters,
       page: WindowQuery
     ) => Effect.Effect<WindowPage>
+    readonly count: (accountId: AccountId, kind: EntityKind, filters: WindowFilters) => Effect.Effect<number>
     /** Counts the versions of each linked store by state and kind, up to `maxCounted` of a state. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
@@ -93,6 +96,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
     MerchantListsRepo,
     Effect.map(SqlClient.SqlClient, (sql) => ({
       window: makeWindow(sql),
+      count: makeCount(sql),
       rows: makeRows(sql),
       variantIds: makeVariantIds(sql),
       storeCounts: makeStoreCounts(sql)
@@ -103,6 +107,12 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
 /** A page of more than `maxFew` entities looks at this number of windows at most. */
 const maxWindows = 5
 
+/** With the usual 4 MB PostgreSQL forgets which rows of a page matched, and computes the facets of all of them again. */
+const makeWithRoom =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(read: Effect.Effect<A, E, R>) =>
+    sql.withTransaction(Effect.zipRight(sql`SELECT set_config('work_mem', '32MB', true)`, read))
+
 /**
  * Up to `maxFew` matches are found by the indexes of the filters. More are read in the order of the list, from one window. If that has
  * not enough of them, they are far away in the order: then all matches up to a bound are read. `maxFew` matches are known, and their
@@ -111,9 +121,7 @@ const maxWindows = 5
  */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
   const statements = makeWindowStatements(sql)
-  /** With the usual 4 MB PostgreSQL forgets which rows of a page matched, and computes the facets of all of them again. */
-  const withRoom = <A, E, R>(read: Effect.Effect<A, E, R>) =>
-    sql.withTransaction(Effect.zipRight(sql`SELECT set_config('work_mem', '32MB', true)`, read))
+  const withRoom = makeWithRoom(sql)
   return (accountId, kind, filters, page) =>
     Effect.gen(function* () {
       const { from, limit, maxFew, windowSize } = page
@@ -142,12 +150,22 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
     )
 }
 
+const makeCount = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["count"] => {
+  const { ofCandidates } = makeMerchantConditions(sql)
+  const read = findSingle(Schema.Struct({ count: Schema.Number }))(
+    (accountId: AccountId, kind: EntityKind, filters: WindowFilters) => sql`
+      SELECT ${sql.literal(`${planCustom} ${readsAll}`)} count(*) AS count FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)}
+        AND ${sql.and([sql`true`, ...ofCandidates(accountId, kind, filters)])}`
+  )
+  const withRoom = makeWithRoom(sql)
+  return (accountId, kind, filters) => Effect.map(orDie(withRoom(read(accountId, kind, filters))), ({ count }) => count)
+}
+
 /** One statement for all rows of a page: each part is found by an index. */
 const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["rows"] => {
-  const read = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, ids: Schema.Array(EntityId) }),
-    Result: ListedEntity,
-    execute: ({ accountId, ids }) => sql`
+  const read = findAll(ListedEntity)(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT e.id, e.kind, e.title, rfc3339(e.canonical_changed_at) AS "changedAt", e.parent_id AS "parentId",
              (SELECT p.title FROM entity p WHERE p.account_id = ${accountId} AND p.id = e.parent_id) AS "parentTitle",
              coalesce(e.attributes #>> '{vendor,value}', '') AS vendor,
@@ -188,8 +206,8 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
         ORDER BY g.position LIMIT 1
       ) shown ON true
       ORDER BY asked.place`
-  })
-  return (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : orDie(read({ accountId, ids })))
+  )
+  return (accountId, ids) => (ids.length === 0 ? Effect.succeed([]) : read(accountId, ids))
 }
 
 const makeVariantIds = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["variantIds"] => {

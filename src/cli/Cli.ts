@@ -5,18 +5,16 @@ import { Command, HelpDoc, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
-import { accountCommand } from "./AccountCommands.ts"
+import { accountCommand, demoCommand } from "./AccountCommands.ts"
 import { bulkCommand } from "./BulkCommands.ts"
 import { connectionCommand } from "./ConnectionCommands.ts"
 import { definitionCommand } from "./DefinitionCommands.ts"
-import { demoCommand } from "./DemoCommand.ts"
-import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
+import { draftCommand, historyCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
 import { exportCommand } from "./ExportCommands.ts"
 import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
 import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
-import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { jobsCommand } from "./JobCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -25,11 +23,17 @@ import { Refused, reasonOf, tidyConsole } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
 import { secretCommand } from "./SecretCommands.ts"
-import { serveCommand } from "./ServeCommand.ts"
 import { statusCommand } from "./StatusCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
 import { webhookCommand } from "./WebhookCommands.ts"
+
+/** Imported only when the command runs, so that other commands do not load the server. */
+const run = Effect.flatten(Effect.promise(async () => (await import("./Serve.ts")).run))
+
+const serveCommand = Command.make("serve", {}, () => run).pipe(
+  Command.withDescription("Run the service until it is stopped.")
+)
 
 const { version } = JSON.parse(readFileSync(`${packageRoot}/package.json`, "utf8")) as {
   readonly version: string

@@ -116,12 +116,12 @@ const create = Command.make(
             }))
           }
       const keys = assignments.map(({ key }) => key)
-      const made = yield* (yield* AdminClient)
+      const created = yield* (yield* AdminClient)
         .createDrop({ account, drop })
         .pipe(Effect.catchTag("ValidationFailed", refuseDrop(Option.isSome(from), keys)))
-      yield* answer(json, made, [
-        `Scheduled ${linesOf(made).join("\n")}`,
-        `Drops start and end only while the service is running. Next: ${hint(`drop show ${made.id}`, account)}`
+      yield* answer(json, created, [
+        `Scheduled ${linesOf(created).join("\n")}`,
+        `Drops start and end only while the service is running. Next: ${hint(`drop show ${created.id}`, account)}`
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Schedule field changes with a start and, with --ends, an end."))

@@ -3,7 +3,7 @@ import { constants } from "node:fs"
 import { open, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Clock, Effect, Option, Predicate, Stream } from "effect"
-import type { ExportPart } from "../admin/ExportRpcs.ts"
+import type { ExportPart } from "../admin/AdminRpcs.ts"
 import { formatCount, Refused } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
 

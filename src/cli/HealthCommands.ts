@@ -19,6 +19,7 @@ import { EntityKind } from "../model/Attribute.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { choiceArgument, integerOption, textOption } from "./Flags.ts"
 import { account, answer, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { followEvents, makeProgressText } from "./ProgressLine.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Limit to this store, by domain or id (per-store dimensions only).")
@@ -111,7 +112,14 @@ const scan = Command.make(
         onNone: () => HealthDimension.literals,
         onSome: (one): ReadonlyArray<HealthDimension> => [one]
       })
-      const dimensions = yield* Effect.forEach(toScan, (each) => client.scanHealth({ account, dimension: each, store }))
+      const text = makeProgressText()
+      const dimensions = yield* Effect.forEach(toScan, (each) =>
+        followEvents(client.scanHealth({ account, dimension: each, store }), {
+          progress: (progress, now) => text({ ...progress, step: each, items: "entities" }, now),
+          interrupted: () => "Interrupted. What was scanned is not lost: the next scan continues there.",
+          incomplete: "The scan ended without a result: scan again."
+        }).pipe(Effect.map(({ snapshot }) => snapshot))
+      )
       const whole = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
@@ -129,8 +137,8 @@ const nameOf = ({ product_title, title }: Pick<HealthIssue, "product_title" | "t
 /** The other variants that have the SKU of an issue's variant. */
 const othersOf = ({ duplicates = [], duplicates_count = 0 }: HealthIssue): string => {
   const more = duplicates_count - duplicates.length
-  const named = duplicates.map((other) => `${other.entity_id} ${nameOf(other)}`)
-  return duplicates.length === 0 ? "" : ` also of ${[...named, ...(more > 0 ? [`${more} more`] : [])].join(", ")}`
+  const names = duplicates.map((other) => `${other.entity_id} ${nameOf(other)}`)
+  return duplicates.length === 0 ? "" : ` also of ${[...names, ...(more > 0 ? [`${more} more`] : [])].join(", ")}`
 }
 
 const wordsOfReason = { zero_price: "is 0 on an active product" } as const

@@ -18,17 +18,24 @@ import {
   toImportJson
 } from "./ImportOutput.ts"
 import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
-import { followEvents } from "./ProgressLine.ts"
+import { followEvents, makeProgressText } from "./ProgressLine.ts"
 
 const importId = argument("IMPORT_ID", "Id of the import, from `import list`.")
 
-const barWidth = 30
-
-const progressBar = ({ done, step, total }: Extract<ImportEvent, { readonly _tag: "Progress" }>) => {
-  const part = total === 0 ? 0 : Math.min(1, done / total)
-  const bar = "█".repeat(Math.round(part * barWidth)).padEnd(barWidth, "░")
-  const much = step === "fetching" ? `${done} records` : `${bar} ${String(Math.floor(part * 100)).padStart(3)} %`
-  return `${step.padEnd(9)} ${much}`
+/** Makes the text of an import's progress. A file that is compared is counted in rows, a store in records. */
+export const makeImportText = () => {
+  const text = makeProgressText()
+  let hasFetched = false
+  return ({ done, step, total }: Extract<ImportEvent, { readonly _tag: "Progress" }>, now: number) => {
+    if (step === "fetching") hasFetched = true
+    const items = {
+      checking: null,
+      fetching: "records",
+      comparing: hasFetched ? "records" : "rows",
+      applying: "changes"
+    }
+    return text({ step, done, total, items: items[step] }, now)
+  }
 }
 
 const interruptionTexts = {
@@ -47,11 +54,12 @@ const followImport = <E, R>(
 ) => {
   let step = begun
   let importId = id
+  const text = makeImportText()
   const run = followEvents(events, {
-    progress: (event) => {
+    progress: (event, now) => {
       if (event.step === "applying") step = "applying"
       importId = event.import_id ?? importId
-      return progressBar(event)
+      return text(event, now)
     },
     interrupted: () => interruptionTexts[step](importId, account),
     incomplete: "The import ended without a result: see `catalog import list`."

@@ -45,7 +45,7 @@ const setRole = Command.make(
     Effect.gen(function* () {
       yield* (yield* AdminClient).setUserRole({ account, email, role })
       yield* answer(json, { email, role }, [
-        `${email} has the role ${role}. It also bounds the connections that this user allowed.`
+        `${email} has the role ${role}. Connections that this user allowed can do no more than this role.`
       ])
     }).pipe(Effect.catchTags({ NotFound: unknownUser(email), ValidationFailed: byFlag }), withAdmin)
 ).pipe(Command.withDescription("Change what a user may do: view, edit, publish or admin."))
@@ -102,8 +102,8 @@ const actionWords: Readonly<Record<TeamAction, string>> = {
   second_factor_off: "switched the second factor off",
   second_factor_reset: "reset the second factor of",
   recovery_codes_renewed: "made new recovery codes",
-  second_factor_required: "required a second factor of all users",
-  second_factor_optional: "no longer required a second factor",
+  second_factor_required: "made the second factor required for all users",
+  second_factor_optional: "made the second factor optional",
   sessions_ended: "ended other sessions"
 }
 
@@ -150,8 +150,8 @@ const secondFactor = Command.make(
       const isRequired = yield* client.requiresSecondFactor({ account })
       yield* answer(json, { second_factor_required: isRequired }, [
         isRequired
-          ? "A second factor is required of all users: one without it sets it up at the next sign-in."
-          : "A second factor is not required: each user decides."
+          ? "All users need a second factor. A user without one sets it up at the next sign-in."
+          : "The second factor is optional: each user decides."
       ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Show or set whether all users of an account need a second factor."))

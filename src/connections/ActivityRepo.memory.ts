@@ -135,9 +135,9 @@ export const layerActivityRepoMemory = Layer.effect(
         let forgotten = 0
         for (const accountId of (yield* Ref.get(store)).keys())
           yield* updateAccount(store, accountId, (account) => {
-            const kept = [...account.connectionCalls].filter(([key]) => key.slice(-10) >= first)
-            forgotten += account.connectionCalls.size - kept.length
-            return { ...account, connectionCalls: new Map(kept) }
+            const remaining = [...account.connectionCalls].filter(([key]) => key.slice(-10) >= first)
+            forgotten += account.connectionCalls.size - remaining.length
+            return { ...account, connectionCalls: new Map(remaining) }
           })
         return forgotten
       })

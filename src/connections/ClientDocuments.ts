@@ -86,11 +86,11 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
             const url = yield* Either.mapLeft(readClientAddress(clientId), (message) => new DocumentUnread({ message }))
             const { maxAge = keptSeconds.min, text } = yield* withinLimit(fetchDocument(url))
             const client = yield* readDocument(clientId, text)
-            const kept: KeptDocument = {
+            const document: KeptDocument = {
               client,
               maxAge: Math.min(Math.max(maxAge, keptSeconds.min), keptSeconds.max)
             }
-            return kept
+            return document
           }).pipe(Effect.provideService(OutsideNetwork, network))
 
         const documents = yield* Cache.makeWith({

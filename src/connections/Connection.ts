@@ -54,8 +54,8 @@ export const ConnectionCredential = Schema.Struct({
   /** The role of the user who consented, when the token was looked up. */
   role: Role,
   ...ConnectionBounds.fields,
-  /** The account's version when the token was looked up. */
-  accountVersion: Schema.Number,
+  /** The account's version when the token was looked up. Null on a cluster: `Connections.versionOf` reads it. */
+  accountVersion: Schema.NullOr(Schema.Number),
   /** Whether a use in this minute must still be recorded. */
   useUnrecorded: Schema.Boolean
 })

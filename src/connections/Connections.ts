@@ -11,7 +11,7 @@ import { ConnectionsRepo } from "./ConnectionsRepo.ts"
 const make = Effect.gen(function* () {
   const connections = yield* ConnectionsRepo
   const transaction = yield* Transaction
-  const findCredential = yield* makeCredentialLookUp(connections)
+  const { find: findCredential, versionOf } = yield* makeCredentialLookUp(connections)
   const inBackground = yield* FiberSet.makeRuntime<never>()
   // Connections whose use is being recorded: concurrent calls record it once.
   const recording = new Set<ConnectionId>()
@@ -43,6 +43,7 @@ const make = Effect.gen(function* () {
             Effect.tap(Option.match({ onNone: () => Effect.void, onSome: recordUse }))
           )
         : Effect.succeedNone,
+    versionOf,
     /** All connections, also ended ones, newest first. */
     list: connections.list,
     /** One connection. NotFound: the account has no such connection. */

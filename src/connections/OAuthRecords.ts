@@ -91,13 +91,12 @@ export interface NewGrant extends ConnectionBounds {
   readonly resource: string
 }
 
-export const NewTokens = Schema.Struct({
-  grantId: ConnectionId,
-  accessHash: Schema.String,
-  accessTier: Tier,
-  refreshHash: Schema.String,
-  refreshTier: Tier,
+export interface NewTokens {
+  readonly grantId: ConnectionId
+  readonly accessHash: string
+  readonly accessTier: Tier
+  readonly refreshHash: string
+  readonly refreshTier: Tier
   /** The refresh token that was exchanged for these tokens. Null: a code was exchanged. */
-  parentHash: Schema.NullOr(Schema.String)
-})
-export type NewTokens = typeof NewTokens.Type
+  readonly parentHash: string | null
+}

@@ -1,19 +1,16 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
-import { discardRows, findOne } from "../database/Rows.ts"
+import { discardRows, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId } from "../model/Ids.ts"
-import { type NewGrant, NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { type NewGrant, type NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
 import { lifeSeconds } from "./TokenLife.ts"
 
 /** SQL statements for connections (grants) and tokens. */
 export const makeTokenStatements = (sql: SqlClient) => {
-  const addTokens = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, ...NewTokens.fields }),
-    Result: Schema.Struct({ lifeSeconds: Schema.Int }),
-    execute: ({ accessHash, accessTier, accountId, grantId, parentHash, refreshHash, refreshTier }) => sql`
+  const addTokens = findSingle(Schema.Struct({ lifeSeconds: Schema.Int }))(
+    (accountId: AccountId, { accessHash, accessTier, grantId, parentHash, refreshHash, refreshTier }: NewTokens) => sql`
       WITH made AS (
         INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, parent_hash, expires_at)
         SELECT g.account_id, decode(n.hash, 'hex'), g.id, n.kind, n.tier, decode(${parentHash}::text, 'hex'),
@@ -32,7 +29,7 @@ export const makeTokenStatements = (sql: SqlClient) => {
         WHERE g.account_id = ${accountId} AND g.id = ${grantId} AND m.kind = 'refresh'
       )
       SELECT round(extract(epoch FROM expires_at - app_now()))::int AS "lifeSeconds" FROM made WHERE kind = 'access'`
-  })
+  )
 
   const lockGrantOf = (hash: string) => sql`
     SELECT g.id
@@ -79,12 +76,8 @@ export const makeTokenStatements = (sql: SqlClient) => {
       ),
     /** Returns the seconds until the access token expires. The connection expires with the refresh token. */
     addTokens: (accountId: AccountId, tokens: NewTokens) =>
-      addTokens({ accountId, ...tokens }).pipe(
-        Effect.map(({ lifeSeconds }) => lifeSeconds),
-        // The connection exists, because the caller holds its lock or has just inserted it.
-        Effect.catchTag("NoSuchElementException", Effect.die),
-        orDie
-      ),
+      // The connection exists, because the caller holds its lock or has just inserted it.
+      Effect.map(addTokens(accountId, tokens), ({ lifeSeconds }) => lifeSeconds),
     /** Locks the token's connection until the transaction ends, and reads the token under that lock. */
     lockRefresh: (hash: string) =>
       Effect.flatMap(orDie(lockGrantOf(hash)), (locked) =>

@@ -239,9 +239,9 @@ export const csrfHeader = "x-csrf-token"
 
 /** Whether a text is the CSRF token of the visitor's session. */
 export const isCsrfOf = ({ csrf }: Visitor, text = ""): boolean => {
-  const given = Buffer.from(text)
+  const actual = Buffer.from(text)
   const expected = Buffer.from(csrf)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  return actual.length === expected.length && timingSafeEqual(actual, expected)
 }
 
 /** Whether a form contains the CSRF token of the visitor's session. */
@@ -254,8 +254,8 @@ const maxKept = 36_000
 export const keptFormOf = (request: Request, baseUrl: string) =>
   Effect.map(formOf(request, baseUrl, ownFormBytes), (form) => {
     const names = form.names.filter((name) => name !== fieldNames.csrf)
-    const kept = `${new URLSearchParams(names.map((name) => [name, form.get(name) ?? ""]))}`
-    return kept.length > maxKept ? undefined : kept
+    const fields = `${new URLSearchParams(names.map((name) => [name, form.get(name) ?? ""]))}`
+    return fields.length > maxKept ? undefined : fields
   })
 
 /** Reads the fields of a form. PageRefused: as for `formOf`, or the CSRF token of the visitor's session is missing. */
@@ -287,13 +287,13 @@ const incomplete = new PageRefused({
 export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor) =>
   Effect.gen(function* () {
     yield* requireOwnOrigin(request, baseUrl)
-    const given = yield* Effect.catchTags(readFormData(request, uploadBytes), {
+    const data = yield* Effect.catchTags(readFormData(request, uploadBytes), {
       PayloadTooLarge: () => tooLarge,
       ValidationFailed: () => incomplete
     })
     const texts = new URLSearchParams()
     const files: Array<File> = []
-    given.forEach((value, name) => {
+    data.forEach((value, name) => {
       if (typeof value === "string") texts.append(name, value)
       else files.push(value)
     })

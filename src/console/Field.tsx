@@ -78,7 +78,13 @@ export const CopyText = ({
   )
 }
 
-/** A short list of facts. */
-export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ComponentChildren]> }) => (
-  <dl>{of.flatMap(([name, value]) => [<dt key={`${name} name`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
+type Fact = readonly [name: string, value: ComponentChildren]
+
+/** A list of facts, without those that are false. `look`: the class of the list. */
+export const Facts = ({ look, of }: { readonly of: ReadonlyArray<Fact | false>; readonly look?: string }) => (
+  <dl class={look}>
+    {of
+      .filter((fact) => fact !== false)
+      .flatMap(([name, value]) => [<dt key={`${name} name`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+  </dl>
 )

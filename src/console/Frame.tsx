@@ -20,6 +20,15 @@ export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?
   </>
 )
 
+/** Other form fields that are not shown. Those without a value are left out. */
+export const Hidden = ({ of }: { readonly of: Iterable<readonly [name: string, value: string | undefined]> }) => (
+  <>
+    {Array.from(of, ([name, value]) =>
+      value === undefined ? null : <input key={name} type="hidden" name={name} value={value} />
+    )}
+  </>
+)
+
 const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => {
   const t = useWords()
   return (
@@ -169,7 +178,7 @@ const Help = () => {
   )
 }
 
-/** What the command palette offers besides the pages. Every form is on a page that the navigation has too. */
+/** The commands of the palette that are not pages of the navigation. Their forms are on such pages too. */
 const Commands = () => {
   const t = useWords()
   return (

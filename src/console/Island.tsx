@@ -15,10 +15,10 @@ export const Island = <Name extends keyof Islands>({
   const t = useWords()
   const { Component, sentences } = islands[name]
   const messages = Object.fromEntries(sentences.map((sentence) => [sentence, messageIn(t.language, sentence)]))
-  const given: object = { ...props, t }
+  const allProps: object = { ...props, t }
   return (
     <div data-island={name} data-props={JSON.stringify(props)} data-messages={JSON.stringify(messages)}>
-      {createElement(Component as ComponentType<object>, given)}
+      {createElement(Component as ComponentType<object>, allProps)}
     </div>
   )
 }

@@ -24,14 +24,14 @@ interface Content {
 export const linkMail =
   (visitor: Pick<Visitor, "accountName" | "email">, isInvitation: boolean) =>
   (t: Words): Content => {
-    const given = { user: visitor.email, account: visitor.accountName }
+    const sender = { user: visitor.email, account: visitor.accountName }
     return {
       subject: isInvitation
-        ? t("Invitation to the catalog of {account}", given)
+        ? t("Invitation to the catalog of {account}", sender)
         : t("Your new password for the catalog"),
       intro: isInvitation
-        ? t("{user} invites you to the catalog of {account}.", given)
-        : t("{user} made a link by which you can set a new password for the catalog of {account}.", given),
+        ? t("{user} invites you to the catalog of {account}.", sender)
+        : t("{user} made a link by which you can set a new password for the catalog of {account}.", sender),
       end: t("If you did not expect this mail, ignore it.")
     }
   }

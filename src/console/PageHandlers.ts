@@ -32,7 +32,7 @@ import { html, seeOther } from "./Html.ts"
 import { wordsIn } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
 import { refusedPage } from "./Refusals.tsx"
-import { signInPage } from "./signin/SignInPage.tsx"
+import { signInPage } from "./signin/SignInPages.tsx"
 import { anonymousViewer } from "./Viewer.tsx"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -51,7 +51,7 @@ export const numberOf = (text: string | undefined): number =>
 /** Values that nobody typed, because the form itself contains them: ids, digests and numbers. */
 const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
 
-/** What the visitor typed into a form, without passwords. */
+/** The fields of a form as the visitor filled them in, without passwords and codes. */
 const typedIn = (form: Parameters) =>
   form.names
     .filter((name) => name !== fieldNames.csrf && !/password|code/.test(name))

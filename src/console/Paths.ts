@@ -190,7 +190,7 @@ export interface Command extends Section {
   readonly needs: Role
 }
 
-/** What the command palette offers besides the pages of the navigation. */
+/** The commands of the palette that are not pages of the navigation. */
 export const commands: ReadonlyArray<Command> = [
   { name: "New drop", path: paths.newDrop, icon: "calendar-clock", needs: "publish" },
   { name: "Refresh a store", path: `${paths.stores}#linked`, icon: "store", needs: "edit" },

@@ -6,9 +6,9 @@ const formatters = new Map<string, Intl.DateTimeFormat>()
 /** A formatter of this language and zone. Making one takes longer than its use, and there are few of both. */
 const formatterOf = (name: string, locale: string, options: Intl.DateTimeFormatOptions) => {
   const key = `${name} ${locale} ${options.timeZone}`
-  const made = formatters.get(key) ?? new Intl.DateTimeFormat(locale, options)
-  formatters.set(key, made)
-  return made
+  const formatter = formatters.get(key) ?? new Intl.DateTimeFormat(locale, options)
+  formatters.set(key, formatter)
+  return formatter
 }
 
 const day = { year: "numeric", month: "short", day: "numeric" } as const

@@ -71,7 +71,7 @@ export class NodeStates {
     return [...this.nodeByAccount].flatMap(([accountId, node]) => (this.isDown(node) ? [] : [accountId]))
   }
 
-  /** A node answered the coordinator, so a check that began earlier cannot say that it does not. */
+  /** Notes that a node answered the coordinator. A check that began earlier then cannot report it as down. */
   noteAnswer(node: string | undefined): void {
     if (node !== undefined) this.answered.add(node)
   }

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Layer } from "effect"
+import { metrics } from "../telemetry/Metrics.ts"
 import { type ClusterNode, ClusterNodes } from "./ClusterNodes.ts"
 import { defaultDeadlines } from "./Deadlines.ts"
 import { isDistributed } from "./Distribution.ts"
@@ -54,7 +55,7 @@ export const readNodesWithin = (
     })
   }).pipe(orDie)
 
-/** `readNodesWithin` the default time. */
+/** The nodes of the cluster, and which of them answered within the default time. */
 export const readNodes = readNodesWithin(defaultDeadlines.node)
 
 /** Maximum number of accounts in one log line. `catalog status` lists all. */
@@ -62,11 +63,11 @@ const maxNamed = 20
 
 /** The log line about a node that does not answer, with the accounts that wait for it. */
 export const waitingLine = ({ accounts, address }: ClusterNode): string => {
-  const named = accounts.slice(0, maxNamed).map(({ id, name }) => `${name} (${id})`)
-  const more = accounts.length - named.length
+  const names = accounts.slice(0, maxNamed).map(({ id, name }) => `${name} (${id})`)
+  const more = accounts.length - names.length
   return (
     `Node ${address} does not answer: ${accounts.length} ${accounts.length === 1 ? "account waits" : "accounts wait"}` +
-    `${named.length === 0 ? "" : `: ${named.join(", ")}`}${more > 0 ? ` and ${more} more (catalog status)` : ""}`
+    `${names.length === 0 ? "" : `: ${names.join(", ")}`}${more > 0 ? ` and ${more} more (catalog status)` : ""}`
   )
 }
 
@@ -75,8 +76,8 @@ const pause = "5 seconds"
 const pauseWhileDown = "1 second"
 
 /**
- * Checks the nodes for the pools of this process, and logs each change: a node that does not answer, with the accounts that wait for
- * it, and a node that answers again. `readFresh` reads the nodes by a new connection, which no waiting statement can occupy.
+ * Checks the nodes for the pools of this process, and sets the gauges of nodes. Logs each change: a node that does not answer, with the
+ * accounts that wait for it, and a node that answers again. `readFresh` reads the nodes by a new connection, which no waiting statement can occupy.
  */
 const watchNodes = <E>(readFresh: Effect.Effect<ReadonlyArray<ClusterNode>, E>) =>
   Effect.gen(function* () {
@@ -89,6 +90,10 @@ const watchNodes = <E>(readFresh: Effect.Effect<ReadonlyArray<ClusterNode>, E>) 
         yield* node.answers
           ? Effect.logInfo(`Node ${node.address} answers again`)
           : Effect.logWarning(waitingLine(node))
+      const [answering, down] = Arr.partition(nodes, ({ address }) => states.isDown(address))
+      metrics.nodes.of("answering").add(answering.length)
+      metrics.nodes.of("down").add(down.length)
+      metrics.nodeAccounts.of().add(down.reduce((sum, { accounts }) => sum + accounts.length, 0))
       return nodes.every(({ answers }) => answers)
     })
     return yield* checkNodes.pipe(

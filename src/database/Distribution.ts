@@ -100,7 +100,7 @@ const readPlaces = Effect.gen(function* () {
   // The catalog exists only with the extension, and without it the second statement would fail.
   const [extension] = yield* sql`SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS present`
   if (extension?.present !== true) return []
-  // A local table that refers to a reference table is listed too, as one of kind s.
+  // Only distributed tables (h) and reference tables (t): Citus also lists local tables that refer to a reference table, as kind s.
   const rows = yield* sql<{ name: string }>`
     SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
     WHERE p.partmethod = 'h' OR p.repmodel = 't'`

@@ -9,7 +9,16 @@ import { withinReadiness } from "./Database.ts"
 import { Workload } from "./Deadlines.ts"
 import { distributeMissing, isDistributed, schemaLock } from "./Distribution.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
-import { statementsOf } from "./SqlScript.ts"
+
+/**
+ * Matches comments, strings, quoted names and function bodies, in which a semicolon does not end a statement; or any
+ * other character.
+ */
+const statement = /(?:--[^\n]*|\$(\w*)\$[\s\S]*?\$\1\$|'(?:[^']|'')*'|"[^"]*"|[^;])+/g
+
+/** Splits a script into statements. Strings that escape a quote with a backslash are not supported. */
+export const statementsOf = (script: string): ReadonlyArray<string> =>
+  (script.match(statement) ?? []).filter((text) => text.replaceAll(/--[^\n]*/g, "").trim() !== "")
 
 /** The migrations in order. Add new ones at the end. Never change the statements of an existing file. */
 export const names: ReadonlyArray<string> = [
@@ -30,7 +39,8 @@ export const names: ReadonlyArray<string> = [
   "0015_events",
   "0016_demo",
   "0017_exports",
-  "0018_store_tests"
+  "0018_store_tests",
+  "0019_scan_progress"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

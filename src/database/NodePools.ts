@@ -5,7 +5,7 @@ import { accountAtNode } from "./ClusterNodes.ts"
 import { replicaConnectionMillis } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import { FallbackCircuit, outcomeOf } from "./FallbackCircuit.ts"
-import type { Connected, ServerPools, StatementRest } from "./ServerPools.ts"
+import type { Connected, ServerPools } from "./ServerPools.ts"
 import { watchedOf } from "./WatchedClient.ts"
 
 /** The part of a node's pools that is used. */
@@ -103,8 +103,8 @@ export class NodePools {
   }
 
   /** Always at the coordinator. */
-  query(text: string, ...rest: StatementRest): void {
-    this.coordinator.query(text, ...rest)
+  query(...statement: Parameters<ServerPools["query"]>): void {
+    this.coordinator.query(...statement)
   }
 
   /** Runs statements outside transactions, those of an account at its node if possible. */

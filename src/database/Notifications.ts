@@ -21,7 +21,7 @@ export class Notifications extends Context.Tag("catalog/Notifications")<Notifica
 /** Interval and deadline of a statement that finds out whether the connection still works. */
 const probe = { interval: "15 seconds", deadlineMillis: 5_000 } as const
 
-const lost = (reason: unknown) =>
+const toListeningLost = (reason: unknown) =>
   new ListeningLost({ reason: reason instanceof Error ? reason.message : String(reason) })
 
 /** Listens on a connection of its own, outside all pools. */
@@ -32,13 +32,13 @@ export const listenOnServer =
       Effect.sync(() => new WatchedClient(config)),
       (client) => {
         const ended = Effect.async<never, ListeningLost>((resume) => {
-          client.once("error", (error) => resume(Effect.fail(lost(error))))
-          client.once("end", () => resume(Effect.fail(lost("the server closed the connection"))))
+          client.once("error", (error) => resume(Effect.fail(toListeningLost(error))))
+          client.once("end", () => resume(Effect.fail(toListeningLost("the server closed the connection"))))
         })
         client.deadlineMillis = probe.deadlineMillis
         client.on("notification", ({ payload = "" }) => onNotification(payload))
-        const query = (text: string) => Effect.tryPromise({ try: () => client.query(text), catch: lost })
-        return Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
+        const query = (text: string) => Effect.tryPromise({ try: () => client.query(text), catch: toListeningLost })
+        return Effect.tryPromise({ try: () => client.connect(), catch: toListeningLost }).pipe(
           Effect.zipRight(query(`LISTEN ${channel}`)),
           Effect.zipRight(onListening),
           Effect.zipRight(Effect.repeat(query("SELECT 1"), Schedule.spaced(probe.interval))),
@@ -78,7 +78,7 @@ export const listenOnPool =
             // Statements of a connection run in order, so LISTEN has taken effect when this one is answered.
             await client.query("SELECT 1").finally(() => client.release())
           },
-          catch: lost
+          catch: toListeningLost
         }).pipe(Effect.zipRight(onListening), Effect.zipRight(Effect.never)),
       (listenOn) => Effect.sync(() => pool.off("connect", listenOn))
     )

@@ -173,7 +173,7 @@ export const withinShare =
   <Full>(semaphores: RateLimitSemaphores, holder: Holder, full: () => Full) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Full, R> =>
     Effect.uninterruptibleMask((restore) => {
-      const taken = Effect.async<void, Full>((resume) => {
+      const take = Effect.async<void, Full>((resume) => {
         let hasBegun = false
         const withdraw = semaphores.take(holder, () => {
           hasBegun = true
@@ -184,5 +184,5 @@ export const withinShare =
         return Effect.sync(() => (hasBegun ? semaphores.release(holder) : withdraw?.()))
       })
       const released = Effect.sync(() => semaphores.release(holder))
-      return Effect.zipRight(restore(taken), Effect.ensuring(restore(effect), released))
+      return Effect.zipRight(restore(take), Effect.ensuring(restore(effect), released))
     })

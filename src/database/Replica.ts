@@ -67,7 +67,7 @@ interface ReplicaState {
 /** Why the primary answers a read. `behind`: the replica lacks changes of the account. */
 type Fallback = Exclude<ReadOutcome, "answered" | "resting"> | "behind" | "not_standby"
 
-/** What a read ends with: rows, or the reason why the primary has to answer. */
+/** Receives the result of a read: its rows, or undefined if the primary has to answer. */
 type Ended = (rows: ReadonlyArray<unknown> | undefined) => void
 
 /**
@@ -132,14 +132,14 @@ export class Replica {
       const fail = (error: Error) => giveUp(outcomeOf(error), error.message)
       client.query(snapshotOf(client.begin, needed.accountId), (error, results) => {
         if (error) return fail(error)
-        const seen = results.at(-1)?.rows[0] as ReplicaState
-        if (!seen.follows) return giveUp("not_standby", "the server is not a standby")
-        if (!isRecent(seen, needed)) return giveUp("behind")
+        const state = results.at(-1)?.rows[0] as ReplicaState
+        if (!state.follows) return giveUp("not_standby", "the server is not a standby")
+        if (!isRecent(state, needed)) return giveUp("behind")
         client.deadlineMillis = readMillis
         client.query(text, [...values], (error, result) => {
           if (error) return fail(error)
           this.circuit.note("answered")
-          needed.version = Math.max(needed.version, seen.version)
+          needed.version = Math.max(needed.version, state.version)
           ended(result.rows)
           leave()
         })

@@ -37,9 +37,6 @@ export class NoConnectionFree extends DeadlineMissed {}
 
 export type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
 
-/** Values and callback of a statement; without values it is a cancellation. */
-export type StatementRest = [Query] | [ReadonlyArray<unknown>, Query]
-
 /** A pool and the semaphores that limit its connections. */
 interface Lane {
   readonly name: string
@@ -82,7 +79,7 @@ const holderOf = (actor: Actor | undefined): Holder | undefined => {
   }
 }
 
-/** What a caller of a pool needs. */
+/** A request for a connection: its workload, whom it counts against, and the database node. */
 export interface Demand {
   readonly workload: WorkloadName
   readonly holder: Holder | undefined
@@ -157,6 +154,7 @@ export class ServerPools {
         if (!(client instanceof WatchedClient)) return
         client.onUnusable = () => this.forgetIdle(lane)
         client.refusalOf = (text) => this.refusalOf(client, text)
+        client.cancelRunning = (then) => this.cancelRunning(client, then)
         client.seconds = metrics.statementSeconds.of(label)
       })
       pool.on("release", (_, client) => this.giveBack(client))
@@ -180,7 +178,7 @@ export class ServerPools {
     return this.lanes.background.pool.ending
   }
 
-  /** What the calling fiber needs. */
+  /** The request for a connection of the calling fiber. */
   demand(): Demand {
     return demandOf(this.nodes)
   }
@@ -201,19 +199,33 @@ export class ServerPools {
     )
   }
 
-  /**
-   * Runs one statement on a free connection. Like `query` of `pg.Pool`, but without extra listeners, so it is cheaper.
-   * Without values it is a cancellation of @effect/sql-pg. A cancellation must not wait for a semaphore, because the
-   * statement to cancel may hold it.
-   */
-  query(text: string, ...rest: StatementRest): void {
-    const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
-    this.connectAs(rest.length === 1 ? cancellation : this.demand(), (error, client, release) => {
+  /** Runs one statement on a free connection. Like `query` of `pg.Pool`, but without extra listeners, so it is cheaper. */
+  query(text: string, values: Array<unknown>, callback: Query): void {
+    this.connect((error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
-      client.query(text, values as Array<unknown>, (failure: Error | undefined, result: pg.QueryResult) => {
+      client.query(text, values, (failure: Error | undefined, result: pg.QueryResult) => {
         release()
         callback(failure, result)
+      })
+    })
+  }
+
+  /**
+   * Cancels the statement that a client runs, because its fiber was interrupted. Calls `then` when the server has the cancellation, or
+   * cannot be told. Until then the client must get no other statement, which could be cancelled instead.
+   */
+  private cancelRunning({ serverProcess }: WatchedClient, then: () => void): void {
+    if (serverProcess === undefined) {
+      then()
+      return
+    }
+    // A cancellation takes no place in a semaphore, because the statement to cancel may hold the last one.
+    this.connectAs(cancellation, (_, client, release) => {
+      if (client === undefined || release === undefined) return then()
+      client.query("SELECT pg_cancel_backend($1)", [serverProcess], () => {
+        release()
+        then()
       })
     })
   }
@@ -334,6 +346,8 @@ export class ServerPools {
       this.onNodes.delete(client)
       client.node = undefined
     }
+    // The fiber of the statement was interrupted.
+    if (client.isBusy) this.cancelRunning(client, () => {})
     const status = given.getTransactionStatus()
     // If a rollback was cancelled, the transaction is still open and a statement may still be running. Such a
     // connection must not be used again.

@@ -35,17 +35,9 @@ const makePreparingClient = () => {
   }
 }
 
-/**
- * A client whose interrupted statements are not cancelled. @effect/sql-pg cancels by the process id of a client, with a statement on
- * another connection; pg sets the process id when it connects.
- */
 const withoutCancellation = (Client: typeof WatchedClient) =>
   class extends Client {
-    get processID(): undefined {
-      return undefined
-    }
-
-    set processID(_received: unknown) {}
+    protected override readonly cancels = false
   }
 
 /** The embedded engine has one connection, so none is left for a cancellation. */

@@ -197,11 +197,17 @@ const retryAfterOf = ({ cause }: SqlError): { readonly retryAfterSeconds?: numbe
     : {}
 
 /** Dies with `Unavailable` and logs the cause, which the response does not contain. */
-export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
-  Effect.logWarning(`The database is unavailable: ${describe(error)}`).pipe(
-    Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failureOf(error)).add(1))),
+export const dieUnavailable = (error: SqlError): Effect.Effect<never> => {
+  const failure = failureOf(error)
+  const what =
+    failure === "statement_timeout"
+      ? "A statement was cancelled when its time ended; it may have waited for a lock"
+      : "The database is unavailable"
+  return Effect.logWarning(`${what}: ${describe(error)}`).pipe(
+    Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failure).add(1))),
     Effect.zipRight(Effect.die(new Unavailable(retryAfterOf(error))))
   )
+}
 
 /**
  * Turns failures of a query into defects, so that the signatures of repositories have only domain errors.

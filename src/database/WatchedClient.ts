@@ -68,6 +68,23 @@ export class WatchedClient extends pg.Client {
   /** The statement that begins a transaction. */
   readonly begin: string
 
+  /** Whether interrupted statements are cancelled. */
+  protected readonly cancels: boolean = true
+  /** The id of the session's process on the server. Undefined: statements cannot be cancelled. */
+  serverProcess: number | undefined
+
+  /**
+   * Always undefined. @effect/sql-pg cancels an interrupted statement by this id, even if the statement has just ended and the client
+   * runs the statement of another fiber. `cancelRunning` replaces that.
+   */
+  get processID(): undefined {
+    return undefined
+  }
+
+  set processID(id: number | null) {
+    this.serverProcess = this.cancels ? (id ?? undefined) : undefined
+  }
+
   /** Deadline of each statement from now on; undefined: none. */
   deadlineMillis: number | undefined
   /**
@@ -86,6 +103,8 @@ export class WatchedClient extends pg.Client {
   isStuck = false
   /** Why a statement must not be sent. */
   refusalOf: (text: string) => Error | undefined = () => undefined
+  /** Cancels the running statement, and calls `then` when the client may get another one. */
+  cancelRunning: (then: () => void) => void = (then) => then()
   /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
@@ -112,13 +131,25 @@ export class WatchedClient extends pg.Client {
 
   // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; those that end in a callback are watched.
   override query(...args: ReadonlyArray<any>): any {
-    const [text, values, callback] = args
+    const [text] = args
     const refusal = typeof text === "string" ? this.refusalOf(text) : undefined
     const answer = args.at(-1)
     if (refusal !== undefined && typeof answer === "function") {
       process.nextTick(answer, refusal)
       return
     }
+    // A transaction is rolled back while its statement runs: the fiber was interrupted.
+    if (this.isBusy && typeof text === "string" && text.startsWith("ROLLBACK")) {
+      this.cancelRunning(() => this.send(args))
+      return
+    }
+    return this.send(args)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as `query`.
+  private send(args: ReadonlyArray<any>): any {
+    const [text, values, callback] = args
+    const answer = args.at(-1)
     if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
       return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
     const others = text === "BEGIN" ? [this.begin] : args.slice(0, -1)

@@ -30,9 +30,9 @@ export const makeDemoMirror = Effect.gen(function* () {
         yield* shops.putSections({ accountId, storeId }, sections)
         const importId = yield* mintId(ImportId)
         yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, credentials: {} })
-        const taken = yield* mirror.apply(accountId, importId, storeId)
-        entities.push(...taken.translated)
-        changes.push(...(yield* describeTaken(accountId, storeId, taken)))
+        const applied = yield* mirror.apply(accountId, importId, storeId)
+        entities.push(...applied.translated)
+        changes.push(...(yield* describeTaken(accountId, storeId, applied)))
         yield* mirror.forget(accountId, importId)
       }
       yield* drafts.raise(accountId, undefined, { ...emptyNote, changes, entities })

@@ -1,10 +1,17 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Either, Layer, Option } from "effect"
 import { atNode } from "../database/ClusterNodes.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
-import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
-import { type CatalogChange, type Decision, type LockedCatalog, ownersOf, referencesOf } from "./CatalogChange.ts"
+import type { ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
+import {
+  type CatalogChange,
+  type Decision,
+  type LockedCatalog,
+  ownersOf,
+  type Plan,
+  referencesOf
+} from "./CatalogChange.ts"
 import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
@@ -15,6 +22,18 @@ type Refusal = NotFound | ValidationFailed
 
 /** Changes that no import, drop or undo made. */
 const ofActor = { importId: null, dropId: null, undoOf: null }
+
+/** A plan that is based on a state in which none of its entities exists, and these stores are linked. */
+export interface PlannedAhead {
+  readonly plan: Plan
+  readonly storeIds: ReadonlyArray<StoreId>
+}
+
+const isStill = ({ aggregates, kinds, storeIds }: LockedCatalog, ahead: PlannedAhead): boolean =>
+  aggregates.size === 0 &&
+  kinds.size === 0 &&
+  storeIds.length === ahead.storeIds.length &&
+  storeIds.every((id, index) => id === ahead.storeIds[index])
 
 /** The only way to write the catalog. Every revision of a draft gets an entry in the entity's history. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -57,13 +76,20 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       undoOf?: ConnectionId
     ) => Effect.Effect<{ readonly remedy: R; readonly locked: LockedCatalog }, PimLocked, CurrentActor>
     /**
+     * Plans changes for `applyImported` before its transaction. None: they do not only create entities, or refer to others.
+     */
+    readonly planAhead: (
+      changes: ReadonlyArray<CatalogChange>
+    ) => Effect.Effect<Option.Option<PlannedAhead>, never, CurrentActor>
+    /**
      * As `apply`, for the import that holds the import lock. Runs in that import's transaction. `select` gets the locked state and
-     * returns the changes to apply.
+     * returns the changes to apply. `ahead`: the plan of these changes; it is used if the locked state is still the one that it is based on.
      */
     readonly applyImported: (
       importId: ImportId,
       changes: ReadonlyArray<CatalogChange>,
-      select?: (locked: LockedCatalog) => ReadonlyArray<CatalogChange>
+      select?: (locked: LockedCatalog) => ReadonlyArray<CatalogChange>,
+      ahead?: PlannedAhead | undefined
     ) => Effect.Effect<void, Refusal, CurrentActor>
   }
 >() {
@@ -76,9 +102,11 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const transaction = yield* Transaction
 
       const carryOut = (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>, author: Author) =>
+        Effect.flatMap(planChanges(locked, changes), (plan) => carryOutPlan(locked, plan, author))
+
+      const carryOutPlan = (locked: LockedCatalog, plan: Plan, author: Author) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
-          const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return locked
           const record = history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences)
           if (author.importId === null) {
@@ -96,14 +124,17 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const write = (
         changes: ReadonlyArray<CatalogChange>,
         author: Author,
-        select: (locked: LockedCatalog) => ReadonlyArray<CatalogChange> = () => changes
+        select: (locked: LockedCatalog) => ReadonlyArray<CatalogChange> = () => changes,
+        ahead?: PlannedAhead
       ) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
           const locked = yield* drafts.lock(accountId, owners, references)
-          yield* carryOut(locked, select(locked), author)
+          yield* ahead !== undefined && isStill(locked, ahead)
+            ? carryOutPlan(locked, ahead.plan, author)
+            : carryOut(locked, select(locked), author)
         })
 
       const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
@@ -158,9 +189,20 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             })
           )
         }),
-        applyImported: (importId, changes, select) =>
+        planAhead: (changes) =>
+          Effect.gen(function* () {
+            const { accountId } = yield* CurrentActor
+            const created = new Set(changes.flatMap((change) => (change._tag === "CreateEntity" ? [change.id] : [])))
+            if (!changes.flatMap(ownersOf).every((id) => created.has(id))) return Option.none()
+            const none = yield* drafts.lock(accountId, [], [])
+            return Option.map(Either.getRight(planChanges(none, changes)), (plan) => ({
+              plan,
+              storeIds: none.storeIds
+            }))
+          }),
+        applyImported: (importId, changes, select, ahead) =>
           Effect.flatMap(Effect.flatMap(CurrentActor, history.nameOf), (by) =>
-            write(changes, { ...ofActor, by, importId }, select)
+            write(changes, { ...ofActor, by, importId }, select, ahead)
           )
       }
     })

@@ -74,11 +74,11 @@ const underRules = (by: ComparedBy, { prices, texts }: DivergenceRules): Compare
 const namesOf = (table: Readonly<Record<string, ComparedBy>>, by: ComparedBy, rules: DivergenceRules) =>
   Object.keys(table).filter((name) => underRules(table[name] ?? "all", rules) === by)
 
-/** The built-in fields of a kind that are compared in this way. */
+/** The built-in fields of an entity kind that are compared among all stores, or among the stores with the same language or currency. */
 export const fieldsComparedBy = (by: ComparedBy, kind: EntityKind, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedBy[kind], by, rules)
 
-/** The types of metafields that are compared in this way. */
+/** The metafield types that are compared among all stores, or among the stores with the same language or currency. */
 export const metafieldTypesComparedBy = (by: ComparedBy, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedByType, by, rules)
 

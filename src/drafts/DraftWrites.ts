@@ -1,25 +1,18 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
+import { findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId } from "../model/Ids.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
+import type { Plan } from "./CatalogChange.ts"
 import { emptyNote, noteOf } from "./ChangeNote.ts"
 import { makeInsertNote, makeInsertNoteAfter, type NoteRows, noteRows, RaisedCounters } from "./ChangeNotes.sql.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
-import { Counters, makeEntityRows } from "./EntityRows.sql.ts"
+import { Counters, makeEntityRows, type Stamps } from "./EntityRows.sql.ts"
 import { derivedUpdates, type EntityUpdate, placesOf, risenUpdates } from "./PlanRows.ts"
-
-/** How the account's counters rise. */
-const Raise = Schema.Struct({
-  accountId: Schema.typeSchema(AccountId),
-  /** The number of entities that get a new place in the change order. */
-  count: Schema.Int,
-  note: Schema.Any as Schema.Schema<NoteRows>
-})
 
 /** Writes plans. */
 export const makeDraftWrites = (
@@ -30,6 +23,15 @@ export const makeDraftWrites = (
   const writeParts = makeWriteParts(sql)
   const insertNote = makeInsertNote(sql)
   const insertNoteAfter = makeInsertNoteAfter(sql)
+
+  /** Inserts the created entities of a plan. Meanwhile builds the statements that write its parts, and returns them. */
+  const insertCreated = (accountId: AccountId, plan: Plan, stamps?: Stamps) => {
+    const parts = Effect.sync(() => writeParts(accountId, plan))
+    const { created } = plan
+    if (created.length === 0) return parts
+    const inserted = Effect.suspend(() => insertAll(insertEntities(accountId, created, stamps), created.length))
+    return Effect.map(Effect.all([inserted, parts], { concurrency: 2 }), ([, built]) => built)
+  }
 
   const raiseAccount = (accountId: string, count: number, { changes }: NoteRows) => sql`
     UPDATE account_state a
@@ -43,30 +45,27 @@ export const makeDraftWrites = (
         }
     WHERE a.account_id = ${accountId}`
 
-  const raiseAndNote = SqlSchema.single({
-    Request: Raise,
-    Result: Counters,
-    execute: ({ accountId, count, note }) => sql`
+  /** `count`: the number of entities that get a new place in the change order. */
+  const raiseAndNote = findSingle(Counters)(
+    (accountId: AccountId, count: number, note: NoteRows) => sql`
       WITH raised AS (
         ${raiseAccount(accountId, count, note)}
         RETURNING a.version, a.feed_seq - ${note.changes} AS feed_before, a.change_seq - ${count} AS seq_before,
                   stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS time_before
       ), noted AS (${insertNote(accountId, note)})
       SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
-  })
+  )
 
   /**
    * Raises the account. On a cluster the note is inserted afterwards: one statement for both would run in five pieces, because Citus
    * does not put the names of shards into a WITH query of an INSERT; its last piece read all entities of the account.
    */
-  const raise = SqlSchema.single({
-    Request: Raise,
-    Result: Schema.Struct({ ...RaisedCounters.fields, ...Counters.fields }),
-    execute: ({ accountId, count, note }) => sql`
+  const raise = findSingle(Schema.Struct({ ...RaisedCounters.fields, ...Counters.fields }))(
+    (accountId: AccountId, count: number, note: NoteRows) => sql`
       ${raiseAccount(accountId, count, note)}
       RETURNING a.version, a.feed_seq - ${note.changes} AS "feedBefore", a.change_seq - ${count} AS "seqBefore",
                 stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`
-  })
+  )
 
   /** Updates entities after the account was raised. */
   const updateRows = (accountId: AccountId, updates: ReadonlyArray<EntityUpdate>, counters: Counters) => {
@@ -78,15 +77,15 @@ export const makeDraftWrites = (
 
   const raiseFirst = (accountId: AccountId, count: number, note: NoteRows) =>
     isDistributed
-      ? Effect.tap(raise({ accountId, count, note }), (raised) => insertNoteAfter(accountId, note, raised))
-      : raiseAndNote({ accountId, count, note })
+      ? Effect.tap(raise(accountId, count, note), (raised) => insertNoteAfter(accountId, note, raised))
+      : raiseAndNote(accountId, count, note)
 
   return {
     save: (accountId, plan) =>
       Effect.gen(function* () {
-        yield* runUnlessEmpty(plan.created, (rows) => insertAll(insertEntities(accountId, rows), rows.length))
+        const parts = yield* insertCreated(accountId, plan)
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
-        yield* writeParts(accountId, plan)
+        yield* parts
       }).pipe(orDie),
     raise: (accountId, plan, changed = plan === undefined ? emptyNote : noteOf(plan)) => {
       const note = noteRows(changed)
@@ -115,11 +114,9 @@ export const makeDraftWrites = (
         const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
         const created = new Set(plan.created.map(({ id }) => id))
         const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
-        yield* runUnlessEmpty(plan.created, (rows) =>
-          insertAll(insertEntities(accountId, rows, { places: placesOf(plan), counters }), rows.length)
-        )
+        const parts = yield* insertCreated(accountId, plan, { places: placesOf(plan), counters })
         yield* updateRows(accountId, updates, counters)
-        yield* writeParts(accountId, plan)
+        yield* parts
       }).pipe(orDie)
   }
 }

@@ -12,7 +12,7 @@ export const Counters = Schema.Struct({ seqBefore: Schema.Int, timeBefore: Times
 export type Counters = typeof Counters.Type
 
 /** The entities' positions in the change order, counted from 1 after `counters`. */
-interface Stamps {
+export interface Stamps {
   readonly places: ReadonlyMap<EntityId, number>
   readonly counters: Counters
 }

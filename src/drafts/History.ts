@@ -33,6 +33,9 @@ export const HistoryAction = Schema.Literal(
   "publish_failed"
 )
 
+/** The actions that are about a publish and do not change a draft. */
+export const publishActions: ReadonlyArray<typeof HistoryAction.Type> = ["publish_asked", "published", "publish_failed"]
+
 /** A change of the canonical record or of one store version, without its author. */
 export const LayerChange = Schema.Struct({
   entityId: EntityId,
@@ -65,7 +68,7 @@ export const HistoryActor = Schema.Struct({
 })
 export type HistoryActor = typeof HistoryActor.Type
 
-/** The part of an actor that is stored in rows. */
+/** The kind and id of an actor, as rows of history store them. The name is stored beside them. */
 export const authorOf = (actor: Actor): Pick<HistoryActor, "kind" | "id"> => {
   switch (actor._tag) {
     case "Key":
@@ -168,11 +171,15 @@ export const layerChanges = (
   { created, drafted, stamped, updated }: Plan,
   revisions: ReadonlyMap<EntityId, number>
 ): ReadonlyArray<LayerChange> => {
-  const made = new Set(created.map(({ id }) => id))
+  const createdIds = new Set(created.map(({ id }) => id))
   const pairs = new Map(updated.map((pair) => [pair.after.id, pair]))
   return [...stamped, ...drafted].flatMap((entityId) => {
     const pair = pairs.get(entityId)
-    const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
+    const layers = createdIds.has(entityId)
+      ? [whole("created")]
+      : pair === undefined
+        ? []
+        : layersOf(pair.before, pair.after)
     const draftRevision = (revisions.get(entityId) ?? 0) + 1
     // A product's revision rises when variants are added or reordered, although only the rows of the variants change.
     return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))

@@ -63,7 +63,10 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       changes: ReadonlyArray<LayerChange>,
       sequences: ReadonlyMap<EntityId, number>
     ) => Effect.Effect<void>
-    /** The actor as history stores it, with the current name. Call it before a transaction that runs `atNode`: names are on the coordinator. */
+    /**
+     * The actor as history stores it, with the current name. Call it before a transaction that runs `atNode`, because only the coordinator has
+     * the names.
+     */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
     /** Records publish requests and their outcomes. `by`: the actor of the request; `dropId`: the drop that made the request. */
     readonly recordPublishes: (

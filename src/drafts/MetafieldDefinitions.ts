@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { type EntityKind, isBuiltIn } from "../model/Attribute.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import {
@@ -66,7 +66,7 @@ const makeOwn = Effect.gen(function* () {
 
   /** Takes the import lock exclusively, so that no other write of the account uses the old definitions. */
   const exclusively = (write: (accountId: AccountId) => Effect.Effect<RecordId, ValidationFailed>) =>
-    Effect.flatMap(CurrentActor, ({ accountId }) =>
+    withAccountId((accountId) =>
       transaction.run(
         Effect.gen(function* () {
           if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()

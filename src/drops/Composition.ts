@@ -139,6 +139,6 @@ export const withoutOverlaps = (
   changes: ReadonlyArray<ComposedChange>,
   overlaps: ReadonlyArray<Overlap>
 ): ReadonlyArray<ComposedChange> => {
-  const taken = new Set(overlaps.map(({ ordinal }) => ordinal))
-  return changes.filter((_, index) => !taken.has(index))
+  const ordinals = new Set(overlaps.map(({ ordinal }) => ordinal))
+  return changes.filter((_, index) => !ordinals.has(index))
 }

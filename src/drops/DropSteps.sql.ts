@@ -1,13 +1,12 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { findOne } from "../database/Rows.ts"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import { AccountId, DropId } from "../model/Ids.ts"
+import type { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { DueStep, LockedDrop } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
@@ -27,10 +26,8 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
 
 /** Statements that find due steps and lock drops. */
 export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "lock"> => {
-  const due = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), limit: Schema.Int, except: Schema.Array(DropId) }),
-    Result: Schema.Struct({ ...DueStep.fields, at: Timestamp }),
-    execute: ({ accountId, except, limit }) => {
+  const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
+    (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>) => {
       const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
       const isOwn = accountId === null ? sql.literal("true") : sql`d.account_id = ${accountId}`
       return sql`
@@ -60,7 +57,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
       ORDER BY k.at, k.id
       LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
     }
-  })
+  )
 
   const byTime = Order.mapInput(
     Order.tuple(Order.string, Order.string),
@@ -106,9 +103,9 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
   return {
     due: (limit, except) =>
       hints === undefined
-        ? orDie(due({ accountId: null, limit, except }))
+        ? due(null, limit, except)
         : Effect.map(
-            hints.collectDue((accountId) => due({ accountId, limit, except })),
+            hints.collectDue((accountId) => due(accountId, limit, except)),
             (steps) => Arr.take(Arr.sort(steps, byTime), limit)
           ),
     lock: (step) =>

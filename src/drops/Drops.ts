@@ -3,7 +3,7 @@ import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
@@ -61,14 +61,14 @@ const make = Effect.gen(function* () {
       return yield* repo.things(accountId, query)
     }),
     /** The fields that drops of the account can change, by kind. */
-    rules: Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId)),
+    rules: withAccountId(definitions.rules),
     /** Cancels a drop. ValidationFailed: it has started, or was cancelled before. */
     cancel: Effect.fn("Drops.cancel")(function* (id: DropId) {
       yield* schedule.cancel(id)
       return yield* schedule.find(id)
     }),
     /** Ordered by start, then id. */
-    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, null)),
+    list: withAccountId((accountId) => repo.list(accountId, null)),
     /**
      * A page of drops: with `isOpen` those with a step left, by start; else the others, the latest first. `next`: the place from
      * which the next page continues; undefined: there is none.

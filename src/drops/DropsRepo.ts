@@ -6,11 +6,10 @@ import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
-import { makeDropReads } from "./DropReads.sql.ts"
+import { makeDropReads, makeReadThings } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
 import type { ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
-import { makeReadThings } from "./DropThings.sql.ts"
 
 /** Drops, their changes and effects, and their next steps. */
 export class DropsRepo extends Context.Tag("catalog/DropsRepo")<

@@ -4,15 +4,15 @@ const formatters = new Map<string, Intl.DateTimeFormat>()
 
 /** The Swedish form is that of ISO 8601: 2026-11-22 06:41:05. */
 const formatterOf = (timeZone: string) => {
-  const made =
+  const formatter =
     formatters.get(timeZone) ??
     new Intl.DateTimeFormat("sv-SE", {
       timeZone,
       ...({ year: "numeric", month: "2-digit", day: "2-digit" } as const),
       ...({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const)
     })
-  formatters.set(timeZone, made)
-  return made
+  formatters.set(timeZone, formatter)
+  return formatter
 }
 
 /** The local time of an instant in an IANA time zone: `YYYY-MM-DDTHH:MM:SS`. `millis`: since 1970. */
@@ -27,7 +27,7 @@ export type Instants =
   /** The text is not a date and a time. */
   | { readonly _tag: "Unreadable" }
   | { readonly _tag: "Once"; readonly at: Timestamp }
-  /** This local time does not exist, because the clocks are turned forward over it. `to`: the local time to which they are turned, `YYYY-MM-DDTHH:MM`. */
+  /** This local time does not exist, because the clocks skip it. `to`: the first local time after the skipped hour, `YYYY-MM-DDTHH:MM`. */
   | { readonly _tag: "Never"; readonly from: string; readonly to: string }
   /** This local time exists twice, because the clocks are turned back over it. */
   | { readonly _tag: "Twice"; readonly first: Timestamp; readonly second: Timestamp }

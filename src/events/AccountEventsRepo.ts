@@ -15,7 +15,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const listen = yield* Notifications
 
-  // The newest rows only: they are the ones that pages show. Publishes raise the version of the account.
+  // Reads only the newest 100 jobs, because pages show no others. Each publish raises the version of the account.
   const states = findAll(
     Schema.Struct({
       publish: Schema.String,

@@ -12,7 +12,7 @@ import { AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
 export type CatalogHead = typeof Head.Type
 
-/** What one statement of an export reads: these entities, or the next ones after a position. `after` 0: start with the first. */
+/** The entities that one statement of an export reads: those with these ids, or the next ones after a position. `after` 0: from the first. */
 export type Part = { readonly ids: ReadonlyArray<EntityId> } | { readonly after: number; readonly limit: number }
 
 /** The condition on the entities `e` of a part, and their order. Positions are in the order of the last change. */

@@ -25,9 +25,9 @@ export const layerExportItemsRepoMemory = Layer.sync(ExportItemsRepo, () => {
       }),
     take: (accountId, id, limit) =>
       Effect.sync(() => {
-        const taken = itemsOf(keyOf(accountId, id)).slice(0, limit)
-        all = all.filter((each) => !taken.includes(each))
-        return taken.map(({ item }) => item)
+        const batch = itemsOf(keyOf(accountId, id)).slice(0, limit)
+        all = all.filter((each) => !batch.includes(each))
+        return batch.map(({ item }) => item)
       }),
     count: (accountId, id) => Effect.sync(() => itemsOf(keyOf(accountId, id)).length),
     forget: Effect.map(Clock.currentTimeMillis, (now) => {

@@ -1,10 +1,12 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { isAmongFirst } from "../database/FirstItems.ts"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, ExportId } from "../model/Ids.ts"
+import type { AccountId, ExportId } from "../model/Ids.ts"
 import { ExportItem } from "./ExportItem.ts"
 
 /** The exported products and their revisions, until they count as published. */
@@ -29,31 +31,20 @@ export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
   static readonly layer = Layer.effect(
     ExportItemsRepo,
     Effect.map(SqlClient.SqlClient, (sql) => {
-      const OfExport = { accountId: AccountId, id: ExportId }
-      const take = SqlSchema.findAll({
-        Request: Schema.Struct({ ...OfExport, limit: Schema.Int }),
-        Result: Schema.Struct({ content: ExportItem }),
-        execute: ({ accountId, id, limit }) => sql`
+      const take = findAll(Schema.Struct({ content: ExportItem }))(
+        (accountId: AccountId, id: ExportId, limit: number) => sql`
           WITH taken AS (
             DELETE FROM export_item d
-            WHERE d.account_id = ${accountId} AND d.export_id = ${id} AND d.place <= (
-              SELECT max(n.place) FROM (
-                SELECT i.place FROM export_item i
-                WHERE i.account_id = ${accountId} AND i.export_id = ${id}
-                ORDER BY i.place LIMIT ${limit}
-              ) n
-            )
+            WHERE ${isAmongFirst(sql, { table: "export_item", owner: "export_id" }, { accountId, id, limit })}
             RETURNING d.place, d.content
           )
           SELECT t.content FROM taken t ORDER BY t.place`
-      })
-      const count = SqlSchema.findAll({
-        Request: Schema.Struct(OfExport),
-        Result: Schema.Struct({ count: Schema.Int }),
-        execute: ({ accountId, id }) => sql`
+      )
+      const count = findSingle(Schema.Struct({ count: Schema.Int }))(
+        (accountId: AccountId, id: ExportId) => sql`
           SELECT count(*)::integer AS count FROM export_item i
           WHERE i.account_id = ${accountId} AND i.export_id = ${id}`
-      })
+      )
       return {
         stage: (accountId, id, after, items) =>
           orDie(
@@ -68,8 +59,8 @@ export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
             )
           ),
         take: (accountId, id, limit) =>
-          Effect.map(orDie(take({ accountId, id, limit })), (rows) => rows.map(({ content }) => content)),
-        count: (accountId, id) => Effect.map(orDie(count({ accountId, id })), ([row]) => row?.count ?? 0),
+          Effect.map(take(accountId, id, limit), (rows) => rows.map(({ content }) => content)),
+        count: (accountId, id) => Effect.map(count(accountId, id), ({ count }) => count),
         forget: orDie(
           forgetByAccount(
             sql<{ accountId: string }>`

@@ -1,6 +1,6 @@
 import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
@@ -94,9 +94,10 @@ const make = Effect.gen(function* () {
     reads: (write: WriteExport, accountId: AccountId, beside: ReadBeside) => Effect.Effect<ExportEnd, E, CurrentActor>
   ) =>
     spool((write: WriteExport) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) =>
-        repo.inSnapshot((beside) => reads(write, accountId, beside))
-      ).pipe(asBackground, semaphore.withPermits(1))
+      withAccountId((accountId) => repo.inSnapshot((beside) => reads(write, accountId, beside))).pipe(
+        asBackground,
+        semaphore.withPermits(1)
+      )
     )
 
   const writeCatalog = (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
@@ -177,7 +178,7 @@ const make = Effect.gen(function* () {
       Stream.unwrap(csv(storeId, forPublish, selection)),
     /** The number of selected entities at present. Of too many, it is more than `maxSelected`. NotFound: as for `selectedJsonl`. */
     count: (selection: ExportSelection) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) => Effect.map(idsOf(accountId, selection), ({ length }) => length))
+      withAccountId((accountId) => Effect.map(idsOf(accountId, selection), ({ length }) => length))
   }
 })
 

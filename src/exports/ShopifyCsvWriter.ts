@@ -81,7 +81,7 @@ const noOption = { name: "Title", value: "Default Title" }
 const options = ofProduct("options")
 const optionValues = [ofVariant("option1"), ofVariant("option2"), ofVariant("option3")] as const
 
-/** The names of the options. A position with values but without a name gets one, because the file needs a name for each column with values. */
+/** The names of the options. Options with values but without a name get one, because the file needs it. */
 const optionNamesOf = (product: ExportedProduct): ReadonlyArray<string> => {
   const { variants } = product
   const names = readOptions(options(product))

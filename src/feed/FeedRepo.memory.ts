@@ -27,8 +27,8 @@ export const layerFeedRepoMemory = Layer.effect(
         let deleted = 0
         const before = fromMillis(now - ageMillis)
         const accounts = [...state].map(([id, account]) => {
-          const kept = account.feed.findIndex(({ at }) => at >= before)
-          const old = kept === -1 ? account.feed.length : kept
+          const firstRecent = account.feed.findIndex(({ at }) => at >= before)
+          const old = firstRecent === -1 ? account.feed.length : firstRecent
           deleted += old
           return [id, { ...account, feed: account.feed.slice(old), feedFloor: account.feedFloor + old }] as const
         })

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { DivergenceRules } from "../drafts/Divergence.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { builtInFields, EntityKind } from "../model/Attribute.ts"
 import { keyMisfit } from "../model/AttributeRules.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
@@ -75,12 +75,29 @@ const makeRuleWrites = (repo: HealthRepo["Type"], drafts: DraftsRepo["Type"]) =>
   return { keepRules, writeRules }
 }
 
+/** The store that a scan is limited to; null: the whole account. */
+const scopeOf = (dimension: HealthDimension, storeId: StoreId | undefined): StoreId | null =>
+  isPerStore(dimension) ? (storeId ?? null) : null
+
 const makeMustBeLinked = (stores: StoresRepo["Type"]) =>
   Effect.fnUntraced(function* (storeId: StoreId | undefined) {
     const { accountId } = yield* CurrentActor
     if (storeId !== undefined && Option.isNone(yield* stores.find(accountId, storeId))) return yield* new NotFound()
     return accountId
   })
+
+/** Reads how far scans are. */
+const makeProgress = (repo: HealthRepo["Type"]) => ({
+  /** The unfinished full scan that `scan` of these works on. None: there is none, because it has one step or has ended. */
+  progress: Effect.fnUntraced(function* (dimension: HealthDimension, storeId?: StoreId) {
+    const { accountId } = yield* CurrentActor
+    const scope = scopeOf(dimension, storeId)
+    const all = yield* repo.unfinished(accountId)
+    return Option.fromNullable(all.find((scan) => scan.dimension === dimension && scan.storeId === scope))
+  }),
+  /** Full scans that are not finished. It is possible that no process works on them at the moment. */
+  unfinished: withAccountId(repo.unfinished)
+})
 
 const make = Effect.gen(function* () {
   const repo = yield* HealthRepo
@@ -115,7 +132,7 @@ const make = Effect.gen(function* () {
      */
     scan: Effect.fn("DataHealth.scan")(function* (dimension: HealthDimension, storeId?: StoreId) {
       const accountId = yield* mustBeLinked(storeId)
-      const scope = isPerStore(dimension) ? (storeId ?? null) : null
+      const scope = scopeOf(dimension, storeId)
       yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
       const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
       // The store was unlinked during the scan.
@@ -153,19 +170,15 @@ const make = Effect.gen(function* () {
       return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
     }),
     /** The overall score at the end of each day on which a dimension was scanned, oldest first, for 400 days. */
-    trend: Effect.map(
-      Effect.flatMap(CurrentActor, ({ accountId }) => repo.days(accountId)),
-      trendOf
-    ),
+    trend: Effect.map(withAccountId(repo.days), trendOf),
     /** The last finished scan. None: nothing was ever scanned. */
-    lastScan: Effect.flatMap(CurrentActor, ({ accountId }) => repo.lastScan(accountId)),
+    lastScan: withAccountId(repo.lastScan),
     /** The scans that the service begins by itself. */
-    schedule: Effect.flatMap(CurrentActor, ({ accountId }) => readSchedule(accountId)),
-    /** Full scans that are not finished. It is possible that no process works on them at the moment. */
-    unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
+    schedule: withAccountId(readSchedule),
+    ...makeProgress(repo),
     /** Deletes outdated rows of scans, in all accounts. Returns the number of deleted rows. */
     forget: repo.tidyAll,
-    rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),
+    rules: withAccountId(repo.rules),
     /**
      * Replaces the rules; the next scan uses them. ValidationFailed: a key is not an attribute of its kind, or is listed
      * twice, or is both required and recommended; or a level has more than 50 fields.
@@ -229,8 +242,8 @@ const issuePage = (
       scanned: true,
       scanned_at: scannedAt,
       data: rows.map((row) => {
-        const named = withDomain(row, domains.get(row.store_id))
-        return dimensionOf(section) === "translations" ? withAttributeKeys(named) : named
+        const withStore = withDomain(row, domains.get(row.store_id))
+        return dimensionOf(section) === "translations" ? withAttributeKeys(withStore) : withStore
       }),
       page,
       has_next: hasNext,

@@ -1,9 +1,8 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Number as Num, Schema } from "effect"
 import { untilNone } from "../database/Forgetting.ts"
 import { allAccounts, planCustom, readsAll } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -51,27 +50,19 @@ export type BlockedList = typeof BlockedList.Type
 /** Rows of a deleted base to delete per statement. */
 const rowsAtOnce = 20_000
 
-const Scanned = Schema.Struct({
-  accountId: AccountId,
-  dimension: HealthDimension,
-  storeId: Schema.NullOr(StoreId)
-})
-
 /** Statements on bases. A scan locks its dimension before it changes its base. */
 export const makeHealthBases = (sql: SqlClient) => {
   const scope = (storeId: string | null) => storeId ?? nilUuid
 
   /** The newest base of a scan, complete or not. */
-  const newest = SqlSchema.findOne({
-    Request: Scanned,
-    Result: HealthBase,
-    execute: ({ accountId, dimension, storeId }) => sql`
+  const newest = findOne(HealthBase)(
+    ({ accountId, dimension, storeId }: ScanOf) => sql`
       SELECT b.base, b.version, b.reached, b.fingerprint, b.stores, b.population, b.counts, b.scanned, b.entities,
              cardinality(b.starts) AS blocks
       FROM health_base b
       WHERE b.account_id = ${accountId} AND b.dimension = ${dimension} AND b.scope = ${scope(storeId)}
       ORDER BY b.base DESC LIMIT 1`
-  })
+  )
 
   /** Inserts a base without rows. A change after it has a note with a newer version, so no change is missed. */
   const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
@@ -87,48 +78,41 @@ export const makeHealthBases = (sql: SqlClient) => {
     UPDATE health_base b
     SET version = ${base.version}, reached = ${base.reached}::uuid, stores = ${JSON.stringify(base.stores)}::json,
         population = ${JSON.stringify(base.population)}::json, counts = ${JSON.stringify(base.counts)}::json,
-        scanned = ${base.scanned}, starts = b.starts || ${[...starts]}::uuid[]
+        scanned = ${base.scanned}, starts = b.starts || ${[...starts]}::uuid[], stepped_at = app_now(),
+        worked_seconds = b.worked_seconds + least(extract(epoch FROM app_now() - coalesce(b.stepped_at, b.begun_at)), 60)
     WHERE b.account_id = ${accountId} AND b.base = ${base.base}`
 
   /** The first entity after a range of `entities` entities that begins at `from`. Null: none follows. */
-  const endOf = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, from: EntityId, entities: Schema.Number }),
-    Result: Schema.Struct({ end: Schema.NullOr(EntityId) }),
-    execute: ({ accountId, entities, from }) => sql`
+  const endOf = findSingle(Schema.Struct({ end: Schema.NullOr(EntityId) }))(
+    (accountId: AccountId, from: EntityId, entities: number) => sql`
       SELECT (
         SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.id >= ${from}::uuid
         ORDER BY e.id OFFSET ${entities}::bigint LIMIT 1
       ) AS "end"`
-  })
+  )
 
   /** Number of changed entities in the notes after a version. An entity that changed twice counts twice. */
-  const changedSince = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, version: Schema.Number }),
-    Result: Schema.Struct({ changed: Schema.Number }),
-    execute: ({ accountId, version }) => sql`
+  const changedSince = findSingle(Schema.Struct({ changed: Schema.Number }))(
+    (accountId: AccountId, version: number) => sql`
       SELECT coalesce(sum(cardinality(n.entities)), 0)::bigint AS changed
       FROM change_note n WHERE n.account_id = ${accountId} AND n.version > ${version}`
-  })
+  )
 
   /** Whether there are notes with a change for scans after a version. */
-  const isNoted = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, version: Schema.Number }),
-    Result: Schema.Struct({ noted: Schema.Boolean }),
-    execute: ({ accountId, version }) => sql`
+  const isNoted = findSingle(Schema.Struct({ noted: Schema.Boolean }))(
+    (accountId: AccountId, version: number) => sql`
       SELECT EXISTS (
         SELECT FROM change_note n
         WHERE n.account_id = ${accountId} AND n.version > ${version}
           AND (n.entities <> '{}' OR n.skus <> '{}' OR n.moved <> '[]')
       ) AS noted`
-  })
+  )
 
-  const lists = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: AccountId, base: Schema.Number }),
-    Result: BlockedList,
-    execute: ({ accountId, base }) => sql`
+  const lists = findAll(BlockedList)(
+    (accountId: AccountId, base: number) => sql`
       SELECT l.section, l.store_id AS "storeId", l.locale, l.firsts, l.total
       FROM health_list l WHERE l.account_id = ${accountId} AND l.base = ${base}`
-  })
+  )
 
   const saveLists = (accountId: AccountId, base: number, changed: ReadonlyArray<BlockedList>) =>
     changed.length === 0
@@ -168,11 +152,15 @@ export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>[
       storeId: Schema.NullOr(StoreId),
       scanned: Schema.Number,
       entities: Schema.Number,
-      begunAt: Timestamp
+      begunAt: Timestamp,
+      seconds: Schema.Number,
+      idleSeconds: Schema.Number
     })
   )(
     (accountId: AccountId) => sql`
-      SELECT b.dimension, nullif(b.scope, ${nilUuid}::uuid) AS "storeId", b.scanned, b.entities, rfc3339(b.begun_at) AS "begunAt"
+      SELECT b.dimension, nullif(b.scope, ${nilUuid}::uuid) AS "storeId", b.scanned, b.entities, rfc3339(b.begun_at) AS "begunAt",
+             b.worked_seconds AS seconds,
+             greatest(extract(epoch FROM app_now() - coalesce(b.stepped_at, b.begun_at)), 0)::float8 AS "idleSeconds"
       FROM health_base b
       WHERE b.account_id = ${accountId} AND b.reached IS NOT NULL AND b.fingerprint <> ''
       ORDER BY b.begun_at, b.base`
@@ -212,11 +200,9 @@ export const makeTidyScans = (sql: SqlClient) => {
       ({ length }) => length
     )
 
-  const scanned = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ id: AccountId }),
-    execute: () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(allAccounts)}`
-  })
+  const scanned = findAll(Schema.Struct({ id: AccountId }))(
+    () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(allAccounts)}`
+  )
 
   const tidy = (accountId: AccountId) =>
     Effect.gen(function* () {
@@ -230,7 +216,7 @@ export const makeTidyScans = (sql: SqlClient) => {
 
   return {
     tidy,
-    tidyAll: Effect.flatMap(Effect.orDie(scanned()), (accounts) =>
+    tidyAll: Effect.flatMap(scanned(), (accounts) =>
       Effect.map(
         Effect.forEach(accounts, ({ id }) => tidy(id)),
         (removed) => Num.sumAll(removed)

@@ -1,25 +1,22 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { findOne } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, nilUuid, StoreId } from "../model/Ids.ts"
+import { type AccountId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { dimensionOf, HealthDimension, HealthIssue, isPerStore } from "./Health.ts"
+import { dimensionOf, type HealthDimension, HealthIssue, isPerStore } from "./Health.ts"
 import type { HealthRepo, IssueFilter } from "./HealthRepo.ts"
 
-const InSection = Schema.Struct({
-  accountId: AccountId,
-  dimension: HealthDimension,
-  section: Schema.String,
-  snapshotOf: Schema.NullOr(StoreId),
-  storeId: Schema.NullOr(StoreId),
-  locale: Schema.NullOr(Schema.String)
-})
-type InSection = typeof InSection.Encoded
+interface InSection {
+  readonly accountId: AccountId
+  readonly dimension: HealthDimension
+  readonly section: string
+  readonly snapshotOf: StoreId | null
+  readonly storeId: StoreId | null
+  readonly locale: string | null
+}
 
 /** Joins the snapshot that covers a filter (`snapshotOf` is its store), and restricts its rows to the filter. */
-const inSection = (accountId: AccountId, { locale, section, storeId }: IssueFilter): typeof InSection.Type => {
+const inSection = (accountId: AccountId, { locale, section, storeId }: IssueFilter): InSection => {
   const dimension = dimensionOf(section)
   return {
     accountId,
@@ -52,31 +49,25 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
           WHERE l.account_id = ${accountId} AND l.base = s.base AND l.section = ${section}
             AND l.store_id = ${storeId ?? nilUuid}::uuid AND l.locale = ${locale ?? ""}`
 
-  const readIssues = SqlSchema.findOne({
-    Request: Schema.Struct({
-      ...InSection.fields,
-      fields: Schema.UndefinedOr(Schema.Array(Schema.String)),
-      after: Schema.Number,
-      count: Schema.Number
-    }),
-    Result: Schema.Struct({
+  const readIssues = findOne(
+    Schema.Struct({
       scannedAt: Timestamp,
       compared: Schema.NullOr(Schema.Number),
       rows: Schema.Array(HealthIssue)
-    }),
-    execute: ({ after, count, fields, ...filter }) => {
-      // Blocks count the rows of all fields. A page that is filtered by field therefore has to be counted from the
-      // first row.
-      const onPage =
-        fields === undefined
-          ? sql`AND i.entity_id >= p.start
+    })
+  )((filter: InSection, fields: ReadonlyArray<string> | undefined, after: number, count: number) => {
+    // Blocks count the rows of all fields. A page that is filtered by field therefore has to be counted from the
+    // first row.
+    const onPage =
+      fields === undefined
+        ? sql`AND i.entity_id >= p.start
                  ORDER BY i.entity_id, i.store_id, i.locale
                  LIMIT ${count}::bigint OFFSET p.skipped`
-          : sql`AND i.fields && ${fields}::text[]
+        : sql`AND i.fields && ${fields}::text[]
                  ORDER BY i.entity_id, i.store_id, i.locale
                  LIMIT ${count}::bigint OFFSET ${after}::bigint`
-      // The block that contains the first row of the page.
-      const place = sql`(
+    // The block that contains the first row of the page.
+    const place = sql`(
           SELECT b.starts[k.block] AS start, ${after}::bigint - k.first AS skipped
           FROM (
             SELECT f.block, f.firsts[f.block] AS first
@@ -84,7 +75,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
           ) k
           JOIN health_base b ON b.account_id = ${filter.accountId} AND b.base = s.base
         )`
-      return sql`
+    return sql`
         SELECT rfc3339(s.scanned_at) AS "scannedAt",
                CASE WHEN s.dimension = 'divergence' THEN (s.result ->> 'compared')::integer END AS compared,
                ARRAY(
@@ -111,7 +102,6 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                ) AS rows
         FROM (SELECT s.* ${snapshotOf(filter)}) s
         ${fields === undefined ? sql`LEFT JOIN LATERAL ${place} p ON true` : sql``}`
-    }
   })
 
   const countIssues = findOne(Schema.Struct({ rows: Schema.Number }))(
@@ -124,9 +114,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
     issues: (accountId, { fields, page, pageSize, ...filter }) =>
       Effect.map(
         // Reads one more row than a page has, to see whether another page follows.
-        orDie(
-          readIssues({ ...inSection(accountId, filter), fields, after: (page - 1) * pageSize, count: pageSize + 1 })
-        ),
+        readIssues(inSection(accountId, filter), fields, (page - 1) * pageSize, pageSize + 1),
         Option.map(({ rows, ...page }) => ({ ...page, rows: rows.slice(0, pageSize), hasNext: rows.length > pageSize }))
       ),
     countIssues: (accountId, filter) =>

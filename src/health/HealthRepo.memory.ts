@@ -62,17 +62,18 @@ const find = (account: MemoryAccount, dimension: HealthDimension, storeId: Store
 
 const makeReads = (
   accountOf: (accountId: AccountId) => Effect.Effect<MemoryAccount>
-): Pick<Context.Tag.Service<HealthRepo>, "days" | "isCurrent" | "lastScan"> => ({
+): Pick<Context.Tag.Service<HealthRepo>, "current" | "days" | "lastScan"> => ({
   days: (accountId) =>
     Effect.map(accountOf(accountId), ({ health }) =>
       [...health.days].sort((one, other) =>
         `${one.day} ${one.dimension}` < `${other.day} ${other.dimension}` ? -1 : 1
       )
     ),
-  isCurrent: (accountId, dimension) =>
+  current: (accountId, dimension) =>
     Effect.map(accountOf(accountId), (account) => {
-      const seen = find(account, dimension, null)?.seen
-      return seen !== undefined && scannedParts(account).every((part, index) => part === seen[index])
+      const parts = find(account, dimension, null)?.seen
+      const isCurrent = parts !== undefined && scannedParts(account).every((part, index) => part === parts[index])
+      return isCurrent ? Option.some(account.entities.size) : Option.none()
     }),
   lastScan: (accountId) =>
     Effect.map(accountOf(accountId), ({ health }) => {

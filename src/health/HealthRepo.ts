@@ -7,7 +7,7 @@ import type { HealthDimension, HealthIssue, HealthRules, HealthSection, LastScan
 import { makeTidyScans, makeUnfinished } from "./HealthBases.sql.ts"
 import { makeHealthIssues } from "./HealthIssues.sql.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
-import { makeIsCurrent, makeScan, type ScanSizes } from "./HealthScanWrites.ts"
+import { makeCurrent, makeScan, type ScanSizes } from "./HealthScanWrites.ts"
 import { makeForgetting, makeHealthDays, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
 import type { HealthDay } from "./HealthTrend.ts"
 
@@ -38,7 +38,7 @@ export interface IssueRows {
 export interface ScanStep {
   /** The number of the scan if this step finished it, otherwise null. */
   readonly run: number | null
-  /** Number of entities scanned so far. `entities`: the number of entities when the scan began. */
+  /** Number of entities scanned so far. `entities`: the number of entities, in a full scan that is not finished when it began. */
   readonly scanned: number
   readonly entities: number
 }
@@ -49,6 +49,10 @@ export interface ScanProgress extends Omit<ScanStep, "run"> {
   /** null: the scan of the account. */
   readonly storeId: StoreId | null
   readonly begunAt: Timestamp
+  /** The time that its steps took so far. */
+  readonly seconds: number
+  /** The time since the last step. */
+  readonly idleSeconds: number
 }
 
 /** Snapshots of the catalog's quality, and their rows. Readers see the last finished scan. */
@@ -66,10 +70,10 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       storeId: StoreId | null
     ) => Effect.Effect<number>
     /**
-     * Whether a scan of the account would change nothing: the last one is complete, and since then no entity, rule or store
-     * has changed. The caller locks the dimension.
+     * The number of entities, if a scan of the account would change nothing: the last one is complete, and since then no entity, rule
+     * or store has changed. Otherwise None. The caller locks the dimension.
      */
-    readonly isCurrent: (accountId: AccountId, dimension: HealthDimension) => Effect.Effect<boolean>
+    readonly current: (accountId: AccountId, dimension: HealthDimension) => Effect.Effect<Option.Option<number>>
     /** The last finished scan of any dimension, of the account or of a store. None: nothing was ever scanned. */
     readonly lastScan: (accountId: AccountId) => Effect.Effect<Option.Option<LastScan>>
     /**
@@ -131,7 +135,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),
-        isCurrent: makeIsCurrent(sql),
+        current: makeCurrent(sql),
         scan: makeScan(sql, onCluster, sizes),
         unfinished: makeUnfinished(sql),
         ...makeForgetting(sql)

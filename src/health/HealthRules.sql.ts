@@ -1,8 +1,7 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { discardRows, findOne } from "../database/Rows.ts"
-import { AccountId } from "../model/Ids.ts"
+import { discardRows, findOne, findSingle } from "../database/Rows.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { defaultRules, HealthRules } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 
@@ -15,19 +14,17 @@ export const makeHealthRules = (
   )
 
   /** An account without rules of its own gets the default rules: a missing row cannot be locked. */
-  const lock = SqlSchema.single({
-    Request: AccountId,
-    Result: Schema.Struct({ rules: HealthRules }),
-    execute: (accountId) => sql`
+  const lock = findSingle(Schema.Struct({ rules: HealthRules }))(
+    (accountId: AccountId) => sql`
       INSERT INTO completeness_rule (account_id, rules) VALUES (${accountId}, ${JSON.stringify(defaultRules)}::jsonb)
       ON CONFLICT (account_id) DO UPDATE SET rules = completeness_rule.rules
       RETURNING rules`
-  })
+  )
 
   return {
     rules: (accountId) =>
       Effect.map(find(accountId), Option.match({ onNone: () => defaultRules, onSome: ({ rules }) => rules })),
-    lockRules: (accountId) => Effect.map(Effect.orDie(lock(accountId)), ({ rules }) => rules),
+    lockRules: (accountId) => Effect.map(lock(accountId), ({ rules }) => rules),
     keepRules: (accountId, rules) =>
       sql`
         INSERT INTO completeness_rule (account_id, rules) VALUES (${accountId}, ${JSON.stringify(rules)}::jsonb)

@@ -1,13 +1,13 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { findSingle } from "../database/Rows.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
-import { KeyRules } from "../model/KeyRules.ts"
+import { type AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
 import { PlatformName } from "../model/Store.ts"
-import { HealthDimension, HealthRules, isPerStore, sectionsOf } from "./Health.ts"
+import { type HealthDimension, type HealthRules, isPerStore, sectionsOf } from "./Health.ts"
 import { unusedOnNoStore } from "./HealthScan.ts"
 import { makeHealthScans } from "./HealthScans.ts"
 import { makeAffected } from "./scans/Affected.sql.ts"
@@ -184,6 +184,20 @@ const makeInserting = (sql: SqlClient) => (accountId: string, base: number, rows
   FROM account_state own CROSS JOIN ${rows}
   WHERE own.account_id = ${accountId}`
 
+interface Step {
+  readonly accountId: AccountId
+  readonly dimension: HealthDimension
+  readonly storeId: StoreId | null
+  readonly base: number
+  readonly version: number
+  /** Null: all entities were reached. */
+  readonly reached: EntityId | null
+  /** Null: no end. */
+  readonly end: EntityId | null
+  readonly rules: HealthRules
+  readonly keys: KeyRules
+}
+
 /**
  * One step of a scan in one statement, so that all its reads see the same moment. It deletes the rows of the entities below
  * `reached` that notes after `version` name, and inserts their new rows and those of the entities from `reached` up to `end`.
@@ -199,31 +213,16 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
   // After the deletion, because some of these rows are the same.
   const found = sql`found f CROSS JOIN (SELECT count(*) FROM removed) AS done`
 
-  return SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      dimension: HealthDimension,
-      storeId: Schema.NullOr(StoreId),
-      base: Schema.Number,
-      version: Schema.Number,
-      /** Null: all entities were reached. */
-      reached: Schema.NullOr(EntityId),
-      /** Null: no end. */
-      end: Schema.NullOr(EntityId),
-      rules: Schema.typeSchema(HealthRules),
-      keys: Schema.instanceOf(KeyRules)
-    }),
-    Result: StepResult,
-    execute: ({ accountId, base, dimension, end, keys, reached, rules, storeId, version }) => {
-      const below = (id: Fragment) => (reached === null ? sql`true` : sql`${id} < ${reached}::uuid`)
-      const moves = (stores: Fragment, sign: Fragment) => sql`
+  return findSingle(StepResult)(({ accountId, base, dimension, end, keys, reached, rules, storeId, version }: Step) => {
+    const below = (id: Fragment) => (reached === null ? sql`true` : sql`${id} < ${reached}::uuid`)
+    const moves = (stores: Fragment, sign: Fragment) => sql`
         SELECT m.kind, ${stores} AS store_ids, ${sign} * (
                  SELECT count(*) FROM jsonb_array_elements_text(m.ids) AS i (id) WHERE ${below(sql`i.id::uuid`)}
                ) AS entities
         FROM note n
         CROSS JOIN LATERAL jsonb_to_recordset(n.moved) AS m (kind text, "from" jsonb, "to" jsonb, ids jsonb)
         WHERE jsonb_typeof(${stores}) = 'array'`
-      return sql`
+    return sql`
         WITH linked AS MATERIALIZED (
           ${linkedStores(accountId, storeId)}
         ), note AS MATERIALIZED (
@@ -284,7 +283,6 @@ export const makeStep = (sql: SqlClient, isDistributed: boolean) => {
                (SELECT coalesce(sum(r.entities), 0) FROM arrived r)::bigint AS scanned,
                ${isDistributed ? sql`(SELECT json_agg(f)::text FROM found f)` : sql`NULL`} AS found
         ${sql.literal(`${planCustom} ${readsAll}`)}`
-    }
   })
 }
 
@@ -307,16 +305,8 @@ export const makeInsertRows = (sql: SqlClient) => {
  * block begins with the first entity of the range.
  */
 export const makeDivideRows = (sql: SqlClient, rowsPerBlock: number) =>
-  SqlSchema.single({
-    Request: Schema.Struct({
-      accountId: AccountId,
-      base: Schema.Number,
-      dimension: HealthDimension,
-      from: EntityId,
-      end: Schema.NullOr(EntityId)
-    }),
-    Result: Schema.Struct({ starts: Schema.Array(EntityId), blocks: Schema.Array(BlockCount) }),
-    execute: ({ accountId, base, dimension, end, from }) => sql`
+  findSingle(Schema.Struct({ starts: Schema.Array(EntityId), blocks: Schema.Array(BlockCount) }))(
+    (accountId: AccountId, base: number, dimension: HealthDimension, from: EntityId, end: EntityId | null) => sql`
       WITH placed AS MATERIALIZED (
         SELECT i.section, i.entity_id, i.store_id, i.locale, row_number() OVER (ORDER BY i.entity_id) AS place
         FROM health_issue i
@@ -338,4 +328,4 @@ export const makeDivideRows = (sql: SqlClient, rowsPerBlock: number) =>
                GROUP BY r.section, l.store_id, l.locale, r.block
              ) AS blocks
       ${sql.literal(`${planCustom} ${readsAll}`)}`
-  })
+  )

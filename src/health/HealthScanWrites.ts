@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Array as Arr, type Context, Effect, Option, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option } from "effect"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
 import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
@@ -60,12 +60,10 @@ const makeScanPlans = (sql: SqlClient) => {
         .digest("hex")
       return { rules, keys, fingerprint }
     })
-  const readLinked = SqlSchema.findAll({
-    Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.NullOr(Schema.String) }),
-    Result: LinkedStore,
-    execute: ({ accountId, storeId }) => sql`
+  const readLinked = findAll(LinkedStore)(
+    ({ accountId, storeId }: ScanOf) => sql`
       SELECT l.id, l.domain, l.platform, l.locales, l.language, l.currency FROM (${linkedStores(accountId, storeId)}) l`
-  })
+  )
 
   return { readPlan, readLinked }
 }
@@ -97,23 +95,21 @@ export const makeScan = (
   const isUsable = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, { fingerprint }: ScanPlan) =>
     Effect.gen(function* () {
       if (base.fingerprint !== fingerprint || !keepsStores(scan.dimension, base.stores, linked)) return false
-      const { changed } = yield* changedSince({ accountId: scan.accountId, version: base.version })
+      const { changed } = yield* changedSince(scan.accountId, base.version)
       return changed <= Math.max(maxChanged.entities, base.entities / maxChanged.part)
     })
 
   /** Updates the blocks of a base after a step. */
   const divide = ({ accountId, dimension }: ScanOf, base: HealthBase, end: EntityId | null, { blocks }: StepResult) =>
     Effect.gen(function* () {
-      const before = yield* lists({ accountId, base: base.base })
+      const before = yield* lists(accountId, base.base)
       const range: DividedRows =
-        base.reached === null
-          ? noBlocks
-          : yield* divideRows({ accountId, base: base.base, dimension, from: base.reached, end })
+        base.reached === null ? noBlocks : yield* divideRows(accountId, base.base, dimension, base.reached, end)
       const changed = addBlocks(before, blocks, range, base.blocks)
       yield* saveLists(accountId, base.base, changed)
       if (base.reached !== null || fullestBlock(changed) <= maxPerBlock * rowsPerBlock) return range.starts
       yield* undivide(accountId, base.base)
-      const all = yield* divideRows({ accountId, base: base.base, dimension, from: EntityId.make(nilUuid), end: null })
+      const all = yield* divideRows(accountId, base.base, dimension, EntityId.make(nilUuid), null)
       yield* saveLists(accountId, base.base, addBlocks([], [], all))
       return all.starts
     })
@@ -135,8 +131,7 @@ export const makeScan = (
   const advance = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, plan: ScanPlan) =>
     Effect.gen(function* () {
       const { accountId } = scan
-      const end =
-        base.reached === null ? null : (yield* endOf({ accountId, from: base.reached, entities: entitiesPerStep })).end
+      const end = base.reached === null ? null : (yield* endOf(accountId, base.reached, entitiesPerStep)).end
       const stepped = yield* step({
         ...scan,
         ...plan,
@@ -178,34 +173,36 @@ export const makeScan = (
       const base = Option.getOrUndefined(yield* newest(scan))
       if (base === undefined || !(yield* isUsable(scan, base, linked, plan))) {
         yield* begin({ ...scan, base: run, fingerprint: plan.fingerprint, stores: linked })
-        return { run: null, scanned: 0, entities: 0 }
+        const { entities, scanned } = Option.getOrThrow(yield* newest(scan))
+        return { run: null, scanned, entities }
       }
       const next = yield* advance(scan, base, linked, plan).pipe(
         sql.withTransaction,
         // The next step sees that the base is not usable and creates a new one.
         Effect.catchTag("StoresChanged", () => Effect.succeed(base))
       )
-      const progress = { scanned: next.scanned, entities: next.entities }
-      if (next === base || next.reached !== null) return { run: null, ...progress }
+      if (next === base || next.reached !== null) return { run: null, scanned: next.scanned, entities: next.entities }
       yield* show({ ...scan, cause }, run, next, plan.rules)
-      return { run, ...progress }
-    }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
+      const entities = entitiesIn(next.population)
+      return { run, scanned: entities, entities }
+    }).pipe(orDie)
 }
 
 /** Compares the last base of the account with everything that a scan reads. */
-export const makeIsCurrent = (sql: SqlClient): Context.Tag.Service<HealthRepo>["isCurrent"] => {
+export const makeCurrent = (sql: SqlClient): Context.Tag.Service<HealthRepo>["current"] => {
   const { readLinked, readPlan } = makeScanPlans(sql)
   const { isNoted, newest } = makeHealthBases(sql)
   return (accountId, dimension) =>
     Effect.gen(function* () {
       const scan: ScanOf = { accountId, dimension, storeId: null }
       const base = Option.getOrUndefined(yield* newest(scan))
-      if (base === undefined || base.reached !== null) return false
-      if (base.fingerprint !== (yield* readPlan(scan)).fingerprint) return false
+      if (base === undefined || base.reached !== null) return Option.none()
+      if (base.fingerprint !== (yield* readPlan(scan)).fingerprint) return Option.none()
       const linked = yield* readLinked(scan)
-      if (!keepsStores(dimension, base.stores, linked) || linked.length > base.stores.length) return false
-      return !(yield* isNoted({ accountId, version: base.version })).noted
-    }).pipe(Effect.catchTag("NoSuchElementException", Effect.die), orDie)
+      if (!keepsStores(dimension, base.stores, linked) || linked.length > base.stores.length) return Option.none()
+      if ((yield* isNoted(accountId, base.version)).noted) return Option.none()
+      return Option.some(entitiesIn(base.population))
+    }).pipe(orDie)
 }
 
 /** The settings of a store that affect the rows of a dimension. */
@@ -282,10 +279,10 @@ const countsOf = (
   const checkedIn = (some: ReadonlyArray<Population>) =>
     some.filter(({ storeIds }) => isChecked(storeIds, leastStores, scanned, scope))
   const checked = checkedIn(population)
-  const named = (what: RowCount["what"]) => ofScope.filter((row) => row.what === what)
+  const rowsOf = (what: RowCount["what"]) => ofScope.filter((row) => row.what === what)
   return {
     checked: entitiesIn(checked),
-    affected: named("all")[0]?.entities ?? 0,
+    affected: rowsOf("all")[0]?.entities ?? 0,
     onNoStore: scope === null ? entitiesIn(population.filter(({ storeIds }) => storeIds.length === 0)) : 0,
     recommendedChecked: entitiesIn(checkedIn(groups.filter(({ kind }) => recommended.includes(kind)))),
     byStore: new Map(
@@ -297,10 +294,10 @@ const countsOf = (
         }
       ])
     ),
-    byField: new Map(named("field").map(({ entities, name }) => [name, entities])),
-    bySection: new Map(named("section").map(({ entities, name, rows }) => [name, { rows, entities }])),
-    byLocale: new Map(named("locale").map(({ entities, name }) => [name, entities])),
-    unusedOnNoStore: named("section").find(({ name }) => name === unusedOnNoStore)?.entities ?? 0
+    byField: new Map(rowsOf("field").map(({ entities, name }) => [name, entities])),
+    bySection: new Map(rowsOf("section").map(({ entities, name, rows }) => [name, { rows, entities }])),
+    byLocale: new Map(rowsOf("locale").map(({ entities, name }) => [name, entities])),
+    unusedOnNoStore: rowsOf("section").find(({ name }) => name === unusedOnNoStore)?.entities ?? 0
   }
 }
 

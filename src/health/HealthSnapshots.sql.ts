@@ -1,7 +1,6 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
+import { findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
 import { HealthDimension, type HealthResult, LastScan, type ScanCause } from "./Health.ts"
@@ -20,27 +19,21 @@ const Run = Schema.Struct({ run: Schema.Number })
 
 /** Draws the number of a scan. */
 export const makeNextRun = (sql: SqlClient): Repo["ticket"] => {
-  const nextRun = SqlSchema.single({
-    Request: Schema.Void,
-    Result: Run,
-    execute: () => sql`SELECT nextval('health_run') AS run`
-  })
-  return Effect.map(Effect.orDie(nextRun()), ({ run }) => run)
+  const nextRun = findSingle(Run)(() => sql`SELECT nextval('health_run') AS run`)
+  return Effect.map(nextRun(), ({ run }) => run)
 }
 
 /** Statements that read the snapshots of the last scans, and that lock a dimension. */
 export const makeHealthSnapshots = (
   sql: SqlClient
 ): Pick<Repo, "lastRun" | "lastScan" | "snapshots" | "ticket" | "tryLock"> => {
-  const tryLock = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, dimension: HealthDimension }),
-    Result: Schema.Struct({ locked: Schema.Boolean }),
-    execute: ({ accountId, dimension }) => sql`
+  const tryLock = findSingle(Schema.Struct({ locked: Schema.Boolean }))(
+    (accountId: AccountId, dimension: HealthDimension) => sql`
       SELECT pg_try_advisory_xact_lock(
         hashtextextended('health ' || ${dimension}::text || ' ' || ${accountId}::text, 0)
       ) AS locked
       FROM account_state a WHERE a.account_id = ${accountId}`
-  })
+  )
 
   const lastRun = findOne(Run)(
     ({ accountId, dimension, storeId }: typeof SnapshotKey.Type) => sql`
@@ -69,8 +62,7 @@ export const makeHealthSnapshots = (
 
   return {
     ticket: makeNextRun(sql),
-    tryLock: (accountId, dimension) =>
-      Effect.map(Effect.orDie(tryLock({ accountId, dimension })), ({ locked }) => locked),
+    tryLock: (accountId, dimension) => Effect.map(tryLock(accountId, dimension), ({ locked }) => locked),
     lastRun: (accountId, dimension, storeId) =>
       Effect.map(
         lastRun({ accountId, dimension, storeId }),

@@ -1,4 +1,4 @@
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
@@ -23,9 +23,14 @@ const Input = Schema.Struct({ cause: Schema.Literal("nightly", "import", "link")
 
 /**
  * `place`: the dimension that is scanned next. `due`: when the scans begin, in milliseconds. `began`: when the scan of the dimension
- * began; null: it has not.
+ * began; null: it has not. `checked`: number of entities in all dimensions before, each counted once per dimension.
  */
-const Cursor = Schema.Struct({ place: Schema.Int, due: Schema.Number, began: Schema.NullOr(Schema.Number) })
+const Cursor = Schema.Struct({
+  place: Schema.Int,
+  due: Schema.Number,
+  began: Schema.NullOr(Schema.Number),
+  checked: Schema.optionalWith(Schema.Int, { default: () => 0 })
+})
 type Cursor = typeof Cursor.Type
 
 /** Number of accounts that one statement checks. */
@@ -45,18 +50,18 @@ export const makeScanJobKinds = Effect.gen(function* () {
 
   const nextScans = (accountId: AccountId, after: number): StepResult<Cursor> => ({
     _tag: "Progress",
-    cursor: { place: 0, due: nextNight(accountId, after, hour), began: null },
+    cursor: { place: 0, due: nextNight(accountId, after, hour), began: null, checked: 0 },
     done: 0
   })
 
   /** Does one step of the scan of a dimension. */
   const scan = (accountId: AccountId, dimension: HealthDimension, cause: Cause, earlier: number) =>
     Effect.gen(function* () {
-      const { run } = yield* health.scan(accountId, dimension, null, cause)
-      if (run === null) return { isFinished: false }
+      const { entities, run, scanned } = yield* health.scan(accountId, dimension, null, cause)
+      if (run === null) return { isFinished: false, entities, scanned }
       yield* drafts.raise(accountId)
       yield* afterCommit(Effect.asVoid(health.tidy(accountId)))
-      return { isFinished: true }
+      return { isFinished: true, entities, scanned: entities }
     }).pipe((step) => measureScan(dimension, step, earlier))
 
   return [
@@ -72,7 +77,7 @@ export const makeScanJobKinds = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           if (!(isNightly ? nightly : afterImports)) return { _tag: "Progress", cursor: null, done: 0 }
           if (cursor === null && isNightly) return nextScans(accountId, now)
-          const { began, due, place } = cursor ?? { due: now, place: 0, began: null }
+          const { began, checked, due, place } = cursor ?? { due: now, place: 0, began: null, checked: 0 }
           if (now < due) {
             const why = `the next night (${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC)`
             return { _tag: "Wait", why, seconds: Math.ceil((due - now) / 1_000) }
@@ -83,13 +88,26 @@ export const makeScanJobKinds = Effect.gen(function* () {
             return isNightly ? nextScans(accountId, Math.max(now, due)) : { _tag: "Progress", cursor: null, done: 0 }
           if (!(yield* health.tryLock(accountId, dimension)))
             return { _tag: "Wait", why: `the end of another scan of ${dimension}`, seconds: lookSeconds }
-          const next = { due, place: place + 1, began: null }
-          if (yield* health.isCurrent(accountId, dimension))
-            return { _tag: "Progress", cursor: next, done: 1, counts: { unchanged: 1 } }
-          const { isFinished } = yield* scan(accountId, dimension, cause, began === null ? 0 : now - began)
-          return isFinished
-            ? { _tag: "Progress", cursor: next, done: 1 }
-            : { _tag: "Progress", cursor: { due, place, began: began ?? now }, done: 0 }
+          // Entities are created and deleted meanwhile, so the total is corrected with each dimension.
+          const progress = (scanned: number, entities: number) => ({
+            _tag: "Progress" as const,
+            done: checked + scanned,
+            total: checked + Math.max(scanned, entities) * (HealthDimension.literals.length - place)
+          })
+          const next = (entities: number) => ({ due, place: place + 1, began: null, checked: checked + entities })
+          const current = yield* health.current(accountId, dimension)
+          if (Option.isSome(current))
+            return {
+              ...progress(current.value, current.value),
+              cursor: next(current.value),
+              counts: { unchanged: 1 }
+            }
+          const earlier = began === null ? 0 : now - began
+          const { entities, isFinished, scanned } = yield* scan(accountId, dimension, cause, earlier)
+          return {
+            ...progress(scanned, entities),
+            cursor: isFinished ? next(entities) : { due, place, began: began ?? now, checked }
+          }
         })
     })
   ]
@@ -112,7 +130,7 @@ export const makeScanAfter = Effect.gen(function* () {
             title: titles[cause],
             subject: null,
             input: { cause },
-            total: HealthDimension.literals.length
+            total: null
           })
           .pipe(asService(accountId), Effect.orDie, Effect.asVoid)
       : Effect.void

@@ -8,6 +8,7 @@ import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
 import { RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
 import { unwatch } from "../database/Deadlines.ts"
+import { HasReplica } from "../database/Replica.ts"
 import { Forbidden, type Issue, Unauthorized } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { Tracing } from "../telemetry/Tracing.ts"
@@ -52,6 +53,9 @@ const misfitsOf = ({ decoding }: GateState): ReadonlyArray<Issue> => {
     : (route.misfits?.(input) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
 }
 
+/** Whether the route's answers depend on nothing but the account's version. */
+const isCacheable = ({ isLive, method }: Route) => method === "GET" && !isLive
+
 /** One route of a path, to read the settings that all its methods share. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
@@ -82,7 +86,7 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   const keepAnswer = (state: GateState, response: HttpServerResponse.HttpServerResponse) => {
     const { reading } = state
     if (state.known !== undefined) return
-    state.known = knownAnswerOf(response, reading?.version ?? 0)
+    state.known = knownAnswerOf(response, reading?.version ?? null)
     if (state.known !== undefined && reading !== undefined)
       cache.remember(reading.accountId, reading.target, state.known)
   }
@@ -121,6 +125,41 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   }
 }
 
+/** Answers a request that is authorized: from the cache, if it has an answer of this version, or by its handler. */
+const serve = <E, R>(
+  cache: AnswerCache,
+  app: HttpApp.Default<E, R>,
+  state: GateState,
+  route: Route,
+  { accountId, keyId }: Credential,
+  target: string,
+  version: number | null
+): HttpApp.Default<E | ApiError, R> => {
+  const { request } = state
+  if (isCacheable(route)) {
+    state.reading = { accountId, target, version }
+    state.known = version === null ? undefined : cache.find(accountId, target, version)
+    if (state.known !== undefined) {
+      cacheHits.add(1)
+      return Effect.succeed(alreadySent)
+    }
+    cacheMisses.add(1)
+  }
+  state.actor = { _tag: "Key", accountId, keyId }
+  if (route.bodyLimitBytes !== undefined) {
+    chargeTo(toIncomingMessage(request), keyId)
+    return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
+      state.decoding = { route, input: value }
+      return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
+    })
+  }
+  // Data and not a closure: a closure doubles the bytes of a request that survive two garbage collections (docs/benchmarks.md).
+  state.decoding = { route, input: target }
+  return target === request.originalUrl
+    ? app
+    : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
+}
+
 /**
  * Checks every request, in this order: its head, the credential (if one is sent), the budget of the credential, route and
  * method, the credential (if one is required), scope, body. A refusal is an error envelope. Every answer has the rate headers,
@@ -133,6 +172,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
     const keys = yield* ApiKeys
     const budget = yield* RateBudget
     const bounds = yield* RequestDeadlines
+    const hasReplica = yield* HasReplica
     const runtime = yield* Effect.runtime()
     const cache = new AnswerCache()
     const limitTime = yield* makeTimeLimit((state: RequestState, error) => {
@@ -178,31 +218,16 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
           return app
         }
         if (Option.isNone(credential)) return new Unauthorized()
-        const { accountId, accountVersion, keyId, scopes } = credential.value
+        const { accountId, accountVersion, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
         const target = withoutBlanks(request.originalUrl)
-        if (route.method === "GET" && !route.isLive) {
-          state.reading = { accountId, target, version: accountVersion }
-          state.known = cache.find(accountId, target, accountVersion)
-          if (state.known !== undefined) {
-            cacheHits.add(1)
-            return Effect.succeed(alreadySent)
-          }
-          cacheMisses.add(1)
-        }
-        state.actor = { _tag: "Key", accountId, keyId }
-        if (route.bodyLimitBytes !== undefined) {
-          chargeTo(toIncomingMessage(request), keyId)
-          return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
-            state.decoding = { route, input: value }
-            return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
-          })
-        }
-        // Data and not a closure: a closure doubles the bytes of a request that survive two garbage collections (docs/benchmarks.md).
-        state.decoding = { route, input: target }
-        return target === request.originalUrl
-          ? app
-          : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
+        if (accountVersion !== null || !isCacheable(route) || !(hasReplica || cache.has(accountId, target)))
+          return serve(cache, app, state, route, credential.value, target, accountVersion)
+        return Effect.flatMap(keys.versionOf(credential.value), (version) =>
+          Option.isNone(version)
+            ? new Unauthorized()
+            : serve(cache, app, state, route, credential.value, target, version.value)
+        )
       }
 
       const pass = (state: GateState): Answer => {

@@ -1,6 +1,6 @@
 import { HttpApiBuilder, type HttpApiGroup, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, identity, Layer } from "effect"
-import type { Authentication } from "../api/Authentication.ts"
+import { Authentication } from "../api/Authentication.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type GroupsOf, type ProgramsOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
@@ -23,14 +23,14 @@ const send = (answer: unknown) =>
     ? HttpServerResponse.raw(Buffer.from(answer.text), { contentType: "application/json" })
     : answer
 
-/** The program with reads that a replica may answer, if its request depends on nothing but the account's version. */
+/** Lets a replica answer the program's reads, if the response depends only on the account's data at its version. */
 const fromReplica =
   (program: AnyProgram): Handler =>
   (input) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const { reading } = requestStateOf(request)
       const answer = program(input)
-      return reading === undefined ? answer : readingAt(reading.accountId, reading.version)(answer)
+      return typeof reading?.version === "number" ? readingAt(reading.accountId, reading.version)(answer) : answer
     })
 
 /** The handlers of a group: each runs the program of its endpoint. */
@@ -58,8 +58,18 @@ export const Handlers = Layer.mergeAll(
   layerOf("catalog"),
   layerOf("changes"),
   layerOf("stores"),
-  layerOf("operations"),
+  layerOf("storeData"),
   layerOf("salesChannels"),
   layerOf("drops"),
   layerOf("dataHealth")
 )
+
+const caller = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+  const { actor } = requestStateOf(request)
+  return actor === undefined
+    ? Effect.dieMessage("an authenticated endpoint ran without a credential")
+    : Effect.succeed(actor)
+})
+
+/** Gives handlers the actor of the credential that the gate looked up. */
+export const AuthenticationLive = Layer.succeed(Authentication, { ApiKey: () => caller })

@@ -13,12 +13,11 @@ import { metrics } from "../telemetry/Metrics.ts"
 import type { Tracing } from "../telemetry/Tracing.ts"
 import { boundBodies } from "./BodiesInFlight.ts"
 import { type Bounds, defaultBounds } from "./Bounds.ts"
-import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { type DrainPatience, makeDrain } from "./Drain.ts"
 import { withLeanFibers } from "./fast/LeanFibers.ts"
 import { makeGate } from "./Gate.ts"
-import { Handlers } from "./Handlers.ts"
+import { AuthenticationLive, Handlers } from "./Handlers.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
@@ -172,9 +171,9 @@ export const layer = <R = never>({
             )
           )
       })
-      observeRequests(server, writeAccessLog)
+      const noteUnread = observeRequests(server, writeAccessLog)
       boundBodies(server, bounds)
-      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.fullBudget))
+      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.fullBudget), noteUnread)
       const drain = makeDrain(server, patience)
       server.on("request", toOriginForm)
       holdUntilServed(server)

@@ -8,7 +8,7 @@ import type { RateStatus } from "../budgets/RateBudget.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
-import { countUnread } from "./RequestLog.ts"
+import type { NoteUnread } from "./RequestLog.ts"
 
 /** The head limit of Node's parser. It is above our own limit, so that the gate itself refuses most heads that are too large. */
 export const nodeHeaderLimit = 8 * headLimit
@@ -51,8 +51,10 @@ const errorOf = (error: ClientError): ApiError => {
 const answerOf = (error: ApiError, rateStatus: RateStatus) => {
   const requestId = `req_${randomUUID()}`
   const body = JSON.stringify(envelopeOf(error, requestId))
+  const { code, status } = errorCodes[error._tag]
   return {
-    status: errorCodes[error._tag].status,
+    status,
+    unread: { id: requestId, status, reason: code },
     body,
     headers: {
       "content-type": "application/json",
@@ -95,7 +97,8 @@ const hangUp = (socket: Socket, answer = "") => {
  */
 export const answerNodeErrors = (
   server: Server,
-  fullBudget: () => RateStatus
+  fullBudget: () => RateStatus,
+  noteUnread: NoteUnread
 ): ((socket: Socket, error: ApiError) => void) => {
   const refused = new WeakSet<Socket>()
   /** Connections whose head is too large for a cause that is unknown so far. Value: the text to prepend to the next bytes. */
@@ -123,8 +126,8 @@ export const answerNodeErrors = (
       socket.destroy()
       return
     }
-    const { body, headers, status } = answerOf(error, fullBudget())
-    countUnread(status)
+    const { body, headers, status, unread } = answerOf(error, fullBudget())
+    noteUnread(unread)
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
@@ -161,8 +164,8 @@ export const answerNodeErrors = (
     refuse(socket, found)
   })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    const { body, headers, status } = answerOf(new ExpectationFailed(), fullBudget())
-    countUnread(status)
+    const { body, headers, status, unread } = answerOf(new ExpectationFailed(), fullBudget())
+    noteUnread(unread)
     response.writeHead(status, headers).end(body)
   })
   // Answers CONNECT. Without this listener, Node would close the connection without an answer.

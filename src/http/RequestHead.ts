@@ -38,8 +38,10 @@ export const withoutBlanks = (target: string): string => {
   const { path, query } = splitTarget(target)
   if (query === "") return target
   const parameters = query.split("&")
-  const kept = parameters.filter((parameter) => !isBlank(parameter))
-  return kept.length === parameters.length ? target : `${path}${kept.length === 0 ? "" : `?${kept.join("&")}`}`
+  const nonBlank = parameters.filter((parameter) => !isBlank(parameter))
+  return nonBlank.length === parameters.length
+    ? target
+    : `${path}${nonBlank.length === 0 ? "" : `?${nonBlank.join("&")}`}`
 }
 
 const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i

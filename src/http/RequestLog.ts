@@ -31,9 +31,9 @@ const seriesOf = (route: string): RouteSeries => {
   const existing = byRoute.get(route)
   if (existing !== undefined) return existing
   const surface = route === noRoute ? noRoute : surfaceOfPath(route)
-  const made = { surface, seconds: metrics.requestSeconds.of(surface, route), byStatus: new Map() }
-  byRoute.set(route, made)
-  return made
+  const record = { surface, seconds: metrics.requestSeconds.of(surface, route), byStatus: new Map() }
+  byRoute.set(route, record)
+  return record
 }
 
 /** Counts a request. `route`: the pattern of its path, `none` if no path matches. */
@@ -54,8 +54,14 @@ const countRequest = (route: string, method: string, status: number, seconds: nu
   series.seconds.add(seconds)
 }
 
-/** A request that Node's parser refused: no handler saw it. */
-export const countUnread = (status: number): void => countRequest(noRoute, "other", status, 0)
+/** A request that no handler saw, because Node's parser or a bound on connections refused it. `reason`: the code of its error. */
+export interface UnreadRequest {
+  readonly id: string
+  readonly status: number
+  readonly reason: string
+}
+
+export type NoteUnread = (request: UnreadRequest) => void
 
 /** The line of a request in the access log. `bytes`: of the whole answer on the connection, head included. */
 interface AccessLine {
@@ -99,6 +105,9 @@ const lineOf = (state: RequestState | undefined, method: string, { bytes, millis
   return `{"time":"${timeOf(Date.now())}","message":"request","id":"${state?.id ?? ""}","route":"${state?.route?.path ?? noRoute}","method":"${method}","status":${status},"ms":${Math.round(millis * 1_000) / 1_000},"bytes":${bytes}${caller === undefined ? "" : callerOf(caller)}}\n`
 }
 
+const unreadLineOf = ({ id, reason, status }: UnreadRequest): string =>
+  `{"time":"${timeOf(Date.now())}","message":"request","id":"${id}","route":"${noRoute}","status":${status},"reason":"${reason}"}\n`
+
 const flushMillis = 100
 const flushLength = 16_384
 
@@ -137,9 +146,10 @@ export type WriteAccessLog = (text: string) => void
 
 /**
  * Counts every request of a server and writes its line of the access log. This includes requests that are answered without the
- * library, answered late, or abandoned by their clients. All responses share one listener function.
+ * library, answered late, or abandoned by their clients. All responses share one listener function. Returns a function that does the
+ * same for a request without a response object.
  */
-export const observeRequests = (server: Server, write: WriteAccessLog | undefined): void => {
+export const observeRequests = (server: Server, write: WriteAccessLog | undefined): NoteUnread => {
   const lines = write === undefined ? undefined : makeLines(write)
   let inFlight = 0
   let open = 0
@@ -179,4 +189,8 @@ export const observeRequests = (server: Server, write: WriteAccessLog | undefine
     stop()
     lines?.stop()
   })
+  return (request) => {
+    countRequest(noRoute, "other", request.status, 0)
+    lines?.add(unreadLineOf(request))
+  }
 }

@@ -37,9 +37,9 @@ export interface RequestState {
   pageLanguage: string | undefined
   /**
    * Set if the answer depends on nothing but the account's version: it may be cached, and read from a replica. Its account, its
-   * target, and the account's version before the answer was read.
+   * target, and the account's version before the answer was read (null: not read, because nothing needed it).
    */
-  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
+  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number | null } | undefined
   /** The rate window of the API key. Undefined until it is known. */
   rateStatus: RateStatus | undefined
 }

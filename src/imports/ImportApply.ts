@@ -1,5 +1,6 @@
 import { Array as Arr, Cause, Effect, Option } from "effect"
-import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import type { LockedCatalog } from "../drafts/CatalogChange.ts"
+import { CatalogChanges, type PlannedAhead } from "../drafts/CatalogChanges.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
@@ -28,6 +29,12 @@ const entitiesPerBatch = 1_000
 
 /** When the reading of the store after an export began; null: the store was not read. */
 const answerBegunAt = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
+
+/** The items of one transaction, and their plan if it could be made before. */
+interface Batch {
+  readonly items: ReadonlyArray<StagedItem>
+  readonly ahead: PlannedAhead | undefined
+}
 
 /** Applies the batches of an accepted import, one transaction for each. */
 const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
@@ -59,9 +66,9 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
         let entities: ReadonlyArray<EntityId> = []
         if (source === "refresh") {
           // All entities have their platform ids now, so translations find their entities.
-          const taken = yield* mirror.apply(accountId, id, storeId)
-          entities = taken.translated
-          changes.push(...(yield* describeTaken(accountId, storeId, taken)))
+          const applied = yield* mirror.apply(accountId, id, storeId)
+          entities = applied.translated
+          changes.push(...(yield* describeTaken(accountId, storeId, applied)))
           yield* mirror.forget(accountId, id)
         } else {
           const isDefined = yield* mirror.define(accountId, storeId, summary.metafields)
@@ -80,7 +87,8 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
     const writeBatch = (
       accountId: AccountId,
       { createdAt, id, source, summary }: ImportRun,
-      items: Arr.NonEmptyReadonlyArray<StagedItem>
+      items: Arr.NonEmptyReadonlyArray<StagedItem>,
+      ahead: PlannedAhead | undefined
     ) =>
       Effect.gen(function* () {
         const staged = items.flatMap((item) => item.changes)
@@ -88,29 +96,33 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
         const decisions = yield* repo.decisions(accountId, id, conflicts)
         const resolved = resolveConflicts(staged, (conflict) => decisions.get(conflict) === "keep_draft")
         const begunAt = source === "refresh" ? createdAt : answerBegunAt(summary)
-        yield* changes.applyImported(id, resolved, (locked) =>
+        const select = (locked: LockedCatalog) =>
           begunAt === null ? resolved : omitOvertaken(locked, resolved, begunAt)
-        )
+        yield* changes.applyImported(id, resolved, select, ahead)
         yield* faults.at("written")
         yield* repo.markDone(accountId, id, items)
         yield* jobs.save({ accountId, id }, items.filter(isPlanned).length)
         yield* faults.at("marked")
       })
 
-    /** Returns the number of applied items, or "unanswered" if the store must be read before the import can finish. */
-    return (lease: LeasedRun) =>
+    /**
+     * Applies these items, or the next ones if there are no items. Returns the applied items, or "unanswered" if the store must be read
+     * before the import can finish.
+     */
+    return (lease: LeasedRun, batch: Batch) =>
       runTransaction(
         Effect.gen(function* () {
           const { accountId, id } = lease
           yield* importLock.take(accountId)
           // The lease may have expired, and another process may have taken over the import.
-          if (!(yield* repo.holds(lease))) return 0
-          const items = yield* repo.nextItems(accountId, id, entitiesPerBatch)
+          if (!(yield* repo.holds(lease))) return []
+          const items =
+            batch.items.length > 0 ? batch.items : yield* repo.nextItems(accountId, id, null, entitiesPerBatch)
           const run = yield* getRun(accountId, id)
           if (!items.some(isPlanned) && (yield* isUnanswered(accountId, run))) return "unanswered" as const
-          if (Arr.isNonEmptyReadonlyArray(items)) yield* writeBatch(accountId, run, items)
+          if (Arr.isNonEmptyReadonlyArray(items)) yield* writeBatch(accountId, run, items, batch.ahead)
           else yield* finish(accountId, run)
-          return items.length
+          return items
         })
       )
   })
@@ -119,6 +131,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
 export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
   Effect.gen(function* () {
     const { fail, getRun, keepLease, release, runTransaction } = leases
+    const changes = yield* CatalogChanges
     const drafts = yield* DraftsRepo
     const faults = yield* FaultInjector
     const importLock = yield* ImportLockRepo
@@ -170,16 +183,40 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       const { actor, applied, summary } = run
       const total = plannedOf(summary)
       let done = applied
-      const applyNext = Effect.flatMap(applyBatch(lease), (count) => {
-        if (count === "unanswered") return Effect.as(readStore(lease, report), 1)
-        done = Math.min(done + count, total)
-        return faults
-          .at(count > 0 ? "committed" : "applied")
-          .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(count))
+      const applyNext = (batch: Batch) =>
+        Effect.flatMap(applyBatch(lease, batch), (items) => {
+          if (items === "unanswered") return Effect.as(readStore(lease, report), true)
+          done = Math.min(done + items.length, total)
+          return faults
+            .at(items.length > 0 ? "committed" : "applied")
+            .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(items.length > 0))
+        })
+      /** Only this process applies items while it has the lease, so those after the last item of a batch are the next ones. */
+      const readAfter = (ordinal: number | null): Effect.Effect<Batch, never, CurrentActor> =>
+        Effect.gen(function* () {
+          const items = yield* repo.nextItems(accountId, id, ordinal, entitiesPerBatch)
+          const planned = items.flatMap((item) => item.changes)
+          if (planned.length === 0 || planned.some(({ _tag }) => _tag === "Decided")) return { items, ahead: undefined }
+          const ahead = yield* changes.planAhead(resolveConflicts(planned, () => false))
+          return { items, ahead: Option.getOrUndefined(ahead) }
+        })
+      const readBehind = ({ items }: Batch): Effect.Effect<Batch, never, CurrentActor> =>
+        Option.match(Arr.last(items), {
+          onNone: () => Effect.succeed({ items: [], ahead: undefined }),
+          onSome: ({ ordinal }) => readAfter(ordinal)
+        })
+      /** Applies a batch while the next one is read and planned. */
+      const applyRest = Effect.gen(function* () {
+        const pause = yield* makePause
+        let batch = yield* readAfter(null)
+        let isOpen = true
+        while (isOpen) {
+          const [isApplied, next] = yield* Effect.all([applyNext(batch), readBehind(batch)], { concurrency: 2 })
+          isOpen = isApplied
+          batch = next
+          yield* pause
+        }
       })
-      const applyRest = Effect.flatMap(makePause, (pause) =>
-        Effect.repeat(Effect.zipLeft(applyNext, pause), { while: (count) => count > 0 })
-      ).pipe(Effect.asVoid)
       return keepLease(lease, Effect.zipRight(claimJob(lease, run), applyRest), Effect.void).pipe(
         Effect.catchTag("LeaseLost", () => Effect.void),
         // The catalog was locked since the comparison, so a change that cannot be applied is a defect.

@@ -30,6 +30,8 @@ export interface CheckedFile extends InspectedCsv {
   readonly path: string
 }
 
+type ProductPart = Extract<ShopifyCsvPart, { readonly _tag: "Product" }>
+
 /** Compares batches of an export's products with the catalog, each in one transaction. */
 const makeBatchPlanning = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -119,45 +121,40 @@ export const makeImportComparison = Effect.gen(function* () {
       const earlierLines = new Map<EntityId, number>()
       const staging = new ImportStaging(repo, accountId, id, store.id)
       const pause = yield* makePause
-      const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
+      const planParts = (parts: Chunk.Chunk<ProductPart>) =>
         Effect.gen(function* () {
-          const { lines, plans } = yield* planBatch(
-            accountId,
-            store,
-            batch,
-            { rules, sharedSkus: file.sharedSkus },
-            earlierLines,
-            problems
+          const batch = Chunk.toReadonlyArray(parts).map(({ product }) =>
+            metafields.convertProduct(product, (problem) => problems.add(problem))
           )
+          const context = { rules, sharedSkus: file.sharedSkus }
+          const { lines, plans } = yield* planBatch(accountId, store, batch, context, earlierLines, problems)
           for (const [target, line] of lines) earlierLines.set(target, line)
-          yield* staging.stage(plans.map((plan) => ["products", plan]))
-          yield* faults.at("staged")
-          yield* pause
+          return {
+            plans,
+            done: Option.match(Chunk.last(parts), { onNone: () => 0, onSome: ({ rowsRead }) => rowsRead })
+          }
         })
+      // The next batch is read, and the one before it planned, while a batch is staged: the process would wait for the database otherwise.
       yield* readShopifyCsv(file.path).pipe(
         Stream.filter((part) => part._tag === "Product"),
         Stream.transduce(
           Sink.foldWeighted({
-            initial: Chunk.empty<Extract<ShopifyCsvPart, { readonly _tag: "Product" }>>(),
+            initial: Chunk.empty<ProductPart>(),
             maxCost: partsAtOnce,
             cost: (_, { product }) => 1 + product.variants.length + product.images.length,
             body: (parts, part) => Chunk.append(parts, part)
           })
         ),
-        Stream.runForEach((parts) =>
-          Effect.zipRight(
-            Effect.suspend(() =>
-              stageBatch(
-                Chunk.toReadonlyArray(parts).map(({ product }) =>
-                  metafields.convertProduct(product, (problem) => problems.add(problem))
-                )
-              )
-            ),
-            Option.match(Chunk.last(parts), {
-              onNone: () => Effect.void,
-              onSome: ({ bytesRead, totalBytes }) => report({ step: "comparing", done: bytesRead, total: totalBytes })
-            })
-          )
+        Stream.buffer({ capacity: 1 }),
+        Stream.mapEffect(planParts),
+        Stream.buffer({ capacity: 1 }),
+        Stream.runForEach(({ done, plans }) =>
+          Effect.gen(function* () {
+            yield* staging.stage(plans.map((plan) => ["products", plan]))
+            yield* faults.at("staged")
+            yield* report({ step: "comparing", done, total: file.rows })
+            yield* pause
+          })
         )
       )
       if (problems.rejected !== null) return yield* problems.rejected
@@ -227,7 +224,7 @@ const findTarget = (
   }
   const before = earlierLines.get(target) ?? lines.get(target)
   if (before === undefined) return target
-  const reason = `${match.by} matches the same product here as the product on line ${before}`
+  const reason = `${match.by} belongs to the product that is already on line ${before}`
   problems.add({ line: match.line, column: match.column, reason })
   return undefined
 }

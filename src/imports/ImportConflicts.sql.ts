@@ -1,11 +1,11 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
 import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { HistoryActor } from "../drafts/History.ts"
-import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
+import type { AccountId, ImportId, StoreId } from "../model/Ids.ts"
 import { ConflictDecision, DecisionTally, ImportConflict, maxNamedConflicts } from "./Import.ts"
 import type { StagedConflict } from "./StagedImport.ts"
 
@@ -18,32 +18,27 @@ export interface ConflictFilter {
   readonly numbers?: ReadonlyArray<number> | undefined
 }
 
-const ConflictScope = Schema.Literal("all", "undecided", "others")
-type ConflictScope = typeof ConflictScope.Type
+type ConflictScope = "all" | "undecided" | "others"
 
 /** The decisions on conflicts. */
 const makeDecisions = (sql: SqlClient.SqlClient) => {
-  const decide = SqlSchema.findAll({
-    Request: Schema.Struct({
+  const decide = findAll(Schema.Struct({ ordinal: Schema.Int }))(
+    (
       accountId: AccountId,
+      actor: HistoryActor,
       id: ImportId,
-      ordinals: Schema.NullOr(Schema.Array(Schema.Int)),
+      ordinals: ReadonlyArray<number> | null,
       scope: ConflictScope,
-      decision: ConflictDecision,
-      kind: HistoryActor.fields.kind,
-      actorId: Schema.NullOr(Schema.String),
-      actorName: Schema.NullOr(Schema.String)
-    }),
-    Result: Schema.Struct({ ordinal: Schema.Int }),
-    execute: ({ accountId, actorId, actorName, decision, id, kind, ordinals, scope }) => sql`
+      decision: ConflictDecision
+    ) => sql`
       UPDATE import_conflict c
-      SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
-          decided_name = ${actorName}::text
+      SET decision = ${decision}, decided_kind = ${actor.kind}, decided_id = ${actor.id}::uuid, decided_at = app_now(),
+          decided_name = ${actor.name}::text
       WHERE c.account_id = ${accountId} AND c.run_id = ${id}
         AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
         AND (${scope} = 'all' OR c.decision IS NULL OR (${scope} = 'others' AND c.decision <> ${decision}))
       RETURNING c.ordinal`
-  })
+  )
   const tally = findSingle(DecisionTally)(
     (accountId: AccountId, id: ImportId) => sql`
       SELECT count(*) FILTER (WHERE c.decision IS NULL)::integer AS undecided,
@@ -72,18 +67,9 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
       decision: ConflictDecision
     ) =>
       Effect.map(
-        orDie(
-          decide({
-            accountId,
-            id,
-            ordinals: typeof which === "string" ? null : which,
-            scope: typeof which === "string" ? which : "all",
-            decision,
-            kind: actor.kind,
-            actorId: actor.id,
-            actorName: actor.name
-          })
-        ),
+        typeof which === "string"
+          ? decide(accountId, actor, id, null, which, decision)
+          : decide(accountId, actor, id, which, "all", decision),
         (rows) => rows.map(({ ordinal }) => ordinal)
       ),
     /** The decisions on these conflicts; null: undecided. */

@@ -4,7 +4,7 @@ import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
+import { StagedChangeJson } from "../drafts/CatalogChange.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ReviewedEntity } from "./ReviewLists.ts"
@@ -37,20 +37,24 @@ export const makeImportItemStatements = Effect.gen(function* () {
   const findItems = findAll(
     Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) })
   )
+  // The changes are large, so they are read for the chosen items only.
   const nextItems = findItems(
-    (accountId: AccountId, id: ImportId, maxEntities: number) => sql`
-      SELECT n.ordinal, n.entities, n.changes
+    (accountId: AccountId, id: ImportId, after: number | null, maxEntities: number) => sql`
+      SELECT n.ordinal, t.entities, t.changes
       FROM (
-        SELECT f.ordinal, f.entities, f.changes, sum(f.entities) OVER (ORDER BY f.ordinal) AS total,
-               row_number() OVER (ORDER BY f.ordinal) AS place
+        SELECT f.ordinal, sum(f.entities) OVER (ORDER BY f.ordinal) AS total, row_number() OVER (ORDER BY f.ordinal) AS place
         FROM (
-          SELECT t.ordinal, t.entities, t.changes FROM import_item t
-          WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > (
+          SELECT i.ordinal, i.entities FROM import_item i
+          WHERE i.account_id = ${accountId} AND i.run_id = ${id} AND i.ordinal > coalesce(${after}::integer, (
             SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
-          )
-          ORDER BY t.ordinal LIMIT ${maxEntities}
+          ))
+          ORDER BY i.ordinal LIMIT ${maxEntities}
         ) f
       ) n
+      CROSS JOIN LATERAL (
+        SELECT i.entities, i.changes FROM import_item i
+        WHERE i.account_id = ${accountId} AND i.run_id = ${id} AND i.ordinal = n.ordinal OFFSET 0
+      ) t
       WHERE n.total <= ${maxEntities} OR n.place = 1
       ORDER BY n.ordinal`
   )
@@ -115,9 +119,16 @@ export const makeImportItemStatements = Effect.gen(function* () {
     entities: (accountId: AccountId, ids: ReadonlyArray<EntityId>) =>
       ids.length === 0 ? Effect.succeed([]) : entities(accountId, ids),
     stage: makeStage(sql),
-    /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
-    nextItems: (accountId: AccountId, id: ImportId, maxEntities: number): Effect.Effect<ReadonlyArray<StagedItem>> =>
-      nextItems(accountId, id, maxEntities),
+    /**
+     * The next items after the ordinal `after` (null: the first that are not applied), in order: as many as write at most
+     * `maxEntities` entities, but at least one item.
+     */
+    nextItems: (
+      accountId: AccountId,
+      id: ImportId,
+      after: number | null,
+      maxEntities: number
+    ): Effect.Effect<ReadonlyArray<StagedItem>> => nextItems(accountId, id, after, maxEntities),
     /** The keys of the values that the import's own items set, by entity. */
     changedKeys: (accountId: AccountId, id: ImportId) =>
       Effect.map(

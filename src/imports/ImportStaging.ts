@@ -7,8 +7,9 @@ import type { ImportPlan, StagedChange } from "./plan/ImportPlan.ts"
 import { listChanges, type StagedConflict, type StagedItem } from "./StagedImport.ts"
 
 /**
- * The progress of an import. The unit depends on the step: bytes of a file, records of a store, or items as `plannedOf`
- * counts them while applying. `total` is 0 while a store is read, because the number of records is unknown.
+ * The progress of an import. The unit depends on the step: bytes of a file that is checked, rows of a file or records of a
+ * store that is compared, or items as `plannedOf` counts them while applying. `total` is 0 while a store is read, because the number of
+ * records is unknown.
  */
 export interface ImportProgress {
   readonly step: "checking" | "fetching" | "comparing" | "applying"
@@ -77,7 +78,7 @@ export class ImportStaging {
             ordinal: this.ordinal,
             entities: entitiesOf(changes),
             changes,
-            // Accepted values alone are no change that a person can see.
+            // An item that only records accepted values is in no list, because it changes nothing that a person sees.
             ...(plan.outcome !== "unchanged" && { list: plan.outcome === "created" ? "new" : "changed" })
           })
         this.ordinal += 1

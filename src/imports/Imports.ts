@@ -1,7 +1,7 @@
 import { basename } from "node:path"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { terms } from "../catalog/SearchText.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import type { Acceptance, BulkDecision, Choices, ConflictDecision } from "./Import.ts"
@@ -58,9 +58,9 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
 
   return {
     /** Newest first. */
-    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+    list: withAccountId(repo.list),
     /** The import that locks the account: it is under review or being applied. */
-    holder: Effect.flatMap(CurrentActor, ({ accountId }) => repo.findHolder(accountId)),
+    holder: withAccountId(repo.findHolder),
     /** NotFound: the account has no such import. */
     get: Effect.fn("Imports.get")(function* (id: ImportId) {
       const { accountId } = yield* CurrentActor

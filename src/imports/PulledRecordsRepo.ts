@@ -2,7 +2,6 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { type MatchedBy, PulledRecord, type RecordRange } from "./PulledRecord.ts"
@@ -83,7 +82,7 @@ const make = Effect.gen(function* () {
      * The entities that records match by one rule. For a product whose SKUs belong to different products of the catalog, `sku` returns
      * several entities. A platform id, SKU, handle or address that two entities share matches nothing.
      */
-    find: (by: MatchedBy, range: RecordRange, storeId: StoreId) => orDie(matches[by]({ ...range, storeId })),
+    find: (by: MatchedBy, range: RecordRange, storeId: StoreId) => matches[by]({ ...range, storeId }),
     /** The matched entities of the records with these platform ids, by platform id. */
     resolve: (accountId: AccountId, id: ImportId, platformIds: ReadonlyArray<string>) =>
       platformIds.length === 0

@@ -1,16 +1,13 @@
-import { SqlClient, SqlSchema } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
-import { type MatchedBy, RecordRange } from "./PulledRecord.ts"
+import { findAll } from "../database/Rows.ts"
+import { EntityId, type StoreId } from "../model/Ids.ts"
+import type { MatchedBy, RecordRange } from "./PulledRecord.ts"
 
-interface RangeOfStore {
-  readonly accountId: string
-  readonly id: string
-  readonly from: number
-  readonly through: number
-  readonly storeId: string
+interface RangeOfStore extends RecordRange {
+  readonly storeId: StoreId
 }
 
 /** Statements that match records with entities, one for each rule. */
@@ -21,11 +18,9 @@ export const makeRecordMatches = Effect.gen(function* () {
     k.account_id = ${accountId} AND k.run_id = ${id} AND k.root > ${from} AND k.root <= ${through}
     AND k.entity_id IS NULL`
   const findBy = (statement: (range: RangeOfStore) => Fragment) =>
-    SqlSchema.findAll({
-      Request: Schema.Struct({ ...RecordRange.fields, storeId: StoreId }),
-      Result: Schema.Struct({ root: Schema.Int, ordinal: Schema.Int, entityId: EntityId }),
-      execute: (range) => sql`${statement(range)} ${sql.literal(planCustom)}`
-    })
+    findAll(Schema.Struct({ root: Schema.Int, ordinal: Schema.Int, entityId: EntityId }))(
+      (range: RangeOfStore) => sql`${statement(range)} ${sql.literal(planCustom)}`
+    )
 
   return {
     platformId: findBy(

@@ -29,7 +29,7 @@ type WithValues = Extract<CatalogChange, { readonly _tag: "CreateEntity" | "SetA
 export const hasValues = (change: StagedChange): change is WithValues =>
   change._tag === "CreateEntity" || change._tag === "SetAttributes" || change._tag === "SetOverrides"
 
-/** Maximum number of entities of an item that are shown, and searched by their values in the catalog. A product may have thousands of variants. */
+/** Maximum number of an item's entities that pages show and searches read. A product may have thousands of variants. */
 export const maxShownEntities = 10
 
 /** By what a search finds an item: the new values, and entities, whose values in the catalog are searched too. */

@@ -25,7 +25,7 @@ export const JobKindName = Schema.Literal(
 export type JobKindName = typeof JobKindName.Type
 
 /**
- * Properties of each kind. `items`: the items that the progress counts. `whyUncancellable`: null if a job of the kind
+ * Properties of each kind. `items`: the items that the progress counts; a check is that of one entity in one dimension of data health. `whyUncancellable`: null if a job of the kind
  * can be cancelled.
  */
 export const jobKinds: Readonly<
@@ -47,7 +47,7 @@ export const jobKinds: Readonly<
   },
   export: { items: "products", whyUncancellable: null },
   bulk_change: { items: "entities", whyUncancellable: null },
-  health_scan: { items: "scans", whyUncancellable: null },
+  health_scan: { items: "checks", whyUncancellable: null },
   import: { items: "changes", whyUncancellable: null }
 }
 

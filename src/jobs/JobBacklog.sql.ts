@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
+import { makeAnswering } from "../database/WorkHintsRepo.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { automaticKinds, ownedKinds } from "./Job.ts"
@@ -13,8 +13,8 @@ import { automaticKinds, ownedKinds } from "./Job.ts"
  */
 const waits = ["running", "paused", "later", "worker"] as const
 
-/** Sets the gauges of open jobs, of all accounts. */
-export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+/** Sets the gauges of open jobs, of all accounts whose node answers. */
+export const makeReadJobBacklog = Effect.map(Effect.all([SqlClient.SqlClient, makeAnswering]), ([sql, answering]) => {
   const read = findAll(BacklogRow)(
     () => sql`
       SELECT w.wait AS name, count(*) AS count,
@@ -32,11 +32,11 @@ export const makeReadJobBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
                  ELSE 'later'
                END AS wait
         FROM job j
-        WHERE j.state IN ('queued', 'running', 'paused')
+        WHERE ${answering("j.account_id")} AND j.state IN ('queued', 'running', 'paused')
       ) w
-      GROUP BY w.wait ${sql.literal(allAccounts)}`
+      GROUP BY w.wait`
   )
-  return Effect.map(read(), (rows) => {
+  return Effect.map(Effect.suspend(read), (rows) => {
     setBacklog(rows, waits, { count: metrics.jobs })
     metrics.jobLateness.of().add(rows.find(({ name }) => name === "worker")?.age ?? 0)
   })

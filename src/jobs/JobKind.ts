@@ -8,7 +8,7 @@ import type { JobError, JobKindName, JobStopped } from "./Job.ts"
  * The result of one step.
  *
  * `Progress`: `cursor` is where the next step begins; null: the job is done. `done`: items of this step. `counts` are added to
- * the job's result. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
+ * the job's result. `total`: the number of all items, if a step finds it out; then `done` counts the items of all steps. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
  * "waits for". `Deleted`: the step deleted the job itself.
  */
 export type StepResult<Cursor> =
@@ -16,6 +16,7 @@ export type StepResult<Cursor> =
       readonly _tag: "Progress"
       readonly cursor: Cursor | null
       readonly done: number
+      readonly total?: number
       readonly counts?: Readonly<Record<string, number>>
       readonly errors?: ReadonlyArray<JobError>
     }

@@ -73,10 +73,10 @@ export const makeJobLeases = (
       Effect.gen(function* () {
         for (const place of only === null ? yield* candidates : [only]) {
           const claim = take(place, randomUUID(), leaseSeconds)
-          const taken = yield* hints === undefined || only !== null
+          const job = yield* hints === undefined || only !== null
             ? claim
             : hints.orSkip(place.accountId, claim, Option.none())
-          if (Option.isSome(taken)) return taken
+          if (Option.isSome(job)) return job
         }
         return Option.none()
       }),
@@ -89,11 +89,11 @@ export const makeJobLeases = (
           AND j.kind = ANY(${ownedKinds}::text[])
         RETURNING j.id`.pipe(hasRows),
     lockClaimed,
-    save: ({ accountId, claim, id }, { counts, cursor, done, errors }, leaseSeconds) =>
+    save: ({ accountId, claim, id }, { counts, cursor, done, errors, total }, leaseSeconds) =>
       sql`
         UPDATE job j
-        SET cursor = ${cursor === null ? null : JSON.stringify(cursor)}::jsonb, done = j.done + ${done}, attempts = 0,
-            waiting_for = NULL,
+        SET cursor = ${cursor === null ? null : JSON.stringify(cursor)}::jsonb, attempts = 0, waiting_for = NULL,
+            ${total === undefined ? sql`done = j.done + ${done}` : sql`done = ${done}, total = ${total}`},
             result = j.result || (
               SELECT coalesce(jsonb_object_agg(c.key, c.value::numeric + coalesce((j.result ->> c.key)::numeric, 0)), '{}')
               FROM jsonb_each_text(${JSON.stringify(counts)}::jsonb) AS c (key, value)

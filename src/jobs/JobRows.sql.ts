@@ -1,17 +1,21 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
+import { isAmongFirst } from "../database/FirstItems.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
 import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
-import { AccountId, type JobId } from "../model/Ids.ts"
+import { AccountId, JobId } from "../model/Ids.ts"
 import { automaticKinds, Job, unlistedStates } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
 
 const encodeActor = Schema.encodeSync(ActorJson)
+
+/** Entities of an old list that one statement deletes. */
+const forgottenAtOnce = 1_000
 
 /** Statements that insert, read, move and delete jobs. */
 export const makeJobRows = (
@@ -55,6 +59,8 @@ export const makeJobRows = (
       ORDER BY a.account_id
       LIMIT ${limit} ${sql.literal(allAccounts)}`
   )
+
+  const forgetLists = makeForgetLists(sql)
 
   const forgettable = findAll(Schema.Struct({ accountId: AccountId }))(
     () => sql`
@@ -103,13 +109,37 @@ export const makeJobRows = (
       ),
     forget: Effect.gen(function* () {
       let count = 0
-      for (const { accountId } of yield* forgettable())
+      for (const { accountId } of yield* forgettable()) {
+        yield* forgetLists(accountId)
         count += (yield* sql`
           DELETE FROM job j
           WHERE j.account_id = ${accountId} AND j.state IN ('cancelled', 'done', 'failed')
             AND j.ended_at < app_now() - interval '30 days'
           RETURNING j.id`).length
+      }
       return count
     }).pipe(orDie)
   }
+}
+
+/** A list may have 1,000,000 entities, so it is deleted in parts. Deleting the job would delete it in one statement. */
+const makeForgetLists = (sql: SqlClient) => {
+  /** Ended jobs whose lists of entities are left over, because they were cancelled or failed. */
+  const leftLists = findAll(Schema.Struct({ id: JobId }))(
+    (accountId: AccountId) => sql`
+      SELECT j.id FROM job j
+      WHERE j.account_id = ${accountId} AND j.state IN ('cancelled', 'done', 'failed')
+        AND j.ended_at < app_now() - interval '30 days'
+        AND EXISTS (SELECT FROM bulk_item i WHERE i.account_id = ${accountId} AND i.job_id = j.id)`
+  )
+
+  return (accountId: AccountId) =>
+    Effect.gen(function* () {
+      for (const { id } of yield* leftLists(accountId))
+        for (let rows = 1; rows > 0; )
+          rows = (yield* sql`
+            DELETE FROM bulk_item d
+            WHERE ${isAmongFirst(sql, { table: "bulk_item", owner: "job_id" }, { accountId, id, limit: forgottenAtOnce })}
+            RETURNING d.place`).length
+    })
 }

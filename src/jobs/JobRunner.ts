@@ -61,6 +61,7 @@ const makeSteps = Effect.gen(function* () {
               {
                 cursor: result.cursor,
                 done: result.done,
+                total: result.total,
                 counts: result.counts ?? {},
                 errors: result.errors ?? []
               },
@@ -108,7 +109,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
     const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> =>
       Effect.gen(function* () {
         const kind = kinds.find(({ name }) => name === job.kind)
-        if (kind === undefined) return yield* Effect.dieMessage(`no kind of jobs is called ${job.kind}`)
+        if (kind === undefined) return yield* Effect.dieMessage(`This version has no kind of jobs named ${job.kind}.`)
         // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
         if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job), "ended" as const)
         const start = yield* Clock.currentTimeMillis

@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, JobId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
@@ -76,9 +76,9 @@ const make = Effect.gen(function* () {
     }),
     get,
     /** The newest 100 that `isListed`, newest first. */
-    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId, maxListed)),
+    list: withAccountId((accountId) => repo.list(accountId, maxListed)),
     /** The open job that works on a subject. */
-    openOn: (subject: string) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.openOn(accountId, subject)),
+    openOn: (subject: string) => withAccountId((accountId) => repo.openOn(accountId, subject)),
     /**
      * Pauses, resumes or cancels a job between two steps: the command waits for the end of the running step. Finished
      * steps stay. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has

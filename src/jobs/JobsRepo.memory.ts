@@ -116,7 +116,7 @@ const makeLeases = (
       Effect.map(found(accountId, id), (each) =>
         each?.claim === claim ? Option.some({ input: each.input, cursor: each.cursor }) : Option.none()
       ),
-    save: (claimed, { counts, cursor, done, errors }, leaseSeconds) =>
+    save: (claimed, { counts, cursor, done, errors, total }, leaseSeconds) =>
       change(claimed, (before, millis) => ({
         ...before,
         cursor: stored(cursor),
@@ -126,7 +126,8 @@ const makeLeases = (
         job: {
           ...before.job,
           state: cursor === null ? "done" : "running",
-          done: before.job.done + done,
+          done: total === undefined ? before.job.done + done : done,
+          total: total ?? before.job.total,
           waiting_for: null,
           result: {
             ...before.job.result,
@@ -253,9 +254,9 @@ const makeRows = (
       const oldest = fromMillis((yield* now) - monthMillis)
       let count = 0
       for (const account of (yield* Ref.get(store)).values()) {
-        const kept = [...account.jobs].filter(([, { job }]) => job.ended_at === null || job.ended_at >= oldest)
-        count += account.jobs.size - kept.length
-        yield* updateAccount(store, account.id, (each) => ({ ...each, jobs: new Map(kept) }))
+        const remaining = [...account.jobs].filter(([, { job }]) => job.ended_at === null || job.ended_at >= oldest)
+        count += account.jobs.size - remaining.length
+        yield* updateAccount(store, account.id, (each) => ({ ...each, jobs: new Map(remaining) }))
       }
       return count
     })

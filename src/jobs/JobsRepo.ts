@@ -24,7 +24,10 @@ export interface NewJob {
 /** The data that a finished step saves. `cursor` null: the job is done. */
 export interface SavedStep {
   readonly cursor: unknown
+  /** Number of items of this step; with a `total`, of all steps. */
   readonly done: number
+  /** The new number of all items. */
+  readonly total?: number | undefined
   readonly counts: Readonly<Record<string, number>>
   readonly errors: ReadonlyArray<JobError>
 }

@@ -3,7 +3,9 @@ import { ConnectorApi } from "../api/ConnectorApi.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type EndpointNameOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
+import { Catalog } from "../catalog/Catalog.ts"
 import { Cursors } from "../catalog/Cursors.ts"
+import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -20,8 +22,39 @@ import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type BoundedCall, makeStoreBounds } from "./StoreBounds.ts"
 import { type Call, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
-import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
-import { chooseKeyed } from "./Vocabulary.ts"
+import { chooseKeyed, toSafeText } from "./Vocabulary.ts"
+
+/** Returns the keys if an entity of this kind can have them. ValidationFailed names similar keys, or the kinds that have the key. */
+type FindUnset = (
+  id: EntityId,
+  keys: ReadonlyArray<string>
+) => Effect.Effect<ReadonlyArray<string>, ValidationFailed | NotFound, CurrentActor>
+
+/** Maximum number of unknown keys in a refusal. */
+const maxNamed = 3
+
+/** Distinguishes keys without a value from keys that do not exist, by the account's definitions. */
+const makeFindUnset = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const definitions = yield* MetafieldDefinitions
+
+  const findUnset: FindUnset = (id, keys) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const kind = yield* catalog.kindOf(id)
+      const rules = yield* definitions.rules(accountId)
+      const unknown = keys.filter((key) => rules.find(kind, key) === undefined)
+      if (unknown.length === 0) return keys
+      const issues = unknown
+        .slice(0, maxNamed)
+        .map((key) => ({ path: "attributes", message: `${toSafeText(key) || '""'} ${rules.whyUnknown(kind, key)}` }))
+      const more = unknown.length - issues.length
+      return yield* new ValidationFailed({
+        issues: more === 0 ? issues : [...issues, { path: "attributes", message: `${more} more are unknown` }]
+      })
+    })
+  return findUnset
+})
 
 /** Every tool in the order of `tools/list`: first the tools without a REST endpoint, then the tools of REST endpoints. */
 export const tools: ReadonlyArray<DerivedTool> = [...toolsOf(ConnectorApi), ...toolsOf(RestApi)]
@@ -221,9 +254,9 @@ const choosers = new WeakMap<DerivedTool, ReturnType<typeof chooseKeyed>>()
 const chooserOf = (derived: DerivedTool) => {
   const cached = choosers.get(derived)
   if (cached !== undefined) return cached
-  const made = chooseKeyed(derived.success)
-  choosers.set(derived, made)
-  return made
+  const chooser = chooseKeyed(derived.success)
+  choosers.set(derived, chooser)
+  return chooser
 }
 
 /** Keeps the parts of an answer that `fields` or `attributes` select. `unset_keys` lists selected keys without a value. */
@@ -234,9 +267,9 @@ const chosenBy =
     if (fields !== undefined)
       return Effect.succeed(chooseMembers(answer, shape.rows ?? [], [...(shape.keys ?? []), ...fields]))
     if (attributes === undefined) return Effect.succeed(answer)
-    const seen = new Set<string>()
-    const chosen = chooserOf(derived)(answer, new Set(attributes), seen) as Readonly<Record<string, unknown>>
-    const missing = attributes.filter((key) => !seen.has(key))
+    const foundKeys = new Set<string>()
+    const chosen = chooserOf(derived)(answer, new Set(attributes), foundKeys) as Readonly<Record<string, unknown>>
+    const missing = attributes.filter((key) => !foundKeys.has(key))
     return missing.length === 0
       ? Effect.succeed(chosen)
       : Effect.map(findUnset(EntityId.make(String(request.path?.master_id)), missing), (unset_keys) => ({

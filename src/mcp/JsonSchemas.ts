@@ -152,7 +152,7 @@ const lengthOf = ({ maxItems, minItems }: JsonSchema) => {
 const rangeOf = ({ maximum, minimum }: JsonSchema) =>
   minimum !== undefined && maximum !== undefined ? ` from ${minimum} to ${maximum}` : ""
 
-/** What a schema allows, in words that follow the name of a value ("must be ..."). Undefined if the schema has no type. */
+/** Says which values a schema allows, in words that follow the name of a value ("must be ..."). Undefined if the schema has no type. */
 const allowedBy = (schema: JsonSchema): string | undefined => {
   const types = Array.isArray(schema.type) ? schema.type : [schema.type]
   const orNull = types.includes("null") ? " or null" : ""
@@ -187,7 +187,7 @@ const allowedBy = (schema: JsonSchema): string | undefined => {
   }
 }
 
-/** What the schema allows at a path of the arguments, in words. */
+/** Says which values the schema allows at a path of the arguments. */
 export const allowedAt = (schema: ObjectSchema, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const part = partAt(schema, path)
   return part === undefined ? undefined : allowedBy(part)

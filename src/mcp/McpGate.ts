@@ -21,7 +21,6 @@ import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { toolsByName } from "./Calls.ts"
-import { costOf } from "./Cost.ts"
 import {
   allowedMethods,
   answered,
@@ -39,6 +38,16 @@ import { makeOrigins } from "./Origins.ts"
 import { makeTierRefusals } from "./TierRefusals.ts"
 import { type DerivedTool, readsVersion } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
+
+/** The number of requests that a call takes from the budget. An empty or too long list costs one: the schema refuses it later. */
+const costOf = ({ input, tool }: DerivedTool, message: unknown): number => {
+  const name = tool.costsPerItemOf
+  if (name === undefined || !isObject(message) || !isObject(message.params)) return 1
+  const { arguments: args } = message.params
+  const items = isObject(args) ? args[name] : undefined
+  const maxItems = Number((input.properties[name] as { readonly maxItems?: number } | undefined)?.maxItems)
+  return Array.isArray(items) && items.length > 0 && items.length <= maxItems ? items.length : 1
+}
 
 export const mcpPath = "/mcp"
 
@@ -114,20 +123,21 @@ const makeChallenges = (baseUrl: string) => {
 }
 
 /** Passes a message to the SDK. The ETag of a 200 is the hash of its body. */
-const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>, hasReplica: boolean) =>
+const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
   Effect.fnUntraced(function* (
     message: unknown,
     { headers }: HttpServerRequest.HttpServerRequest,
-    { accountId, accountVersion, confirmPublish, connectionId, stores }: ConnectionCredential,
-    tool: DerivedTool | undefined,
+    { accountId, confirmPublish, connectionId, stores }: ConnectionCredential,
     requestId: string,
+    /** The account's version that a replica needs to answer reads. Undefined: the primary answers. */
+    version: number | undefined,
     refused: Caller["refused"]
   ) {
     const { body, contentType, status } = yield* serve(message, headers, {
       actor: { _tag: "Connection", accountId, connectionId },
       bounds: { stores, confirmPublish },
       requestId,
-      version: hasReplica && tool !== undefined && readsVersion(tool) ? accountVersion : undefined,
+      version,
       refused,
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
@@ -165,7 +175,8 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const serveMessage = makeServeMessage(yield* makeMcpServer, yield* HasReplica)
+    const hasReplica = yield* HasReplica
+    const serveMessage = makeServeMessage(yield* makeMcpServer)
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
@@ -224,8 +235,12 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           const challenge = challenges.insufficient(tooLow.needed, allowed)
           return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), rateStatus }
         }
+        const version =
+          hasReplica && tool !== undefined && readsVersion(tool)
+            ? Option.getOrUndefined(yield* connections.versionOf(found.value))
+            : undefined
         return {
-          response: yield* serveMessage(message.right, request, found.value, tool, requestId, tooLow?.called),
+          response: yield* serveMessage(message.right, request, found.value, requestId, version, tooLow?.called),
           rateStatus
         }
       })

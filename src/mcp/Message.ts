@@ -38,8 +38,8 @@ const maxTokenLength = 200
 
 /** Whether an Accept header has both media types of the protocol. Parameters such as `q` are ignored. */
 const namesBoth = (accept: string | undefined) => {
-  const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
-  return named.has("application/json") && named.has("text/event-stream")
+  const types = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
+  return types.has("application/json") && types.has("text/event-stream")
 }
 
 /** The refusal of a message that is not a tool call and larger than `messageLimitBytes`. */

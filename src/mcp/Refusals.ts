@@ -47,13 +47,13 @@ const describeNotFound = (derived: DerivedTool, args: unknown) => {
 const maxChannels = 20
 
 const describeNotOnChannel = ({ entityId, store, stores }: NotOnStore) => {
-  const named = stores.slice(0, maxChannels).map(({ domain, id }) => `${id} (${domain})`)
-  const others = stores.length - named.length
+  const names = stores.slice(0, maxChannels).map(({ domain, id }) => `${id} (${domain})`)
+  const others = stores.length - names.length
   return sentence([
     `Not found: master ${entityId} is not on channel ${store.id} (${store.domain});`,
     stores.length === 0
       ? "it is on no channel."
-      : `its channels are ${named.join(", ")}${others > 0 ? ` and ${others} more` : ""}.`,
+      : `its channels are ${names.join(", ")}${others > 0 ? ` and ${others} more` : ""}.`,
     "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
   ])
 }

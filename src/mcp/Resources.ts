@@ -2,11 +2,11 @@ import type { Resource, ResourceTemplateType } from "@modelcontextprotocol/serve
 import { Effect, Record } from "effect"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { DataHealth } from "../health/DataHealth.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import { EntityKind, isBuiltIn } from "../model/Attribute.ts"
 import type { MetafieldDefinition } from "../model/Definition.ts"
 import { isWritable, type KeyRules } from "../model/KeyRules.ts"
-import { Operations } from "../storedata/Operations.ts"
+import { StoreData } from "../storedata/StoreData.ts"
 import { Stores } from "../stores/Stores.ts"
 import { cutRows } from "./Answers.ts"
 
@@ -42,21 +42,21 @@ const attributeRows = (rules: KeyRules, kind: EntityKind, definitions: ReadonlyA
 export const makeResources = Effect.gen(function* () {
   const definitions = yield* MetafieldDefinitions
   const health = yield* DataHealth
-  const operations = yield* Operations
+  const storeData = yield* StoreData
   const stores = yield* Stores
 
-  const rules = Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId))
+  const rules = withAccountId(definitions.rules)
 
   const readers: Readonly<Record<string, Effect.Effect<string, never, CurrentActor>>> = {
     ...Object.fromEntries(
       EntityKind.literals.map((kind) => [
         attributesUri(kind),
-        Effect.map(Effect.zip(rules, operations.metafieldDefinitions(kind)), ([known, definitions]) =>
+        Effect.map(Effect.zip(rules, storeData.metafieldDefinitions(kind)), ([known, definitions]) =>
           rowsJson(attributeRows(known, kind, definitions), everyDefinition)
         )
       ])
     ),
-    "catalog://metafield-definitions": Effect.map(operations.metafieldDefinitions(null), (all) =>
+    "catalog://metafield-definitions": Effect.map(storeData.metafieldDefinitions(null), (all) =>
       rowsJson(
         all.map(({ description, key, name, namespace, owner_type, type, validations }) => ({
           owner_type,

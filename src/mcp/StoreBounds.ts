@@ -65,15 +65,15 @@ const idMembers = /(?:^|_)ids?$/
 const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unknown => {
   if (Array.isArray(value)) return value.map((item) => without(absent, item, isId)).filter((item) => item !== gone)
   if (!isObject(value)) return isId && isIn(absent, value) ? gone : value
-  const kept: Array<readonly [string, unknown]> = []
+  const members: Array<readonly [string, unknown]> = []
   for (const [name, member] of Object.entries(value)) {
     const left = without(absent, member, idMembers.test(name))
     if (left === gone) return gone
     if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
       return gone
-    kept.push([name, left])
+    members.push([name, left])
   }
-  const left = Object.fromEntries(kept)
+  const left = Object.fromEntries(members)
   return { ...left, ...summedUp(left) }
 }
 

@@ -212,8 +212,8 @@ const describe = ({ description: { does, ids, never, usage }, tier }: ToolDefini
     .join(" ")
 
 const unique = (issues: ReadonlyArray<Issue>) => {
-  const seen = new Set<string>()
-  return issues.filter(({ path }) => !seen.has(path) && seen.add(path))
+  const paths = new Set<string>()
+  return issues.filter(({ path }) => !paths.has(path) && paths.add(path))
 }
 
 /** Whether a path equals `place` or is below it. */
@@ -274,8 +274,8 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
   const members = membersOfRows(derivedOutput, tool.answer.rows ?? []).filter((name) => name !== "truncated_keys")
   const own = ownArguments(tool, members)
   const asts = [...parts.map(([, ast]) => ast), ...(own === undefined ? [] : [own])]
-  const taken = asts.map((ast) => membersOf(literalOf(ast)).map(({ connector }) => connector))
-  const names = taken.flat()
+  const namesByAst = asts.map((ast) => membersOf(literalOf(ast)).map(({ connector }) => connector))
+  const names = namesByAst.flat()
   const translate = translator(new Map(asts.flatMap((ast) => wordsOf(ast))))
   const inputSchema = inputSchemaOf(asts, translate)
   const output = outputOf(derivedOutput, tool)
@@ -320,8 +320,8 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
   const takers = asts.map(takerOf)
 
   const decode = (given: unknown): Either.Either<Call, ValidationFailed> => {
-    const named = tool.answer.fields === "attributes" ? withAttributes(given) : given
-    const sent = withoutNulls(inputSchema, named)
+    const namedArgs = tool.answer.fields === "attributes" ? withAttributes(given) : given
+    const sent = withoutNulls(inputSchema, namedArgs)
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
       ...(isObject(sent) ? sent : {})
@@ -334,7 +334,7 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
     const found = takers.map((take, index) =>
       take(
         Object.fromEntries(
-          (taken[index] ?? []).flatMap((name) =>
+          (namesByAst[index] ?? []).flatMap((name) =>
             Object.hasOwn(args, name) && !refused.has(name) ? [[name, args[name]]] : []
           )
         )

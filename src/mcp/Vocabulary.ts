@@ -137,7 +137,7 @@ export const toConnector = (ast: SchemaAST.AST): MapValue => {
         .filter(({ what }) => what.omit !== true)
         .map(({ connector, rest, type, what }) => ({ connector, rest, map: shortenBy(toConnector(type), what) }))
       const [record] = inner.indexSignatures.map(({ type }) => toConnector(type))
-      const named = new Set(membersOf(inner).map(({ rest }) => rest))
+      const names = new Set(membersOf(inner).map(({ rest }) => rest))
       return (value) => {
         if (!isObject(value)) return value
         const target: Record<string, unknown> = {}
@@ -146,7 +146,7 @@ export const toConnector = (ast: SchemaAST.AST): MapValue => {
           if (member !== undefined) target[connector] = map(member)
         }
         if (record !== undefined)
-          for (const [key, member] of Object.entries(value)) if (!named.has(key)) target[key] = record(member)
+          for (const [key, member] of Object.entries(value)) if (!names.has(key)) target[key] = record(member)
         return target
       }
     }

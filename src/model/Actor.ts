@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 import { AccountId, ApiKeyId, ConnectionId, UserId } from "./Ids.ts"
 
 /** Who makes a request: an API key over REST, an agent's connection, a user of the pages, or an operator at the command line. */
@@ -14,6 +14,10 @@ export type Actor =
  * @effect-leakable-service
  */
 export class CurrentActor extends Context.Tag("catalog/CurrentActor")<CurrentActor, Actor>() {}
+
+/** Runs an effect for the account of the actor. */
+export const withAccountId = <A, E, R>(use: (accountId: AccountId) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(CurrentActor, ({ accountId }) => use(accountId))
 
 const StoredActor = Schema.Union(
   Schema.TaggedStruct("Key", { accountId: AccountId, keyId: ApiKeyId }),

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { type Attributes, builtInFields, EntityKind } from "./Attribute.ts"
 import { type MetafieldRule, OwnerType } from "./Definition.ts"
+import { nearest } from "./EditDistance.ts"
 import { fits, type KeyRule, ruleOfDefinition } from "./KeyRule.ts"
-import { nearest } from "./Nearest.ts"
 
 /** The built-in keys that only the service writes. */
 const readOnlyKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {

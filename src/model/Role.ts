@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What a user of an account may do, lowest first. Each role includes the ones before it. */
+/** The roles of an account's users, lowest first. Each role has the rights of the ones before it. */
 export const Role = Schema.Literal("view", "edit", "publish", "admin")
 export type Role = typeof Role.Type
 

@@ -2,30 +2,64 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
 import { Authorization } from "../connections/Authorization.ts"
-import { parametersOf } from "../connections/AuthorizationRequest.ts"
+import { parametersOf, resourceUpTo } from "../connections/AuthorizationRequest.ts"
 import { ClientDocuments } from "../connections/ClientDocuments.ts"
 import { readClientMetadata } from "../connections/ClientMetadata.ts"
 import { type Destination, ForgedDecision } from "../connections/Consents.ts"
 import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
 import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
-import { scopeOf, Tier, tierOfQuery } from "../connections/Tier.ts"
+import { scopeOf, Tier, tierOfQuery, upTo } from "../connections/Tier.ts"
 import { formOf, PageRefused, pageLanguageOf, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders, seeOther } from "../console/Html.ts"
 import { enrolFirst, page, queryOf } from "../console/PageHandlers.ts"
 import { paths } from "../console/Paths.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
-import { SignInPage } from "../console/signin/SignInPage.tsx"
+import { SignInPage } from "../console/signin/SignInPages.tsx"
 import { anonymousViewer } from "../console/Viewer.tsx"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
+import { documentationPath } from "../http/Documents.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, type Surface, surfaceOf } from "../http/Surface.ts"
 import { anyOrigin, json, preflight, refuse, refuseWith, tooMany } from "./Answers.ts"
 import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
-import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
+
+const scopes: ReadonlyArray<string> = Tier.literals
+
+/**
+ * Protected resource metadata (RFC 9728), which leads an agent without a token to the authorization server. `highest`: the tier
+ * in the query of the agent's URL. It is part of `resource`, because strict clients compare `resource` with their URL.
+ */
+const resourceMetadata = (baseUrl: string, highest: Tier) => ({
+  resource: resourceUpTo(baseUrl, highest),
+  authorization_servers: [baseUrl],
+  scopes_supported: upTo(highest),
+  bearer_methods_supported: ["header"],
+  resource_name: "Catalog",
+  resource_documentation: `${baseUrl}${documentationPath}`
+})
+
+/** Authorization server metadata (RFC 8414). `documents`: whether client ids can be URLs of documents. */
+const serverMetadata = (baseUrl: string, documents: boolean) => ({
+  issuer: baseUrl,
+  authorization_endpoint: `${baseUrl}${oauthPaths.authorize}`,
+  token_endpoint: `${baseUrl}${oauthPaths.token}`,
+  registration_endpoint: `${baseUrl}${oauthPaths.register}`,
+  revocation_endpoint: `${baseUrl}${oauthPaths.revoke}`,
+  scopes_supported: scopes,
+  response_types_supported: ["code"],
+  response_modes_supported: ["query"],
+  grant_types_supported: ["authorization_code", "refresh_token"],
+  token_endpoint_auth_methods_supported: ["none"],
+  revocation_endpoint_auth_methods_supported: ["none"],
+  code_challenge_methods_supported: ["S256"],
+  authorization_response_iss_parameter_supported: true,
+  ...(documents && { client_id_metadata_document_supported: true }),
+  service_documentation: `${baseUrl}${documentationPath}`
+})
 
 /** Maximum bytes of a request body. */
 const maxBytes = 16_384

@@ -2,6 +2,7 @@ import type { CheckedRequest, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
 import { covers, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
+import { Facts } from "../console/Field.tsx"
 import { Frame } from "../console/Frame.tsx"
 import { useWords } from "../console/Viewer.tsx"
 import { roleWords } from "../model/Role.ts"
@@ -61,6 +62,14 @@ const Limits = ({ highest, stores }: Consent) => {
   )
 }
 
+const Address = ({ url }: { readonly url: string }) => (
+  <>
+    <strong>{destinationOf(url)}</strong>
+    <br />
+    <code>{url}</code>
+  </>
+)
+
 /** `target`: the URL of this request, to continue there after another user signs in. */
 export const ConsentPage = ({
   consent,
@@ -85,38 +94,20 @@ export const ConsentPage = ({
             { agent: <bdi>{client.name}</bdi>, account: <bdi>{visitor.accountName}</bdi> }
           )}
         </p>
-        <dl>
-          <dt>{t("Redirects to")}</dt>
-          <dd>
-            <strong>{destinationOf(redirectUri)}</strong>
-            <br />
-            <code>{redirectUri}</code>
-          </dd>
-          {client.metadataUrl !== null && (
-            <>
-              <dt>{t("Described at")}</dt>
-              <dd>
-                <strong>{destinationOf(client.metadataUrl)}</strong>
-                <br />
-                <code>{client.metadataUrl}</code>
-              </dd>
-            </>
-          )}
-          <dt>{t("Account")}</dt>
-          <dd>
-            <bdi>{visitor.accountName}</bdi>
-          </dd>
-          <dt>{t("Signed in as")}</dt>
-          <dd>
-            <bdi>{visitor.email}</bdi>
-          </dd>
-          <dt>{t("Requested permission")}</dt>
-          <dd>
-            {request.requestedTier === undefined
-              ? t("None: choose one below.")
-              : t.say(tierWords[request.requestedTier].name)}
-          </dd>
-        </dl>
+        <Facts
+          of={[
+            [t("Redirects to"), <Address url={redirectUri} />],
+            client.metadataUrl !== null && [t("Described at"), <Address url={client.metadataUrl} />],
+            [t("Account"), <bdi>{visitor.accountName}</bdi>],
+            [t("Signed in as"), <bdi>{visitor.email}</bdi>],
+            [
+              t("Requested permission"),
+              request.requestedTier === undefined
+                ? t("None: choose one below.")
+                : t.say(tierWords[request.requestedTier].name)
+            ]
+          ]}
+        />
       </div>
       <form method="post" action={oauthPaths.decision} class="fields">
         <input type="hidden" name={consentFields.consent} value={consent.id} />

@@ -7,7 +7,7 @@ import { Backlog } from "../telemetry/Backlog.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { makeReadWebhookBacklog } from "../webhooks/WebhookBacklog.sql.ts"
 
-/** The gauges of work that waits in the database: publishes, drops, imports, jobs and webhooks of all accounts and processes. */
+/** The gauges of work that waits in the database: publishes, drops, imports, jobs and webhooks of all processes, and of all accounts whose node answers. */
 export const layer = Layer.unwrapEffect(
   Effect.map(
     Effect.all([

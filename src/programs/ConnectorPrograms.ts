@@ -7,8 +7,8 @@ import { Drops } from "../drops/Drops.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { Operations } from "../storedata/Operations.ts"
 import { SalesChannels } from "../storedata/SalesChannels.ts"
+import { StoreData } from "../storedata/StoreData.ts"
 import { makeExplainAbsence, makeMustBeLinked } from "./Channels.ts"
 import { makePublishMasters, type PublishRequest } from "./PublishMasters.ts"
 
@@ -46,7 +46,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
   const channels = yield* SalesChannels
   const drafts = yield* Drafts
   const drops = yield* Drops
-  const operations = yield* Operations
+  const storeData = yield* StoreData
   const publishMasters = yield* makePublishMasters
   const explainAbsence = yield* makeExplainAbsence
   const mustBeLinked = yield* makeMustBeLinked
@@ -97,7 +97,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
         if (kind !== "product" && kind !== "collection")
           return yield* onlyKinds(kind, "translations", "products and collections")
-        const { data, translatable_fields } = yield* operations.translations(kind, master_id)
+        const { data, translatable_fields } = yield* storeData.translations(kind, master_id)
         return { ...wholeList(data), translatable_fields }
       }),
     getMasterSalesChannels: ({ path: { channel_id, master_id } }: OneProjection) =>

@@ -5,7 +5,7 @@ import { makeExportKinds } from "../exports/ExportJobs.ts"
 import { makeBeginNightly, makeScanJobKinds } from "../health/ScanJobs.ts"
 import type { Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { withAccountId } from "../model/Actor.ts"
 import type { JobId } from "../model/Ids.ts"
 import { makePublishJobKinds } from "../publishing/PublishJobs.ts"
 import { makeStoreJobKinds } from "../stores/StoreJobs.ts"
@@ -36,7 +36,7 @@ const make = Effect.gen(function* () {
      * receives the job about twice a second. None: there is no such job, or it deleted itself with its account.
      */
     settle: (id: JobId, report: (job: Job) => Effect.Effect<void>) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) => runner.settle(accountId, id, report)),
+      withAccountId((accountId) => runner.settle(accountId, id, report)),
     /** Repeats `runDue` until it is interrupted. */
     work: runner.runDue.pipe(
       Effect.catchAllCause((cause) => Effect.logWarning("Looking for due jobs failed", cause)),

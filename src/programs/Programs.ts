@@ -22,8 +22,8 @@ import type { MetaobjectEntry, OwnerType } from "../model/Definition.ts"
 import type { DropId, EntityId, RecordId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import type { TranslatedKind } from "../platform/Translation.ts"
-import { Operations } from "../storedata/Operations.ts"
 import { type ChannelKind, SalesChannels } from "../storedata/SalesChannels.ts"
+import { StoreData } from "../storedata/StoreData.ts"
 import { Stores } from "../stores/Stores.ts"
 import { makeMustBeLinked } from "./Channels.ts"
 
@@ -61,7 +61,7 @@ const make = Effect.gen(function* () {
   const catalog = yield* Catalog
   const health = yield* DataHealth
   const remediation = yield* Remediation
-  const operations = yield* Operations
+  const storeData = yield* StoreData
   const channels = yield* SalesChannels
   const drops = yield* Drops
   const stores = yield* Stores
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
   const translations =
     (kind: TranslatedKind) =>
     ({ path }: OneEntity) =>
-      Effect.map(operations.translations(kind, path.id), ({ data, translatable_fields }) => ({
+      Effect.map(storeData.translations(kind, path.id), ({ data, translatable_fields }) => ({
         ...wholeList(data),
         translatable_fields
       }))
@@ -144,14 +144,14 @@ const make = Effect.gen(function* () {
       remediation.fill(payload.entity_type, payload.operations),
     reconcileValueDivergence: ({ payload }: Batch<ReconcileOperation>) =>
       remediation.reconcile(payload.entity_type, payload.operations),
-    listMarkets: () => Effect.map(operations.markets, wholeList),
-    getMarket: ({ path }: OneRecord) => operations.market(path.id),
+    listMarkets: () => Effect.map(storeData.markets, wholeList),
+    getMarket: ({ path }: OneRecord) => storeData.market(path.id),
     listMetafieldDefinitions: ({ urlParams }: { readonly urlParams: { readonly owner_type?: OwnerType } }) =>
-      Effect.map(operations.metafieldDefinitions(urlParams.owner_type ?? null), wholeList),
-    listMetaobjectDefinitions: () => Effect.map(operations.metaobjectDefinitions, wholeList),
+      Effect.map(storeData.metafieldDefinitions(urlParams.owner_type ?? null), wholeList),
+    listMetaobjectDefinitions: () => Effect.map(storeData.metaobjectDefinitions, wholeList),
     listMetaobjectEntries: ({ path }: OneRecord) =>
       Effect.map(
-        operations.metaobjectEntries(path.id),
+        storeData.metaobjectEntries(path.id),
         ({ text }) =>
           new JsonText<{ readonly data: ReadonlyArray<MetaobjectEntry>; readonly next_cursor: null }>(
             `{"data":${text},"next_cursor":null}`

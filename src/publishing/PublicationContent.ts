@@ -194,8 +194,8 @@ const withDeletedMetafields = (kind: EntityKind, attributes: Attributes, before:
 })
 
 /**
- * Variants or media in the form in which they are sent: with the values that the store accepted, else with the included values.
- * `isIncluded`: the entity shares the outcome of the publication.
+ * The variants or media that a publish sends: each with the values that the store has accepted, else with the values of the publish request.
+ * `isIncluded`: the store has not accepted the entity yet, so it shares the outcome of the publication.
  */
 const toRelatedEntities = (content: PublicationContent, ids: ReadonlyArray<EntityId>, versions: VersionsById) => {
   const included = new Map(

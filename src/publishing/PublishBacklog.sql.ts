@@ -1,21 +1,23 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
+import { makeAnswering } from "../database/WorkHintsRepo.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /**
  * Why a pending publish waits. `running`: it does not wait, a process publishes it now. `retry`: the store's platform
- * failed, and the time of the next attempt has not come. `import`: an import locks the account. `unlinked`: its store
+ * failed at the last attempt, whether or not the time of the next one has come. `import`: an import locks the account. `unlinked`: its store
  * is not linked. `worker`: all workers are busy, or an earlier publish of the same entities must end first.
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
-/** Sets the gauges of pending publishes, of all accounts. */
-export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = findAll(BacklogRow)(
-    () => sql`
+/** Sets the gauges of pending publishes, of all accounts whose node answers. */
+export const makeReadPublishBacklog = Effect.map(
+  Effect.all([SqlClient.SqlClient, makeAnswering]),
+  ([sql, answering]) => {
+    const read = findAll(BacklogRow)(
+      () => sql`
       SELECT w.wait AS name, count(*) AS count,
              extract(epoch FROM app_now() - min(w.asked_at))::float8 AS age
       FROM (
@@ -24,15 +26,19 @@ export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
                  WHEN p.lease_until > app_now() THEN 'running'
                  WHEN s.status <> 'linked' THEN 'unlinked'
                  WHEN l.run_id IS NOT NULL THEN 'import'
-                 WHEN p.next_attempt_at > app_now() THEN 'retry'
+                 WHEN p.next_attempt_at > app_now() OR p.error IS NOT NULL THEN 'retry'
                  ELSE 'worker'
                END AS wait
         FROM publication p
         JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
         JOIN import_lock l ON l.account_id = p.account_id
-        WHERE p.state = 'pending'
+        WHERE ${answering("p.account_id")} AND ${answering("s.account_id")} AND ${answering("l.account_id")}
+          AND p.state = 'pending'
       ) w
-      GROUP BY w.wait ${sql.literal(allAccounts)}`
-  )
-  return Effect.map(read(), (rows) => setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge }))
-})
+      GROUP BY w.wait`
+    )
+    return Effect.map(Effect.suspend(read), (rows) =>
+      setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge })
+    )
+  }
+)

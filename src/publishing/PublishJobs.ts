@@ -1,14 +1,18 @@
 import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
+import type { ChosenEntities } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { foundEntities } from "../jobs/FoundEntities.ts"
 import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
-import { firstPlace, kindsOfPart, PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
+import { countsOf, FoundCursor, FoundInput, makeFoundStep, othersAfter } from "./FoundPublishes.ts"
+import { firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
@@ -35,9 +39,13 @@ type WaitingCursor = typeof WaitingCursor.Type
 
 /**
  * A number: of entities before the next step. `Outcomes`: the next step waits for the publishes that were requested until a time, then
- * continues at `next`.
+ * continues at `next`. The others: of a job whose entities are found by filters.
  */
-const SelectedCursor = Schema.Union(Schema.Int, Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.Int }))
+const SelectedCursor = Schema.Union(
+  Schema.Int,
+  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.Int }),
+  FoundCursor
+)
 type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }
@@ -47,9 +55,31 @@ const lookSeconds = 1
 
 const whyWaiting: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }
 
-const countsOf = ({ requested, refused }: Pick<RequestedBatch, "requested" | "refused">) => ({
-  counts: { requested, refused: refused.length },
-  errors: refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message }))
+/** Makes the function that requests publishes of the next selected entities. */
+const makeNamedStep = Effect.gen(function* () {
+  const lockTargets = yield* makeLockTargets
+  const publishing = yield* Publishing
+  const repo = yield* PublicationsRepo
+
+  return (accountId: AccountId, { ids, products, storeId }: typeof SelectedInput.Type, from: number, size: number) =>
+    Effect.gen(function* () {
+      const batch = ids.slice(from, Math.min(from + size, from < products ? products : ids.length))
+      yield* lockTargets(
+        accountId,
+        batch.map((entityId) => ({ entityId, storeId }))
+      )
+      const answer = yield* publishing.requestEach(storeId, batch)
+      const next = from + batch.length
+      const { now } = yield* repo.pendingUntil(accountId, storeId, null)
+      const following: SelectedCursor = next === products ? { _tag: "Outcomes", until: now, next } : next
+      // Collections and media that refer to selected products are requested when the products are live.
+      return {
+        _tag: "Progress",
+        cursor: next < ids.length ? following : null,
+        done: batch.length,
+        ...countsOf(answer)
+      } as const
+    })
 })
 
 /** The kinds of jobs that request publishes to a store and wait for their outcomes. */
@@ -58,6 +88,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
   const lockTargets = yield* makeLockTargets
   const publishing = yield* Publishing
   const repo = yield* PublicationsRepo
+  const foundStep = yield* makeFoundStep
+  const namedStep = yield* makeNamedStep
 
   /** A job waits for an import, and stops if the store is gone. */
   const orStop = <Cursor>(
@@ -130,37 +162,24 @@ export const makePublishJobKinds = Effect.gen(function* () {
 
   const selected = anyKind({
     name: "publish_selected",
-    input: SelectedInput,
+    input: Schema.Union(SelectedInput, FoundInput),
     cursor: SelectedCursor,
     sizes,
-    step: ({ accountId, cursor, input: { ids, products, storeId }, size }) =>
+    step: ({ accountId, cursor, id, input, size }) =>
       orStop(
         Effect.gen(function* (): Effect.fn.Return<
           StepResult<SelectedCursor>,
           NotFound | ValidationFailed | PimLocked,
           CurrentActor
         > {
-          if (typeof cursor === "object" && cursor !== null) {
-            const wait = yield* waitUntil(accountId, storeId, cursor.until)
-            return wait ?? ({ _tag: "Progress", cursor: cursor.next, done: 0 } as const)
+          if (typeof cursor === "object" && cursor !== null && cursor._tag !== "Found") {
+            const wait = yield* waitUntil(accountId, input.storeId, cursor.until)
+            const next = cursor._tag === "Outcomes" ? cursor.next : othersAfter(cursor)
+            return wait ?? ({ _tag: "Progress", cursor: next, done: 0 } as const)
           }
-          const from = cursor ?? 0
-          const batch = ids.slice(from, Math.min(from + size, from < products ? products : ids.length))
-          yield* lockTargets(
-            accountId,
-            batch.map((entityId) => ({ entityId, storeId }))
-          )
-          const answer = yield* publishing.requestEach(storeId, batch)
-          const next = from + batch.length
-          const { now } = yield* repo.pendingUntil(accountId, storeId, null)
-          const following: SelectedCursor = next === products ? { _tag: "Outcomes", until: now, next } : next
-          // What refers to selected products is requested when the products are live.
-          return {
-            _tag: "Progress",
-            cursor: next < ids.length ? following : null,
-            done: batch.length,
-            ...countsOf(answer)
-          } as const
+          if ("found" in input)
+            return yield* foundStep({ accountId, id, input, cursor: typeof cursor === "number" ? null : cursor, size })
+          return yield* namedStep(accountId, input, typeof cursor === "number" ? cursor : 0, size)
         })
       )
   })
@@ -190,7 +209,7 @@ const make = Effect.gen(function* () {
   const begin = (
     kind: "publish_waiting" | "publish_selected",
     storeId: StoreId,
-    input: typeof WaitingInput.Type | typeof SelectedInput.Type,
+    input: typeof WaitingInput.Type | typeof SelectedInput.Type | FoundInput,
     total: number,
     id?: JobId
   ) =>
@@ -213,6 +232,24 @@ const make = Effect.gen(function* () {
           )
     })
 
+  /** Publishes these entities: first the products, then, when these are live, what refers to them. */
+  const selected = Effect.fn("PublishJobs.selected")(function* (
+    storeId: StoreId,
+    ids: ReadonlyArray<EntityId>,
+    id?: JobId
+  ) {
+    const { accountId } = yield* CurrentActor
+    const kinds = new Map((yield* repo.entities(accountId, ids)).map(({ id, kind }) => [id, kind]))
+    const [others, products] = Arr.partition(ids, (id) => kinds.get(id) === "product")
+    return yield* begin(
+      "publish_selected",
+      storeId,
+      { storeId, ids: [...products, ...others], products: products.length },
+      ids.length,
+      id
+    )
+  })
+
   return {
     check,
     /** Publishes all drafts of the store that are not published yet. */
@@ -221,22 +258,15 @@ const make = Effect.gen(function* () {
       const total = counts.reduce((sum, { waiting }) => sum + waiting, 0)
       return yield* begin("publish_waiting", storeId, { storeId }, total)
     }),
+    selected,
     /**
-     * Publishes these entities: first the products, then, when these are live, what refers to them. `id`: of the job, if the caller
-     * has minted it.
+     * As `selected`, for these entities, or for all of these kinds that the filters find when their turn comes. Entities that are created
+     * later are left out. `id`: of the job, if the caller has minted it.
      */
-    selected: Effect.fn("PublishJobs.selected")(function* (storeId: StoreId, ids: ReadonlyArray<EntityId>, id?: JobId) {
-      const { accountId } = yield* CurrentActor
-      const kinds = new Map((yield* repo.entities(accountId, ids)).map(({ id, kind }) => [id, kind]))
-      const [others, products] = Arr.partition(ids, (id) => kinds.get(id) === "product")
-      return yield* begin(
-        "publish_selected",
-        storeId,
-        { storeId, ids: [...products, ...others], products: products.length },
-        ids.length,
-        id
-      )
-    })
+    chosen: (storeId: StoreId, kinds: ReadonlyArray<EntityKind>, chosen: ChosenEntities, id?: JobId) =>
+      "ids" in chosen
+        ? selected(storeId, chosen.ids, id)
+        : begin("publish_selected", storeId, { storeId, found: foundEntities(kinds, chosen.filters) }, chosen.count, id)
   }
 })
 

@@ -67,7 +67,11 @@ const makeRunClaimed = (options: PublishingOptions) =>
           "catalog.store_id": claimed.storeId
         }),
         // A process that stops gives the publication back. Otherwise the next process would wait until the lease expires.
-        Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
+        Effect.onInterrupt(() =>
+          Effect.catchAllCause(transaction.run(repo.giveBack(claimed)), (cause) =>
+            Effect.logWarning(`Cannot give back publication ${claimed.id}; it waits until its lease expires`, cause)
+          )
+        ),
         // After a defect nothing is saved: the lease expires, and the publication is claimed again.
         Effect.catchAllCause((cause) =>
           Cause.isInterruptedOnly(cause)

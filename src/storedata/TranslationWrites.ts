@@ -1,15 +1,15 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { MirrorItems, Span } from "./MirrorItems.sql.ts"
 
-/** A table whose rows `t` come from staged items `i`. An item is about one entity, and lists rows. The values are SQL. */
+/** A table whose rows come from staged items. Each item lists rows of one entity. The values are SQL: `t` is a row, `i` an item, `v` an entity. */
 interface EntityRows {
   readonly kind: "translatable_fields" | "translations"
   readonly table: "translatable_field" | "translation"
-  /** Whether an item is about the entity `v`. */
+  /** The condition that an item belongs to an entity. */
   readonly isOfEntity: string
-  /** Whether an item of the entity `v` is the one that can list the row `t`. */
+  /** The condition that a row, if it exists, is listed by this item of its entity. */
   readonly isOfRow: string
-  /** The member of an item that lists the rows, and the columns of its entries `n`. */
+  /** The member of an item with the list of rows, and the columns of its entries, which the SQL names `n`. */
   readonly member: string
   readonly columns: string
   /** The columns of the table after `account_id`, `store_id` and `entity_id`. */

@@ -134,8 +134,8 @@ const make = Effect.gen(function* () {
     if (Option.isSome(found)) return found.value
     if (source._tag !== "File") return yield* Effect.fail(null)
     yield* makeKey(source.path)
-    const made = yield* readKey(source.path)
-    return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} has disappeared`)
+    const key = yield* readKey(source.path)
+    return Option.isSome(key) ? key.value : yield* Effect.fail(`${source.path} has disappeared`)
   }).pipe(
     Effect.mapError((why) =>
       why === null

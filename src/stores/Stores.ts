@@ -8,7 +8,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import type { Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { Jobs } from "../jobs/Jobs.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
@@ -335,10 +335,10 @@ const readsOf = (repo: Context.Tag.Service<StoresRepo>) => {
       const store = (yield* list).find((each) => each.id === id)
       return store === undefined ? yield* new NotFound() : store
     }),
-    credentialTests: Effect.flatMap(CurrentActor, ({ accountId }) => repo.credentialTests(accountId)),
-    publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
-    timeZones: Effect.flatMap(CurrentActor, ({ accountId }) => repo.timeZones(accountId)),
+    credentialTests: withAccountId(repo.credentialTests),
+    publishCounts: withAccountId(repo.publishCounts),
+    timeZones: withAccountId(repo.timeZones),
     keepTimeZone: (id: StoreId, timeZone: string) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) => repo.keepTimeZone(accountId, id, timeZone))
+      withAccountId((accountId) => repo.keepTimeZone(accountId, id, timeZone))
   }
 }

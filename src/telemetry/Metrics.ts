@@ -52,9 +52,9 @@ class LabelledMetric<Label extends string> {
       this.others ??= this.make(this.labels.map(() => "other"))
       return this.others
     }
-    const made = this.make(values)
-    this.series.set(id, made)
-    return made
+    const series = this.make(values)
+    this.series.set(id, series)
+    return series
   }
 
   private make(values: ReadonlyArray<string>): Series {
@@ -166,6 +166,12 @@ export const metrics = {
     "Reads and transactions that a node of a cluster may run without the coordinator. answered: it did. Otherwise the coordinator ran it. busy: no connection was free. refused: it answered with an error. unanswered: it then gets none for some seconds (resting).",
     "outcome"
   ).preset("answered", "busy", "refused", "resting", "unanswered"),
+  nodes: gauge(
+    "catalog_nodes",
+    "Nodes of the cluster that hold rows, as the last check of this process saw them. down: the node does not answer. Both are 0 without a cluster.",
+    "state"
+  ).preset("answering", "down"),
+  nodeAccounts: gauge("catalog_node_waiting_accounts", "Accounts whose node does not answer: their requests get 503."),
   poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
   poolOpen: gauge("catalog_database_pool_open", "Open connections of the pool.", "pool"),
   poolInUse: gauge("catalog_database_pool_in_use", "Connections of the pool that are in use.", "pool"),
@@ -214,7 +220,7 @@ export const metrics = {
 
   backlogRead: gauge(
     "catalog_backlog_read",
-    "1: the catalog_publishes, catalog_drops, catalog_imports, catalog_jobs and catalog_webhook metrics are current. 0: they could not be read in time and are old."
+    "1: the catalog_publishes, catalog_drops, catalog_imports, catalog_jobs and catalog_webhook metrics are current, without accounts whose node does not answer. 0: they could not be read in time and are old."
   ),
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(

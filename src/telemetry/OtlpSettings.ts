@@ -8,7 +8,7 @@ export const otlpProtocols = ["http/protobuf", "http/json"] as const
 export type OtlpProtocol = (typeof otlpProtocols)[number]
 
 /**
- * What to export by OTLP, and to which collector. The settings have the names of OpenTelemetry's environment variables.
+ * The signals that are exported by OTLP, and their collector. The settings have the names of OpenTelemetry's environment variables.
  */
 export interface OtlpSettings {
   /** OTEL_EXPORTER_OTLP_ENDPOINT: address of the collector, to which /v1/traces, /v1/metrics and /v1/logs are appended. */

@@ -21,6 +21,7 @@ import { layerFeedRepoMemory } from "../feed/FeedRepo.memory.ts"
 import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
+import { layerFoundEntitiesRepoMemory } from "../jobs/FoundEntitiesRepo.memory.ts"
 import { emptyJobs, layerJobsRepoMemory } from "../jobs/JobsRepo.memory.ts"
 import { layerDemoShopsMemory } from "../platform/demo/DemoShops.memory.ts"
 import { layerOfflinePlatforms } from "../platform/Platforms.ts"
@@ -28,7 +29,7 @@ import { emptyTranslations } from "../platform/Translations.memory.ts"
 import { emptyPublishing, layerPublicationsRepoMemory } from "../publishing/PublicationsRepo.memory.ts"
 import { Services } from "../Services.ts"
 import { layerMirrorRepoMemory } from "../storedata/MirrorRepo.memory.ts"
-import { layerOperationsRepoMemory } from "../storedata/OperationsRepo.memory.ts"
+import { layerStoreDataRepoMemory } from "../storedata/StoreDataRepo.memory.ts"
 import { emptyStoreData } from "../storedata/StoreDataState.memory.ts"
 import { emptyStores, layerStoresRepoMemory } from "../stores/StoresRepo.memory.ts"
 import { emptyWebhooks, layerWebhooksRepoMemory } from "../webhooks/WebhooksRepo.memory.ts"
@@ -68,6 +69,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerDraftsRepoMemory,
   layerDropsRepoMemory,
   layerFeedRepoMemory,
+  layerFoundEntitiesRepoMemory,
   layerExportItemsRepoMemory,
   layerHealthRepoMemory,
   layerHistoryRepoMemory,
@@ -75,7 +77,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerJobsRepoMemory,
   layerPublicationsRepoMemory,
   layerMirrorRepoMemory,
-  layerOperationsRepoMemory,
+  layerStoreDataRepoMemory,
   layerStoresRepoMemory,
   layerMemoryTransaction,
   layerUndoRepoMemory,

@@ -42,8 +42,8 @@ export class DeliveryBatch {
   private isGone = false
 
   /**
-   * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `entitiesWithWaiting`: entities with waiting
-   * changes; newer changes of these entities are set aside too. While the receiver fails, new changes are tried first.
+   * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `entitiesWithWaiting`: entities with
+   * waiting changes; newer changes of these entities are set aside too. While the receiver fails, new changes are tried first.
    */
   constructor(
     webhook: ClaimedWebhook,

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
+import { makeAnswering } from "../database/WorkHintsRepo.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { WebhookState } from "./Webhook.ts"
@@ -14,17 +14,20 @@ import { stateOf } from "./WebhookRows.sql.ts"
  */
 const waits = ["worker", "receiver", "waiting", "parked"] as const
 
-/** Sets the gauges of webhooks and of changes that were not delivered, of all accounts. */
-export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = findAll(BacklogRow)(
-    () => sql`
+/** Sets the gauges of webhooks and of changes that were not delivered, of all accounts whose node answers. */
+export const makeReadWebhookBacklog = Effect.map(
+  Effect.all([SqlClient.SqlClient, makeAnswering]),
+  ([sql, answering]) => {
+    const read = findAll(BacklogRow)(
+      () => sql`
       WITH hook AS (
         SELECT w.account_id, greatest(a.feed_seq - w.position, 0) AS changes,
                ${stateOf(sql)} AS state,
                (SELECT n.at FROM change_note n
-                WHERE n.account_id = w.account_id AND n.last_seq > w.position AND n.rows > 0
+                WHERE n.account_id = w.account_id AND ${answering("n.account_id")} AND n.last_seq > w.position AND n.rows > 0
                 ORDER BY n.last_seq LIMIT 1) AS oldest
         FROM webhook w JOIN account_state a ON a.account_id = w.account_id
+        WHERE ${answering("w.account_id")} AND ${answering("a.account_id")}
       )
       SELECT h.state AS name, count(*) AS count, NULL::float8 AS age FROM hook h GROUP BY h.state
       UNION ALL
@@ -35,10 +38,11 @@ export const makeReadWebhookBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
       GROUP BY h.state
       UNION ALL
       SELECT d.state, count(*), extract(epoch FROM app_now() - min(d.since))::float8
-      FROM webhook_delivery d GROUP BY d.state ${sql.literal(allAccounts)}`
-  )
-  return Effect.map(read(), (rows) => {
-    setBacklog(rows, WebhookState.literals, { count: metrics.webhooks })
-    setBacklog(rows, waits, { count: metrics.webhookChanges, age: metrics.webhookAge })
-  })
-})
+      FROM webhook_delivery d WHERE ${answering("d.account_id")} GROUP BY d.state`
+    )
+    return Effect.map(Effect.suspend(read), (rows) => {
+      setBacklog(rows, WebhookState.literals, { count: metrics.webhooks })
+      setBacklog(rows, waits, { count: metrics.webhookChanges, age: metrics.webhookAge })
+    })
+  }
+)

@@ -65,8 +65,8 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
       for (const place of hints === undefined ? yield* due(null) : yield* hints.collectDue(due)) {
         if (claimed.length >= limit) break
         const claim = take({ ...place, claim: randomUUID(), leaseSeconds })
-        const taken = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
-        if (Option.isSome(taken)) claimed.push(taken.value)
+        const webhook = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
+        if (Option.isSome(webhook)) claimed.push(webhook.value)
       }
       return claimed
     }).pipe(orDie)

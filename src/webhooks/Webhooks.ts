@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Clock, Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
 import { ChangeType } from "../drafts/FeedChanges.ts"
 import { ChangeFeed } from "../feed/ChangeFeed.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, WebhookId } from "../model/Ids.ts"
 import { fromMillis, fromRfc3339 } from "../model/Timestamp.ts"
@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
   const positionOf = makePositionOf(yield* ChangeFeed, repo)
 
   const get = (id: WebhookId) =>
-    Effect.flatMap(CurrentActor, ({ accountId }) =>
+    withAccountId((accountId) =>
       Effect.flatMap(
         repo.find(accountId, id),
         Option.match({ onNone: () => new NotFound(), onSome: (found) => Effect.succeed(found) })
@@ -105,12 +105,10 @@ const make = Effect.gen(function* () {
     }),
     get,
     /** Oldest first. */
-    list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+    list: withAccountId(repo.list),
     /** The first 100 changes that were set aside: parked ones, then those that wait. */
     setAside: (id: WebhookId) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) =>
-        Effect.zipRight(get(id), repo.setAside(accountId, id, maxListed))
-      ),
+      withAccountId((accountId) => Effect.zipRight(get(id), repo.setAside(accountId, id, maxListed))),
     /** Sends a message of the type `webhook.test` now, once. */
     test: Effect.fn("Webhooks.test")(function* (id: WebhookId) {
       const { accountId } = yield* CurrentActor
@@ -146,7 +144,7 @@ const make = Effect.gen(function* () {
       return { webhook: yield* get(id), secret }
     }),
     delete: (id: WebhookId) =>
-      Effect.flatMap(CurrentActor, ({ accountId }) =>
+      withAccountId((accountId) =>
         Effect.flatMap(repo.delete(accountId, id), (isDeleted) => (isDeleted ? Effect.void : new NotFound()))
       ),
     /** Encrypts all secrets of an account with the current key. ValidationFailed: SECRET_KEY is not set. */

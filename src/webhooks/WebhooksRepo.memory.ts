@@ -79,10 +79,10 @@ const isWaiting = ({ state }: MemoryDelivery) => state === "waiting"
 
 /** Makes the first waiting change of each entity due if it has no due time. */
 const promote = (deliveries: ReadonlyArray<MemoryDelivery>, millis: number) => {
-  const seen = new Set<string>()
+  const entities = new Set<string>()
   return deliveries.map((each) => {
-    const isFirst = isWaiting(each) && !seen.has(each.change.entity.id)
-    if (isWaiting(each)) seen.add(each.change.entity.id)
+    const isFirst = isWaiting(each) && !entities.has(each.change.entity.id)
+    if (isWaiting(each)) entities.add(each.change.entity.id)
     return isFirst && each.dueAt === null ? { ...each, dueAt: millis } : each
   })
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
@@ -129,7 +129,7 @@ for (const [name, client] of Object.entries(clients))
           const account = Option.some(demo.id)
           const china = (yield* admin.listStores({ account })).find(({ domain }) => domain.includes("china"))
           const store = china?.domain ?? assert.fail("no store")
-          yield* admin.scanHealth({ account, dimension: "divergence", store: none })
+          yield* Stream.runDrain(admin.scanHealth({ account, dimension: "divergence", store: none }))
           const { data } = yield* admin.listHealthIssues({
             account,
             section: "divergence",

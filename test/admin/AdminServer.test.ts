@@ -40,7 +40,7 @@ import { layerOf } from "../../src/platform/PlatformRegistry.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
-import { Operations } from "../../src/storedata/Operations.ts"
+import { StoreData } from "../../src/storedata/StoreData.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
@@ -57,6 +57,43 @@ const serve = (directory: string, services: Layer.Layer<AdminServer.CommandServi
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
     Layer.build(AdminServer.layer(directory).pipe(Layer.provide(services)))
+  )
+
+/** Services of which only the accounts are used. */
+const servicesWith = (accounts: Layer.Layer<Accounts>) =>
+  Layer.mergeAll(
+    accounts,
+    Layer.mock(AccountDeletion, {}),
+    Layer.mock(SecondFactorsRepo, {}),
+    Layer.mock(SecretBox, {}),
+    Layer.mock(Jobs, {}),
+    layerOf<never>([]),
+    Layer.mock(Webhooks, {}),
+    Layer.mock(JobWorker, {}),
+    Layer.mock(ApiKeys, {}),
+    Layer.mock(Activity, {}),
+    Layer.mock(Catalog, {}),
+    Layer.mock(Connections, {}),
+    Layer.mock(DataHealth, {}),
+    Layer.mock(OwnDefinitions, {}),
+    Layer.mock(StoreData, {}),
+    Layer.mock(Demo, { create: Effect.never }),
+    Layer.mock(DemoEdits, {}),
+    Layer.mock(StoreRecords, {}),
+    Layer.mock(DemoFailures, {}),
+    Layer.mock(BulkJobs, {}),
+    Layer.mock(Drafts, {}),
+    Layer.mock(Drops, {}),
+    Layer.mock(Exports, {}),
+    Layer.mock(ExportJobs, {}),
+    Layer.mock(Imports, {}),
+    Layer.mock(MerchantLists, {}),
+    Layer.mock(Publishing, {}),
+    Layer.mock(PublishJobs, {}),
+    Layer.mock(Stores, {}),
+    Layer.mock(Transaction, {}),
+    Layer.mock(Undo, {}),
+    Layer.mock(Users, {})
   )
 
 const record = (directory: string) => JSON.parse(readFileSync(EmbeddedLock.lockPath(directory), "utf8"))
@@ -170,46 +207,7 @@ describe("the socket of a server", () => {
       const directory = yield* temporary
       const scope = yield* Scope.make()
       const never = Layer.mock(Accounts, { list: Effect.never })
-      yield* Scope.extend(
-        serve(
-          directory,
-          Layer.mergeAll(
-            never,
-            Layer.mock(AccountDeletion, {}),
-            Layer.mock(SecondFactorsRepo, {}),
-            Layer.mock(SecretBox, {}),
-            Layer.mock(Jobs, {}),
-            layerOf<never>([]),
-            Layer.mock(Webhooks, {}),
-            Layer.mock(JobWorker, {}),
-            Layer.mock(ApiKeys, {}),
-            Layer.mock(Activity, {}),
-            Layer.mock(Catalog, {}),
-            Layer.mock(Connections, {}),
-            Layer.mock(DataHealth, {}),
-            Layer.mock(OwnDefinitions, {}),
-            Layer.mock(Operations, {}),
-            Layer.mock(Demo, { create: Effect.never }),
-            Layer.mock(DemoEdits, {}),
-            Layer.mock(StoreRecords, {}),
-            Layer.mock(DemoFailures, {}),
-            Layer.mock(BulkJobs, {}),
-            Layer.mock(Drafts, {}),
-            Layer.mock(Drops, {}),
-            Layer.mock(Exports, {}),
-            Layer.mock(ExportJobs, {}),
-            Layer.mock(Imports, {}),
-            Layer.mock(MerchantLists, {}),
-            Layer.mock(Publishing, {}),
-            Layer.mock(PublishJobs, {}),
-            Layer.mock(Stores, {}),
-            Layer.mock(Transaction, {}),
-            Layer.mock(Undo, {}),
-            Layer.mock(Users, {})
-          )
-        ),
-        scope
-      )
+      yield* Scope.extend(serve(directory, servicesWith(never)), scope)
       const command = yield* Effect.fork(Effect.exit(speak(join(directory, "admin.sock"), listAccounts)))
       yield* Effect.sleep("300 millis")
       yield* Scope.close(scope, Exit.void)
@@ -220,43 +218,7 @@ describe("the socket of a server", () => {
     Effect.gen(function* () {
       const directory = yield* temporary
       const failing = Layer.mock(Accounts, { list: Effect.die(new Unavailable()) })
-      yield* serve(
-        directory,
-        Layer.mergeAll(
-          failing,
-          Layer.mock(AccountDeletion, {}),
-          Layer.mock(SecondFactorsRepo, {}),
-          Layer.mock(SecretBox, {}),
-          Layer.mock(Jobs, {}),
-          layerOf<never>([]),
-          Layer.mock(Webhooks, {}),
-          Layer.mock(JobWorker, {}),
-          Layer.mock(ApiKeys, {}),
-          Layer.mock(Activity, {}),
-          Layer.mock(Catalog, {}),
-          Layer.mock(Connections, {}),
-          Layer.mock(DataHealth, {}),
-          Layer.mock(OwnDefinitions, {}),
-          Layer.mock(Operations, {}),
-          Layer.mock(Demo, { create: Effect.never }),
-          Layer.mock(DemoEdits, {}),
-          Layer.mock(StoreRecords, {}),
-          Layer.mock(DemoFailures, {}),
-          Layer.mock(BulkJobs, {}),
-          Layer.mock(Drafts, {}),
-          Layer.mock(Drops, {}),
-          Layer.mock(Exports, {}),
-          Layer.mock(ExportJobs, {}),
-          Layer.mock(Imports, {}),
-          Layer.mock(MerchantLists, {}),
-          Layer.mock(Publishing, {}),
-          Layer.mock(PublishJobs, {}),
-          Layer.mock(Stores, {}),
-          Layer.mock(Transaction, {}),
-          Layer.mock(Undo, {}),
-          Layer.mock(Users, {})
-        )
-      )
+      yield* serve(directory, servicesWith(failing))
       const defect = yield* speak(join(directory, "admin.sock"), listAccounts).pipe(
         Effect.as(new Error("no defect")),
         Effect.catchAllDefect((defect) => Effect.succeed(defect as Error))

@@ -22,10 +22,10 @@ layer(TestServer, { excludeTestServices: true })("the client that the definition
       )
       assert.strictEqual((yield* client.catalog.getProduct({ path: { id } })).title, "Boots")
 
-      assert.deepStrictEqual(yield* client.operations.listMarkets(), { data: [], next_cursor: null })
-      const defined = yield* client.operations.listMetafieldDefinitions({ urlParams: { owner_type: "shop" } })
+      assert.deepStrictEqual(yield* client.storeData.listMarkets(), { data: [], next_cursor: null })
+      const defined = yield* client.storeData.listMetafieldDefinitions({ urlParams: { owner_type: "shop" } })
       assert.deepStrictEqual(defined, { data: [], next_cursor: null })
-      assert.deepStrictEqual(yield* client.operations.listProductTranslations({ path: { id } }), {
+      assert.deepStrictEqual(yield* client.storeData.listProductTranslations({ path: { id } }), {
         data: [],
         next_cursor: null,
         translatable_fields: []

@@ -257,7 +257,7 @@ describe("the document", () => {
   it("has an example of every catalog response", () => {
     const without = operationsOf(document)
       .filter(({ operation }) =>
-        ["Catalog", "Stores", "Operations", "Sales channels", "Drops"].some((tag) => operation.tags.includes(tag))
+        ["Catalog", "Stores", "Store data", "Sales channels", "Drops"].some((tag) => operation.tags.includes(tag))
       )
       .filter(({ operation }) => {
         const response = operation.responses["200"]

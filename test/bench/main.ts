@@ -11,6 +11,7 @@ import { draftNotes } from "./scenarios/DraftNotes.ts"
 import { exporting } from "./scenarios/Export.ts"
 import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
 import { importing } from "./scenarios/Import.ts"
+import { jobsBeside } from "./scenarios/JobsBeside.ts"
 import { feed, longWalk } from "./scenarios/LongWalk.ts"
 import { manyAgents } from "./scenarios/ManyAgents.ts"
 import { publishingBeside } from "./scenarios/PublishingBeside.ts"
@@ -19,7 +20,6 @@ import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 import { telemetry } from "./scenarios/Telemetry.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
-import { unlinkBeside } from "./scenarios/UnlinkBeside.ts"
 import { webhooks } from "./scenarios/Webhooks.ts"
 
 const scenarios: ReadonlyArray<Scenario> = [
@@ -35,7 +35,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   importing,
   exporting,
   publishingBeside,
-  unlinkBeside,
+  jobsBeside,
   refreshing,
   healthScans,
   healthPages,

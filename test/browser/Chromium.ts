@@ -18,6 +18,7 @@ const isThere = (path: string) => {
 /** The path of the browser; undefined: it is not installed. */
 export const program = [
   process.env.CHROMIUM,
+  "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome"
@@ -26,7 +27,8 @@ export const program = [
 /** For `describe.skipIf(!chromiumIsThere)`. */
 export const chromiumIsThere = program !== undefined
 
-if (!chromiumIsThere) console.warn("No chromium (`apt-get install chromium`, or CHROMIUM): browser tests are left out.")
+if (!chromiumIsThere)
+  console.warn("No chromium (`apt-get install chromium-headless-shell`, or CHROMIUM): browser tests are left out.")
 
 type Parameters = Readonly<Record<string, unknown>>
 

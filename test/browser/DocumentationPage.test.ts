@@ -7,6 +7,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 import { colors } from "../../src/http/DocumentationPage.ts"
 import { documentationPath } from "../../src/http/Documents.ts"
 import { ask, assertHeaders, MemoryServer, port } from "../http/Exchange.ts"
+import { orHangs } from "../support/HangLimit.ts"
 import { chromiumIsThere, openPage } from "./Chromium.ts"
 
 interface Operations {
@@ -60,10 +61,7 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
         )
         yield* missing.pipe(
           Effect.repeat({ until: (summaries) => summaries.length === 0, schedule: Schedule.spaced("100 millis") }),
-          Effect.timeout("40 seconds"),
-          Effect.catchTag("TimeoutException", () =>
-            Effect.map(missing, (summaries) => assert.fail(`not shown: ${summaries}; ${page.complaints()}`))
-          )
+          orHangs(() => `Not all operations are shown: ${page.complaints()}`)
         )
         assert.isAtLeast(summaries.length, 20)
         const requested = page.requested()

@@ -270,7 +270,9 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           await page.getByText("All are decided.").waitFor()
           assert.isTrue(await groups.nth(2).getByRole("radio", { name: "Keep our draft" }).isChecked())
           await page
-            .getByRole("checkbox", { name: "Keep every draft changes 2, Take every value of the store changes 1" })
+            .getByRole("checkbox", {
+              name: "“Keep every draft” replaces 2 decisions, “Take every value of the store” replaces 1 decision"
+            })
             .check()
           await page.getByRole("button", { name: "Take every value of the store" }).click()
           await page.getByText("All are decided.").waitFor()

@@ -184,6 +184,7 @@ describe.skipIf(!chromiumIsThere)("the editor of a description in Chromium", () 
       Effect.gen(function* () {
         const { complaints, page, sent } = yield* editing("")
         yield* Effect.promise(async () => {
+          await surface(page).waitFor()
           const focused = () => page.evaluate("document.activeElement?.getAttribute('aria-label')")
           assert.strictEqual(await focused(), "Description, Catalog")
           await page.keyboard.type("Burns ")
@@ -231,7 +232,31 @@ describe.skipIf(!chromiumIsThere)("the editor of a description in Chromium", () 
       })
     )
 
-    it.scoped("nothing of a hostile text runs or is loaded, and pasted text loses it", () =>
+    it.scoped("letters that were typed before the editor opens stay before those typed after it", () =>
+      Effect.gen(function* () {
+        const { page } = yield* editing("")
+        yield* Effect.promise(async () => {
+          let open = () => {}
+          const opens = new Promise<void>((resolve) => {
+            open = resolve
+          })
+          await page.route(/richtext/, async (route) => {
+            await opens
+            await route.continue()
+          })
+          await page.reload({ waitUntil: "domcontentloaded" })
+          await page.keyboard.type("Bur")
+          assert.strictEqual(await area(page).inputValue(), "Bur")
+          assert.isFalse(await surface(page).isVisible())
+          open()
+          await surface(page).waitFor()
+          await page.keyboard.type("ns")
+          assert.strictEqual(await area(page).inputValue(), "<p>Burns</p>")
+        })
+      })
+    )
+
+    it.scoped("hostile markup neither runs nor loads anything, and is removed from pasted text", () =>
       Effect.gen(function* () {
         const attack = "window.attacked = true"
         const hostile = [
@@ -298,7 +323,7 @@ describe.skipIf(!chromiumIsThere)("the editor of a description in Chromium", () 
       })
     )
 
-    it.scoped("what the editor would lose stays HTML, and the reason is named", () =>
+    it.scoped("a text that the editor cannot keep is edited as HTML, and the page says why", () =>
       Effect.gen(function* () {
         const text = '<table class="sizes"><tr><td>S</td></tr></table>\n<p>after</p>'
         const { complaints, page, sent } = yield* editing(text)

@@ -2,6 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Layer, Logger, type LogLevel, Option, Redacted } from "effect"
 import { readAppConfig } from "../../src/AppConfig.ts"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
+import { orHangs } from "../support/HangLimit.ts"
 import { forget, freshAccount, openProxy, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
 
 type Take = typeof RateBudget.Service.take
@@ -45,8 +46,7 @@ const untilInRedis = (take: Take) =>
   }).pipe(
     Effect.delay("50 millis"),
     Effect.repeat({ until: (spent) => spent > 0 }),
-    Effect.timeoutFail({ duration: "10 seconds", onTimeout: () => new Error("never back to Redis") }),
-    Effect.orDie
+    orHangs(() => "No request was counted in Redis again.")
   )
 
 afterAll(() => (redisAnswers ? Effect.runPromise(forget()) : undefined))

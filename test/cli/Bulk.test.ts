@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const shop = "tern.demo.example"
 
 describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
-  layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
     it.effect("set a field and add to a store as jobs that are followed to their end", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)

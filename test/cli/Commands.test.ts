@@ -150,7 +150,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         )
         assert.strictEqual(
           (yield* withRole("role", "--email", "grace@example.com", "--role", "publish")).stdout,
-          "grace@example.com has the role publish. It also bounds the connections that this user allowed.\n"
+          "grace@example.com has the role publish. Connections that this user allowed can do no more than this role.\n"
         )
         assert.strictEqual(
           (yield* withRole("role", "--email", "nobody@example.com", "--role", "view")).stderr,
@@ -175,7 +175,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           }),
           {
             code: 0,
-            stdout: "A second factor is required of all users: one without it sets it up at the next sign-in.\n",
+            stdout: "All users need a second factor. A user without one sets it up at the next sign-in.\n",
             stderr: ""
           }
         )
@@ -199,7 +199,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "edit", "invited"])
         assert.match(
           (yield* withRole("log", "--limit", "4")).stdout,
-          /^[\d-]+T[\d:]+Z {2}cli {2}enabled "grace@example\.com"\n\S+ {2}cli {2}disabled "grace@example\.com"\n\S+ {2}cli {2}required a second factor of all users\n\S+ {2}cli {2}made a password link for "grace@example\.com"\n$/
+          /^[\d-]+T[\d:]+Z {2}cli {2}enabled "grace@example\.com"\n\S+ {2}cli {2}disabled "grace@example\.com"\n\S+ {2}cli {2}made the second factor required for all users\n\S+ {2}cli {2}made a password link for "grace@example\.com"\n$/
         )
         const { changes } = yield* json("user", "log", ...account)
         assert.deepStrictEqual(

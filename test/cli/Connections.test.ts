@@ -20,8 +20,7 @@ const write = (by: Actor, id: EntityId, values: Readonly<Record<string, string>>
 
 describe.skipIf(!serverAnswers)("connection commands", () => {
   layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerServer), Layer.orDie), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
+    excludeTestServices: true
   })((it) => {
     it.effect("list, show and undo", () =>
       Effect.gen(function* () {

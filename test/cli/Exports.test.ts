@@ -31,7 +31,7 @@ const hats = Array.from(
 writeFileSync(source, ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price", ...hats, ""].join("\n"))
 
 describe.skipIf(!serverAnswers)("exports on the command line", () => {
-  layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
     it.effect("write JSON lines to a file or stdout, and leave the earlier file when they are killed", () =>
       Effect.gen(function* () {
         const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }

@@ -32,7 +32,7 @@ it.effect("an account that is gone before its deletion is followed counts as del
 )
 
 describe.skipIf(!serverAnswers)("jobs on the command line", () => {
-  layer(layerServerUrl, { excludeTestServices: true, timeout: "180 seconds" })((it) => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
     it.effect("publish all, list and show, unlink, pause and resume, and delete an account", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)

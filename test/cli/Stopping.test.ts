@@ -76,7 +76,7 @@ const isRefused = (port: number) =>
 const untilRefused = (port: number) =>
   Effect.promise(async () => {
     while (!(await isRefused(port))) await setTimeout(20)
-  }).pipe(Effect.timeout("20 seconds"), Effect.orDie)
+  })
 
 /** The received answers, in order. */
 const answersOf = (received: string) =>

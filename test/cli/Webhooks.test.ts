@@ -5,7 +5,7 @@ import { isVerified, makeReceiver } from "../support/Receiver.ts"
 import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 describe.skipIf(!serverAnswers)("webhooks on the command line", () => {
-  layer(layerServerUrlEmpty, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(layerServerUrlEmpty, { excludeTestServices: true })((it) => {
     it.scoped("are created, tested, rotated, replayed and deleted", () =>
       Effect.gen(function* () {
         const receiver = yield* makeReceiver

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeHostLookUp } from "../../src/connections/HostLookUp.ts"
+import { makeHostLookUp } from "../../src/connections/OutsideRequest.ts"
 
 /** The answer to a query, with one address of the requested type. No address: there is no such name. */
 const answerTo = (query: Buffer, address: ReadonlyArray<number> | undefined) => {

@@ -130,7 +130,7 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       assert.strictEqual(page.status, 200)
       assert.match(
         textOf(page),
-        /Export the selected Products Products The 2 products that you selected All that the filters of the list find File JSON lines: all values, on all stores Product CSV of files\.example Product CSV of Tarn &amp; Tern The file shows the catalog of one moment, whatever is changed meanwhile\. Products come with their variants\. Download Cancel$/
+        /Export the selected Products Products The 2 products that you selected All items that match the list's filters File JSON lines: all values, on all stores Product CSV of files\.example Product CSV of Tarn &amp; Tern The file shows the catalog of one moment, whatever is changed meanwhile\. Products come with their variants\. Download Cancel$/
       )
       const download = yield* send({ ...both, do: "download", of: "selected", store_id: "" })
       assert.deepStrictEqual(

@@ -318,7 +318,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
     })
   )
 
-  it.effect("of many who move a picture at once, one saves and the others are shown the newer order", () =>
+  it.effect("if many people move a picture at once, one move is saved and the others see the newer order", () =>
     Effect.gen(function* () {
       const gallery = yield* aGallery
       const { cookie, front } = gallery

@@ -111,7 +111,7 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       yield* repo.save(claimed, { cursor: {}, done: 2, counts: {}, errors: [] }, 30)
       assert.include(
         yield* shown,
-        `The service is scanning now: <a href="/jobs/${id}">Scan: import</a>, 2 of 6 scans are done. A scan that you start shares its work`
+        `The service is scanning now: <a href="/jobs/${id}">Scan: import</a>, 2 of 6 checks are done. A scan that you start shares its work`
       )
       yield* repo.save(claimed, { cursor: null, done: 4, counts: {}, errors: [] }, 30)
       assert.notInclude(yield* shown, "The service is scanning now")
@@ -122,6 +122,36 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       assert.include(yield* shown, `The nightly scans are <a href="/jobs/${nightly.id}">paused</a>.`)
       assert.notMatch(yield* shown, next)
     })
+  )
+
+  it.effect(
+    "a full scan that is not finished is shown with its items, the time left, and where it was interrupted",
+    () =>
+      Effect.gen(function* () {
+        const { a: store, accountId, actor, open, scan } = yield* aShop
+        yield* anEntity("product", { title: "Tent" }, { on: [store] }).pipe(actingAs(actor))
+        yield* scan({ dimension: "structure" })
+        const shown = Effect.map(Effect.tap(open("/data-health"), assertPage), (page) => page.text)
+        assert.notInclude(yield* shown, "Scanning")
+        const sql = yield* SqlClient.SqlClient
+        // The state after ten of forty steps, each of which took six seconds.
+        yield* sql`
+        UPDATE health_base
+        SET reached = '80000000-0000-4000-8000-000000000000', scanned = 10000, entities = 40000, worked_seconds = 60,
+            stepped_at = app_now()
+        WHERE account_id = ${accountId}`
+        const page = yield* shown
+        assert.include(page, "Scanning Structure: 10,000 of 40,000 items, about 3 minutes left")
+        assert.include(page, '<progress max="40000" value="10000" aria-label="Progress of the scan of Structure"')
+        assert.include(page, 'data-says="Scanning Structure: 20 %."')
+        yield* sql`UPDATE health_base SET stepped_at = '2020-01-01' WHERE account_id = ${accountId}`
+        const later = yield* shown
+        assert.include(
+          later,
+          "The scan of Structure was interrupted at 10,000 of 40,000 items. The next scan continues there."
+        )
+        assert.notInclude(later, "<progress")
+      })
   )
 
   it.effect("before the first scan there are no results, and opening the page does not scan", () =>
@@ -162,7 +192,10 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
       assert.include(card, '<p class="score"><strong>50</strong> of 100</p>')
       assert.match(card, /<svg class="bar bad" [^>]*role="img" aria-label="Score: 50 of 100">/)
       assert.include(card, "<p>1 of 2 items has an issue. 1 item is on no store and not checked.</p>")
-      assert.include(card, "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 items lack one.</p>")
+      assert.include(
+        card,
+        "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 items lack a recommended field.</p>"
+      )
       assert.deepStrictEqual(rowsOf(card), [
         ["Required fields empty", "1", ""],
         ["Recommended fields empty", "3", ""]

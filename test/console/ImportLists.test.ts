@@ -389,8 +389,14 @@ layer(PagesServer, { excludeTestServices: true })("the progress of an import", (
       assert.include(comparing.text, 'data-says="Comparing with the catalog: 20 %."')
       assert.match(comparing.text, /<progress max="4000" value="1000" aria-label="Progress of the import"/)
 
+      yield* sql`UPDATE import_run SET source = 'csv', file_name = 'shop.csv' WHERE account_id = ${accountId} AND id = ${id}`
+      assert.match(textOf(yield* open), /Comparing with the catalog: 1,000 of 4,000 rows, about 18\d minutes left/)
+      yield* sql`UPDATE import_run SET step = 'checking' WHERE account_id = ${accountId} AND id = ${id}`
+      assert.match(textOf(yield* open), /Checking the file: 25 %, about 18\d minutes left/)
+
       yield* sql`
-        UPDATE import_run SET phase = 'applying', applied = 1, updated_at = app_now() - interval '1 hour', ${leased}
+        UPDATE import_run
+        SET source = 'refresh', file_name = NULL, phase = 'applying', applied = 1, updated_at = app_now() - interval '1 hour', ${leased}
         WHERE account_id = ${accountId} AND id = ${id}`
       const applying = yield* open
       assert.match(textOf(applying), /Applying: 1 of 5, about 24\d minutes left/)

@@ -402,7 +402,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       yield* post("/import/decide", { "conflict-2": "take_store" })
       assert.include(
         textOf(yield* open),
-        "This decides 2 undecided conflicts. Decisions that were made before stay. Replace earlier decisions too: Keep every draft changes 1, Take every value of the store changes 0 "
+        "This decides 2 undecided conflicts. Decisions that were made before stay. Replace earlier decisions too: “Keep every draft” replaces 1 decision, “Take every value of the store” replaces 0 decisions "
       )
       assert.strictEqual(yield* decideAll("keep_draft"), at("decided"))
       const kept = [
@@ -420,7 +420,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const page = yield* open
       assert.include(
         textOf(page),
-        "Every conflict is decided, so this changes only decisions that were made before. Replace earlier decisions too: Keep every draft changes 1, Take every value of the store changes 2 "
+        "Every conflict is decided, so this changes only decisions that were made before. Replace earlier decisions too: “Keep every draft” replaces 1 decision, “Take every value of the store” replaces 2 decisions "
       )
       const [, replace = ""] = /name="replace" value="([0-9a-f]{32})"/.exec(page.text) ?? []
 
@@ -437,7 +437,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         "Not saved: conflicts were decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again.",
         [["replace", "The numbers have changed. Tick this again to confirm them."]]
       )
-      assert.include(textOf(stale), "Keep every draft changes 2, Take every value of the store changes 1 ")
+      assert.include(
+        textOf(stale),
+        "“Keep every draft” replaces 2 decisions, “Take every value of the store” replaces 1 decision "
+      )
       yield* post("/import/decide", { "conflict-1": "keep_draft" })
       assert.deepStrictEqual(yield* decisions, kept)
 

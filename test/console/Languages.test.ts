@@ -108,7 +108,7 @@ it("a sentence without a translation is found", () => {
   assert.deepStrictEqual(missingIn(planted, de), ["Nobody wrote this."])
 })
 
-/** Words of services that the command line shares. They come to the pages as text. */
+/** Words of services that the command line shares, and of a folder that is not one of pages. They come to the pages as text. */
 const ofServices = [
   /** The names of the roles. */
   ...["View", "Edit", "Publish", "Administrator"],
@@ -143,7 +143,9 @@ const ofServices = [
   "This code is wrong or was used already. Enter the newest code of your app.",
   "This sign-in has expired. Enter your e-mail and password again.",
   "This link is no longer valid: it was used, has expired, or was replaced by a newer one. Ask an administrator of your account for a new one.",
-  "A user of another account signs in with this e-mail address. Sign in there, or ask for an invitation of another address."
+  "A user of another account signs in with this e-mail address. Sign in there, or ask for an invitation of another address.",
+  /** Why a list is not exported. */
+  "The filters of the list find more than {things}: narrow them."
 ]
 
 it("no language has a sentence that no page uses, and all have the same placeholders", () => {
@@ -163,7 +165,7 @@ it("the words of services are the ones that the services say", () => {
   const services = [
     ...["src/access/Mailer.ts", "src/access/SignIns.ts", "src/access/SecondFactors.ts"],
     ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
-    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
+    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts", "src/console/exports/ExportDownloads.tsx"]
   ]
   const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
   assert.deepStrictEqual(
@@ -258,11 +260,10 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/access/AttemptLimits.ts": [],
   "src/access/Email.ts": [],
   "src/access/Mailer.ts": ["A mail could not be sent by the server of SMTP_URL: X1", "A mail could not be sent again"],
-  "src/access/RequiredFactor.ts": [],
   "src/access/SecondFactors.ts": ["was not started; start again"],
   "src/access/SignIns.ts": [],
   "src/access/Users.ts": ["must be admin for the first user of an account"],
-  "src/bulk/BulkJobs.ts": [],
+  "src/bulk/BulkJobs.ts": ["The job has a list of entities already."],
   "src/drops/DropExecution.ts": ["Step X1 of drop X1 failed"],
   "src/drops/Drops.ts": ["Looking for due drops failed"],
   "src/health/ScanJobs.ts": [],

@@ -13,6 +13,7 @@ import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, Catalog, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, assertErrorPage, aUser } from "../oauth/PagesServer.ts"
+import { orHangs } from "../support/HangLimit.ts"
 import { aProductOf, held } from "../support/ShopRecords.ts"
 
 const quiet = () => Effect.void
@@ -104,9 +105,8 @@ export const untilPhase = ({ actor }: Pick<Merchant, "actor">, id: ImportId, pha
   Effect.flatMap(Imports, (imports) => imports.get(id)).pipe(
     Effect.delay("20 millis"),
     Effect.repeat({ until: (run) => run.phase === phase }),
-    Effect.timeoutFail({ duration: "30 seconds", onTimeout: () => new Error(`import ${id} is not ${phase}`) }),
     actingAs(actor),
-    Effect.orDie
+    orHangs(() => `The import ${id} never was in the phase ${phase}.`)
   )
 
 /** Checks a page that refuses a request: its complete text. `next`: the address and the text of its link. */

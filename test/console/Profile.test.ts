@@ -2,8 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
-import { makeRotateSecondFactors } from "../../src/access/SecondFactorRotation.ts"
-import { SecondFactors } from "../../src/access/SecondFactors.ts"
+import { makeRotateSecondFactors, SecondFactors } from "../../src/access/SecondFactors.ts"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
@@ -343,7 +342,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
   )
 
   it.effect(
-    "of renewals at the same time, and of a renewal beside the end of the second factor, one set of codes remains at most",
+    "at most one set of codes remains after simultaneous renewals, and after a renewal while the second factor is turned off",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -69,7 +69,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assert.strictEqual(first.status, 200)
       assert.match(
         textOf(first),
-        /Set a field Products Products The 2 products that you selected All that the filters of the list find Field/
+        /Set a field Products Products The 2 products that you selected All items that match the list's filters Field/
       )
       assert.includeMembers(optionsOf(first, "key"), ["", "title", "vendor", "status", "tags"])
       assert.notInclude(optionsOf(first, "key"), "options")
@@ -213,7 +213,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const review = yield* publish({ ...both, publish_to: shop.id })
       assert.match(
         textOf(review),
-        /^Publish Products Store Tarn &amp; Tern Publishes 2 products The (tent The stove|stove The tent) Their drafts become live on the store, products before what refers to them\. What has no draft for this store is skipped\. The page of the job lists what is refused\. Publish 2 products Back Cancel$/
+        /^Publish Products Store Tarn &amp; Tern Publishes 2 products The (tent The stove|stove The tent) Their drafts become live on the store, products before the items that refer to them\. Items without a draft for this store are skipped\. The page of the job lists the refused items\. Publish 2 products Back Cancel$/
       )
       const form = reviewed(review, "/selection/publish")
       const choice = yield* publish({ ...form, do: "choose" })

@@ -147,7 +147,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
     })
   )
 
-  it.effect("of many who undo the same write at once, one does it", () =>
+  it.effect("if many people undo the same write at once, it is undone once", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop, stove } = merchant

@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { BulkChange } from "../../src/bulk/BulkChange.ts"
-import { BulkJobs, maxBulkEntities } from "../../src/bulk/BulkJobs.ts"
+import { BulkJobs, maxNamedEntities } from "../../src/bulk/BulkJobs.ts"
+import type { MerchantFilters } from "../../src/catalog/MerchantLists.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
@@ -38,6 +39,26 @@ const setField = (key: string, value: string | null, storeId: StoreId | null = n
 
 const begin = (ids: ReadonlyArray<EntityId>, change: BulkChange, kind: EntityKind = "product", id?: JobId) =>
   Effect.flatMap(BulkJobs, (jobs) => jobs.begin({ kind, ids }, change, id))
+
+const beginFound = (filters: MerchantFilters, count: number, change: BulkChange) =>
+  Effect.flatMap(BulkJobs, (jobs) => jobs.begin({ kind: "product", filters, count }, change))
+
+/** Products named Peg 0, Peg 1 and so on. */
+const somePegs = (count: number) =>
+  Effect.gen(function* () {
+    const ids = yield* Effect.replicateEffect(mintId(EntityId), count)
+    yield* apply(
+      ...ids.map((id, index) =>
+        CatalogChange.CreateEntity({
+          id,
+          kind: "product",
+          parentId: null,
+          values: { title: `Peg ${index}`, vendor: "Peg & Co" }
+        })
+      )
+    )
+    return ids
+  })
 
 /** Runs a job to its end. */
 const finish = (id: JobId) =>
@@ -241,16 +262,120 @@ for (const engine of serviceEngines) {
               begin([nobody], { _tag: "AddToStore", storeId: a.id })
             ])
               assert.strictEqual(yield* issuesOf(refused), "NotFound")
-            const many = Array.from({ length: maxBulkEntities + 1 }, (_, index) =>
+            const many = Array.from({ length: maxNamedEntities + 1 }, (_, index) =>
               EntityId.make(`00000000-0000-4000-8000-${String(index).padStart(12, "0")}`)
             )
             assert.deepStrictEqual(yield* issuesOf(begin(many, setField("vendor", "x"))), [
-              { path: "", message: "100,001 products are selected: one job changes at most 100,000" }
+              {
+                path: "",
+                message: "10,001 products are named: name at most 10,000 one by one, or filter the list"
+              }
             ])
             assert.deepStrictEqual(yield* (yield* Jobs).list, [])
             assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 2, value: "Fell" })
           })
         )
+      )
+
+      it.effect(
+        "all entities that filters find are collected in steps and changed once; the others stay as they are",
+        () =>
+          inShop(({ stove, tent }) =>
+            Effect.gen(function* () {
+              const pegs = yield* somePegs(130)
+              const { id } = yield* beginFound({ vendor: "Peg & Co" }, pegs.length, setField("vendor", "Fell & Sons"))
+              assert.deepInclude(yield* (yield* Jobs).get(id), {
+                title: "Set vendor of 130 products",
+                state: "queued",
+                done: 0,
+                total: 130
+              })
+              assert.deepInclude(yield* finish(id), {
+                state: "done",
+                done: 130,
+                total: 130,
+                result: { changed: 130, unchanged: 0, refused: 0 },
+                errors: []
+              })
+              for (const peg of pegs)
+                assert.deepInclude(yield* valueOf(peg, "vendor"), { revision: 2, value: "Fell & Sons" })
+              assert.deepInclude(yield* valueOf(tent, "vendor"), { revision: 1, value: "Fell" })
+              assert.deepInclude(yield* valueOf(stove, "vendor"), { revision: 1 })
+            })
+          )
+      )
+
+      it.effect(
+        "between the begin and the collecting: what is created is left out, what is changed is not overwritten",
+        () =>
+          inShop(({ a, b, tent }) =>
+            Effect.gen(function* () {
+              const [kept, edited, moved, overridden, gone] = yield* somePegs(5)
+              assert(kept && edited && moved && overridden && gone)
+              yield* apply(CatalogChange.AddToStore({ entityId: overridden, storeId: a.id }))
+              // History has times in milliseconds in memory.
+              yield* Effect.sleep("3 millis")
+              const { id } = yield* beginFound({ vendor: "Peg & Co" }, 5, setField("vendor", "Fell & Sons"))
+              yield* Effect.sleep("3 millis")
+              yield* apply(
+                CatalogChange.SetAttributes({ entityId: edited, values: { title: "Newer" } }),
+                CatalogChange.SetOverrides({ entityId: overridden, storeId: a.id, values: { title: "Peg A" } }),
+                CatalogChange.SetAttributes({ entityId: gone, values: { vendor: "Nail" } }),
+                CatalogChange.SetAttributes({ entityId: tent, values: { vendor: "Peg & Co" } }),
+                CatalogChange.AddToStore({ entityId: moved, storeId: b.id })
+              )
+              const created = yield* anEntity("product", { title: "Peg", vendor: "Peg & Co" })
+              const why = (revision: number) =>
+                `somebody changed the draft after the job was begun, so it was not overwritten: its revision is ${revision + 1}, not ${revision}`
+              const ended = yield* finish(id)
+              // `gone` does not match any more, `tent` begins to match.
+              const { revision } = yield* valueOf(overridden, "vendor")
+              assert.deepInclude(ended, { state: "done", done: 5, total: 5, error_count: 4 })
+              assert.sameDeepMembers(
+                [...ended.errors],
+                [
+                  { item: "product Newer", message: why(1) },
+                  { item: "product Peg 2", message: why(1) },
+                  { item: "product Peg 3", message: why(revision - 1) },
+                  { item: "product Tent", message: why(1) }
+                ]
+              )
+              assert.strictEqual((yield* valueOf(kept, "vendor")).value, "Fell & Sons")
+              assert.strictEqual((yield* valueOf(moved, "vendor")).value, "Peg & Co")
+              assert.strictEqual((yield* valueOf(edited, "vendor")).value, "Peg & Co")
+              assert.strictEqual((yield* valueOf(overridden, "vendor")).value, "Peg & Co")
+              assert.strictEqual((yield* valueOf(gone, "vendor")).value, "Nail")
+              assert.strictEqual((yield* valueOf(created, "vendor")).value, "Peg & Co")
+            })
+          )
+      )
+
+      it.effect(
+        "a job whose filters find nothing any more is done with nothing; a store that lacks the entities is filled",
+        () =>
+          inShop(({ b, lamp, stove }) =>
+            Effect.gen(function* () {
+              const nothing = yield* beginFound({ vendor: "Nobody" }, 2, setField("vendor", "x"))
+              assert.deepInclude(yield* finish(nothing.id), {
+                state: "done",
+                done: 0,
+                total: 0,
+                result: { changed: 0, unchanged: 0, refused: 0 }
+              })
+              const added = yield* beginFound({ storeId: b.id, state: "absent" }, 2, {
+                _tag: "AddToStore",
+                storeId: b.id
+              })
+              assert.deepInclude(yield* finish(added.id), {
+                title: "Add 2 products to b.example",
+                done: 2,
+                total: 2,
+                result: { changed: 2, unchanged: 0, refused: 0 }
+              })
+              for (const id of [stove, lamp])
+                assert.strictEqual((yield* Effect.orDie((yield* Drafts).get(id, b.id))).store_id, b.id)
+            })
+          )
       )
 
       it.effect("a form that is sent twice begins one job, also at the same time", () =>

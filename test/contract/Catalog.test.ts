@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { ListQuery } from "../../src/catalog/Catalog.ts"
 import {
   Collection,
@@ -448,86 +448,92 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("for a caller that is limited to some stores, states, filters and search are those of its stores", () =>
-        Effect.gen(function* () {
-          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
-          const [a, b, c] = stores
-          const seenBy = (stores: ReadonlyArray<StoreId>) =>
-            Effect.provideService(CurrentBounds, { stores, confirmPublish: false })
-          yield* Effect.gen(function* () {
-            yield* anEntity("product", { title: "nowhere" })
-            const both = yield* anEntity("product", { title: "both" }, { on: [a, b] })
-            yield* anEntity("product", { title: "only b" }, { on: [b] })
-            const shirt = yield* anEntity("product", { title: "shirt" }, { on: [a, b, c] })
-            const small = yield* anEntity("variant", { title: "small", sku: "S-1" }, { of: shirt, on: [a, b] })
-            yield* anEntity("variant", { title: "hidden", sku: "H-1" }, { of: shirt, on: [b] })
-            yield* apply(
-              CatalogChange.SetOverrides({
-                entityId: both,
-                storeId: b.id,
-                values: { title: "Zebra", tags: '["quagga"]' }
-              }),
-              CatalogChange.SetOverrides({ entityId: small, storeId: b.id, values: { sku: "okapi" } }),
-              ...[small, shirt, both].map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: a.id })),
-              CatalogChange.AcceptPublish({ entityId: shirt, storeId: c.id }),
-              CatalogChange.RefusePublish({ entityId: both, storeId: b.id, error: { code: "busy", message: "Busy" } })
-            )
-            const catalog = yield* Catalog
-            const onA = [a.id]
-            const onAAndB = [a.id, b.id]
-            const cases: ReadonlyArray<readonly [ReadonlyArray<StoreId>, Partial<ListQuery>, ReadonlyArray<string>]> = [
-              [onA, {}, ["nowhere", "both", "shirt"]],
-              [onAAndB, {}, ["nowhere", "both", "only b", "shirt"]],
-              [[c.id], {}, ["nowhere", "shirt"]],
-              [onA, { status: "failed" }, []],
-              [onAAndB, { status: "failed" }, ["both"]],
-              [onA, { status: "published" }, ["both", "shirt"]],
-              [onAAndB, { status: "published" }, ["shirt"]],
-              [onAAndB, { status: "never_published" }, ["nowhere", "only b"]],
-              [onA, { status: "never_published" }, ["nowhere"]],
-              [onA, { pending: true }, []],
-              [onA, { pending: false }, ["nowhere", "both", "shirt"]],
-              [onAAndB, { pending: true }, ["both", "only b", "shirt"]],
-              [onAAndB, { pending: true, status: "published" }, ["shirt"]],
-              [onA, { store_id: a.id, status: "published" }, ["both", "shirt"]],
-              [onA, { search: "zebra" }, []],
-              [onA, { search: "quagga" }, []],
-              [onAAndB, { search: "zebra" }, ["both"]],
-              [onAAndB, { search: "quagga" }, ["both"]],
-              [onA, { search: "both" }, ["both"]],
-              [onA, { search: "s-1" }, ["shirt"]],
-              [onA, { search: "h-1" }, []],
-              [onA, { search: "okapi" }, []],
-              [[c.id], { search: "okapi" }, []],
-              [onAAndB, { search: "okapi" }, ["shirt"]]
-            ]
-            for (const [visible, query, found] of cases)
-              assert.deepStrictEqual(
-                titles(yield* pageOf("product", query).pipe(seenBy(visible))),
-                found,
-                JSON.stringify({ domains: visible.map((id) => stores.find((store) => store.id === id)?.domain), query })
+      it.effect(
+        "a caller that is limited to some stores gets states, filters and search results of these stores alone",
+        () =>
+          Effect.gen(function* () {
+            const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+            const [a, b, c] = stores
+            const seenBy = (stores: ReadonlyArray<StoreId>) =>
+              Effect.provideService(CurrentBounds, { stores, confirmPublish: false })
+            yield* Effect.gen(function* () {
+              yield* anEntity("product", { title: "nowhere" })
+              const both = yield* anEntity("product", { title: "both" }, { on: [a, b] })
+              yield* anEntity("product", { title: "only b" }, { on: [b] })
+              const shirt = yield* anEntity("product", { title: "shirt" }, { on: [a, b, c] })
+              const small = yield* anEntity("variant", { title: "small", sku: "S-1" }, { of: shirt, on: [a, b] })
+              yield* anEntity("variant", { title: "hidden", sku: "H-1" }, { of: shirt, on: [b] })
+              yield* apply(
+                CatalogChange.SetOverrides({
+                  entityId: both,
+                  storeId: b.id,
+                  values: { title: "Zebra", tags: '["quagga"]' }
+                }),
+                CatalogChange.SetOverrides({ entityId: small, storeId: b.id, values: { sku: "okapi" } }),
+                ...[small, shirt, both].map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: a.id })),
+                CatalogChange.AcceptPublish({ entityId: shirt, storeId: c.id }),
+                CatalogChange.RefusePublish({ entityId: both, storeId: b.id, error: { code: "busy", message: "Busy" } })
               )
-            const stateOf = (visible: ReadonlyArray<StoreId>) =>
-              Effect.map(pageOf("product", { ids: [both] }).pipe(seenBy(visible)), ({ data }) =>
-                data.map(({ last_publish_status, pending_publish }) => [last_publish_status, pending_publish])
-              )
-            assert.deepStrictEqual(yield* stateOf(onA), [["published", false]])
-            assert.deepStrictEqual(yield* stateOf(onAAndB), [["failed", true]])
-            const { text } = yield* catalog.list(null, { limit: 50, pending: true }).pipe(seenBy(onA))
-            assert.deepStrictEqual(titles(JSON.parse(text)), [])
-            const variantsOf = (visible: ReadonlyArray<StoreId>) =>
-              Effect.map(catalog.related(shirt, { limit: 50 }).pipe(seenBy(visible)), (related) =>
-                (JSON.parse(related.text).variants as ReadonlyArray<typeof VariantRow.Type>).map(
-                  ({ last_publish_status, pending_publish, title }) => [title, last_publish_status, pending_publish]
+              const catalog = yield* Catalog
+              const onA = [a.id]
+              const onAAndB = [a.id, b.id]
+              const cases: ReadonlyArray<readonly [ReadonlyArray<StoreId>, Partial<ListQuery>, ReadonlyArray<string>]> =
+                [
+                  [onA, {}, ["nowhere", "both", "shirt"]],
+                  [onAAndB, {}, ["nowhere", "both", "only b", "shirt"]],
+                  [[c.id], {}, ["nowhere", "shirt"]],
+                  [onA, { status: "failed" }, []],
+                  [onAAndB, { status: "failed" }, ["both"]],
+                  [onA, { status: "published" }, ["both", "shirt"]],
+                  [onAAndB, { status: "published" }, ["shirt"]],
+                  [onAAndB, { status: "never_published" }, ["nowhere", "only b"]],
+                  [onA, { status: "never_published" }, ["nowhere"]],
+                  [onA, { pending: true }, []],
+                  [onA, { pending: false }, ["nowhere", "both", "shirt"]],
+                  [onAAndB, { pending: true }, ["both", "only b", "shirt"]],
+                  [onAAndB, { pending: true, status: "published" }, ["shirt"]],
+                  [onA, { store_id: a.id, status: "published" }, ["both", "shirt"]],
+                  [onA, { search: "zebra" }, []],
+                  [onA, { search: "quagga" }, []],
+                  [onAAndB, { search: "zebra" }, ["both"]],
+                  [onAAndB, { search: "quagga" }, ["both"]],
+                  [onA, { search: "both" }, ["both"]],
+                  [onA, { search: "s-1" }, ["shirt"]],
+                  [onA, { search: "h-1" }, []],
+                  [onA, { search: "okapi" }, []],
+                  [[c.id], { search: "okapi" }, []],
+                  [onAAndB, { search: "okapi" }, ["shirt"]]
+                ]
+              for (const [visible, query, found] of cases)
+                assert.deepStrictEqual(
+                  titles(yield* pageOf("product", query).pipe(seenBy(visible))),
+                  found,
+                  JSON.stringify({
+                    domains: visible.map((id) => stores.find((store) => store.id === id)?.domain),
+                    query
+                  })
                 )
-              )
-            assert.deepStrictEqual(yield* variantsOf(onA), [["small", "published", false]])
-            assert.deepStrictEqual(yield* variantsOf(onAAndB), [
-              ["small", "published", true],
-              ["hidden", "never_published", true]
-            ])
-          }).pipe(actingAs(actor))
-        })
+              const stateOf = (visible: ReadonlyArray<StoreId>) =>
+                Effect.map(pageOf("product", { ids: [both] }).pipe(seenBy(visible)), ({ data }) =>
+                  data.map(({ last_publish_status, pending_publish }) => [last_publish_status, pending_publish])
+                )
+              assert.deepStrictEqual(yield* stateOf(onA), [["published", false]])
+              assert.deepStrictEqual(yield* stateOf(onAAndB), [["failed", true]])
+              const { text } = yield* catalog.list(null, { limit: 50, pending: true }).pipe(seenBy(onA))
+              assert.deepStrictEqual(titles(JSON.parse(text)), [])
+              const variantsOf = (visible: ReadonlyArray<StoreId>) =>
+                Effect.map(catalog.related(shirt, { limit: 50 }).pipe(seenBy(visible)), (related) =>
+                  (JSON.parse(related.text).variants as ReadonlyArray<typeof VariantRow.Type>).map(
+                    ({ last_publish_status, pending_publish, title }) => [title, last_publish_status, pending_publish]
+                  )
+                )
+              assert.deepStrictEqual(yield* variantsOf(onA), [["small", "published", false]])
+              assert.deepStrictEqual(yield* variantsOf(onAAndB), [
+                ["small", "published", true],
+                ["hidden", "never_published", true]
+              ])
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("a list of an unknown store is not found; errors of its cursor are reported first", () =>
@@ -688,6 +694,14 @@ for (const engine of serviceEngines) {
             transaction.run(service.applyImported(ImportId.make(nilUuid), changes))
           )
           assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
+          const plannedAhead = yield* written((changes) =>
+            Effect.flatMap(service.planAhead(changes), (ahead) =>
+              transaction.run(
+                service.applyImported(ImportId.make(nilUuid), changes, undefined, Option.getOrUndefined(ahead))
+              )
+            )
+          )
+          assert.deepStrictEqual(JSON.parse(plannedAhead), JSON.parse(elsewhere))
           assert.deepStrictEqual(
             JSON.parse(imported).lists.map(
               (rows: ReadonlyArray<{ readonly id: string; readonly draft_revision: number }>) =>
@@ -705,6 +719,54 @@ for (const engine of serviceEngines) {
               [["#3", 1]]
             ]
           )
+        })
+      )
+
+      it.effect("a plan that was made ahead is used only if its entities do not exist and its stores are linked", () =>
+        Effect.gen(function* () {
+          const service = yield* CatalogChanges
+          const transaction = yield* Transaction
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+          const [store] = stores
+          yield* Effect.gen(function* () {
+            const aBatch = Effect.gen(function* () {
+              const id = yield* mintId(EntityId)
+              const changes = [
+                CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "new" } }),
+                CatalogChange.AddToStore({ entityId: id, storeId: store.id })
+              ]
+              const ahead = Option.getOrThrow(yield* service.planAhead(changes))
+              const write = transaction.run(service.applyImported(ImportId.make(nilUuid), changes, undefined, ahead))
+              return { id, changes, write }
+            })
+            const [first, second, third] = yield* Effect.replicateEffect(aBatch, 3)
+            assert(first !== undefined && second !== undefined && third !== undefined)
+            yield* first.write
+            assert.deepStrictEqual(titles(yield* pageOf("product")), ["new"])
+            const before = yield* pageOf("product")
+
+            // Planned ahead only if all entities are new.
+            const known = [CatalogChange.SetAttributes({ entityId: first.id, values: { title: "other" } })]
+            assert.deepStrictEqual(yield* service.planAhead(known), Option.none())
+            assert.deepStrictEqual(yield* service.planAhead([...second.changes, ...known]), Option.none())
+
+            // The entity exists by now: the same outcome as without a plan.
+            const again = yield* Effect.exit(first.write)
+            const without = yield* Effect.exit(
+              transaction.run(service.applyImported(ImportId.make(nilUuid), first.changes))
+            )
+            assert.deepStrictEqual(again, without)
+            assert.deepStrictEqual(yield* pageOf("product"), before)
+
+            // Another store is linked or unlinked by now.
+            yield* (yield* Stores).unlink("b.example")
+            yield* second.write
+            assert.deepStrictEqual(titles(yield* pageOf("product")), ["new", "new"])
+            yield* (yield* Stores).unlink("a.example")
+            const unlinked = yield* pageOf("product")
+            assert.strictEqual((yield* Effect.flip(third.write))._tag, "NotFound")
+            assert.deepStrictEqual(yield* pageOf("product"), unlinked)
+          }).pipe(actingAs(actor))
         })
       )
 

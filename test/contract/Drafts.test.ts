@@ -458,7 +458,7 @@ for (const engine of featureServiceEngines) {
           )
       )
 
-      it.effect("sheets of several entities are those of each one, in the order asked for", () =>
+      it.effect("the sheets of several entities equal the sheets of each one, in the requested order", () =>
         inCatalog(({ here, ids }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts

@@ -100,7 +100,7 @@ for (const side of sides)
           const other = yield* anImport
           assert.deepStrictEqual(yield* other.repo.listed(other.accountId, id, "new", [], -1, 9), [])
           // Items that were applied stay in their list.
-          const [next, ...others] = yield* repo.nextItems(accountId, id, 2)
+          const [next, ...others] = yield* repo.nextItems(accountId, id, null, 2)
           if (next !== undefined) yield* repo.markDone(accountId, id, [next, ...others])
           assert.deepStrictEqual(yield* read("new", -1, 9), [0, 3, 5])
           yield* repo.clear(accountId, id)

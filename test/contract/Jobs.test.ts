@@ -89,6 +89,30 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("a step that finds out the number of items replaces the total and the number of processed items", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const repo = yield* JobsRepo
+          const { id } = yield* begin(actor, null)
+          const job = yield* claimed(actor, id)
+          const after = (step: { readonly done: number; readonly total?: number }) =>
+            Effect.map(
+              Effect.zipRight(
+                repo.save(job, { cursor: { at: 1 }, counts: {}, errors: [], ...step }, 30),
+                repo.find(actor.accountId, id)
+              ),
+              (found) => {
+                const { done, total } = Option.getOrThrow(found)
+                return [done, total]
+              }
+            )
+          assert.deepStrictEqual(yield* after({ done: 4 }), [4, 10])
+          assert.deepStrictEqual(yield* after({ done: 5_000_000_000, total: 6_000_000_000 }), [5e9, 6e9])
+          assert.deepStrictEqual(yield* after({ done: 0, total: 20 }), [0, 20])
+          assert.deepStrictEqual(yield* after({ done: 3 }), [3, 20])
+        })
+      )
+
       it.effect(
         "a job whose lease expired or was released is claimed again, and its former holder writes nothing",
         () =>
@@ -266,7 +290,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("of two failed jobs that are resumed at once, one is queued and the other refused", () =>
+      it.effect("if two failed jobs are resumed at once, one is queued and the other refused", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
           const { command } = yield* Jobs

@@ -13,10 +13,10 @@ import {
   DataHealth,
   Drafts,
   definedAs,
-  Operations,
   OwnDefinitions,
   Publishing,
-  Remediation
+  Remediation,
+  StoreData
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh } from "../support/Mirrors.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
@@ -327,7 +327,7 @@ for (const engine of featureServiceEngines)
                 "key: is defined already, as single_line_text_field"
               )
               assert.include(
-                (yield* (yield* Operations).metafieldDefinitions("product")).map(({ id }) => id),
+                (yield* (yield* StoreData).metafieldDefinitions("product")).map(({ id }) => id),
                 definition.id
               )
               const other = yield* anEntity("product", { title: "Hut" }, { on: [a] }).pipe(actingAs(actor))

@@ -14,7 +14,7 @@ import {
   CatalogChange,
   CatalogChanges,
   Mirror,
-  Operations,
+  StoreData,
   Stores,
   TestServices
 } from "../../src/testing/index.ts"
@@ -117,18 +117,18 @@ const sectionsOf = (dice: Dice): Sections => {
 /** All answers about the data that stores have in addition to their catalogs. */
 const answers = (entities: ReadonlyArray<readonly ["product" | "collection", never]>) =>
   Effect.gen(function* () {
-    const operations = yield* Operations
-    const markets = yield* operations.markets
-    const definitions = yield* operations.metaobjectDefinitions
+    const storeData = yield* StoreData
+    const markets = yield* storeData.markets
+    const definitions = yield* storeData.metaobjectDefinitions
     return {
       markets,
-      single: yield* Effect.forEach(markets, ({ id }) => operations.market(id)),
-      metafields: yield* operations.metafieldDefinitions(null),
+      single: yield* Effect.forEach(markets, ({ id }) => storeData.market(id)),
+      metafields: yield* storeData.metafieldDefinitions(null),
       definitions,
       entries: yield* Effect.forEach(definitions, ({ id }) =>
-        Effect.map(operations.metaobjectEntries(id), ({ text }): unknown => JSON.parse(text))
+        Effect.map(storeData.metaobjectEntries(id), ({ text }): unknown => JSON.parse(text))
       ),
-      translations: yield* Effect.forEach(entities, ([kind, id]) => operations.translations(kind, id))
+      translations: yield* Effect.forEach(entities, ([kind, id]) => storeData.translations(kind, id))
     }
   })
 

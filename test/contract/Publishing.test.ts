@@ -121,6 +121,19 @@ const outcomes = (id: PublicationId) =>
 const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
   Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ limit: 100, maxPerStore: 100, leaseSeconds, only }))
 
+/**
+ * Claims one publication that is due, as a process that dies afterwards. On a cluster a claim takes nothing while a busy node does not
+ * answer in time, so it is repeated.
+ */
+const claimOneAndDie = (leaseSeconds: number, id: PublicationId) =>
+  Effect.map(
+    Effect.repeat(Effect.delay(claimAndDie(leaseSeconds, id), "5 millis"), { until: (claimed) => claimed.length > 0 }),
+    ([claimed]) => {
+      assert(claimed?.id === id)
+      return claimed
+    }
+  )
+
 for (const engine of featureServiceEngines) {
   describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
     layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
@@ -592,7 +605,7 @@ for (const engine of featureServiceEngines) {
               pollEvery: Duration.millis(10)
             }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]), Layer.provide(broken))
             const id = idOf(yield* ask(product, store))
-            for (let attempt = 1; attempt <= 3; attempt++) assert.lengthOf(yield* claimAndDie(0, id), 1)
+            for (let attempt = 1; attempt <= 3; attempt++) yield* claimOneAndDie(0, id)
             const record = yield* Effect.provide(settled(id), hopeless)
             assert.deepInclude(record, {
               state: "failed",
@@ -625,7 +638,7 @@ for (const engine of featureServiceEngines) {
               pollEvery: Duration.millis(10)
             }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]))
             const id = idOf(yield* ask(product, store))
-            for (let killed = 1; killed <= 3; killed++) assert.lengthOf(yield* claimAndDie(0, id), 1)
+            for (let killed = 1; killed <= 3; killed++) yield* claimOneAndDie(0, id)
             assert.deepInclude(yield* Effect.provide(settled(id), impatient), {
               state: "failed",
               attempts: 7,
@@ -660,8 +673,7 @@ for (const engine of featureServiceEngines) {
             const { product, store } = shop
             const repo = yield* PublicationsRepo
             const id = idOf(yield* ask(product, store))
-            const [claimed] = yield* claimAndDie(3_600, id)
-            assert(claimed?.id === id)
+            const claimed = yield* claimOneAndDie(3_600, id)
             assert.deepStrictEqual(yield* claimAndDie(0, id), [])
             assert.isTrue(yield* repo.renew(claimed, 0))
             const record = yield* settled(id)
@@ -700,7 +712,7 @@ for (const engine of featureServiceEngines) {
               )
             )
             yield* repair(shop)
-            const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
+            const claimed = yield* claimOneAndDie(0, id)
             assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
             assert.strictEqual((yield* settled(id)).state, "published")
             assert.deepStrictEqual(
@@ -747,7 +759,7 @@ for (const engine of featureServiceEngines) {
               )
             )
             yield* repair(shop)
-            const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 0, only: [id] })
+            const claimed = yield* claimOneAndDie(0, id)
             assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
           })
         )

@@ -376,26 +376,23 @@ describe("Migrations.current", () => {
 })
 
 describe("Database.layerEmbeddedMemory", () => {
-  scoped(
-    "an interrupted transaction waits for no timer",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const one = sql`SELECT ${1}::int AS one`
-        // Interrupts at every turn of the event loop between the request and its answer.
-        for (let turns = 0; turns < 10; turns++) {
-          const begun = yield* Deferred.make<void>()
-          const program = sql.withTransaction(Effect.zipRight(Deferred.succeed(begun, undefined), one))
-          const fiber = yield* Effect.fork(program)
-          yield* Deferred.await(begun)
-          for (let turn = 0; turn < turns; turn++) {
-            yield* Effect.promise(() => new Promise<void>((resume) => process.nextTick(resume)))
-          }
-          yield* Fiber.interrupt(fiber)
-          assert.deepStrictEqual(yield* one, [{ one: 1 }])
+  scoped("an interrupted transaction waits for no timer", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const one = sql`SELECT ${1}::int AS one`
+      // Interrupts at every turn of the event loop between the request and its answer.
+      for (let turns = 0; turns < 10; turns++) {
+        const begun = yield* Deferred.make<void>()
+        const program = sql.withTransaction(Effect.zipRight(Deferred.succeed(begun, undefined), one))
+        const fiber = yield* Effect.fork(program)
+        yield* Deferred.await(begun)
+        for (let turn = 0; turn < turns; turn++) {
+          yield* Effect.promise(() => new Promise<void>((resume) => process.nextTick(resume)))
         }
-      }).pipe(Effect.provide(TestDatabase.layerEmbeddedEmpty)),
-    10_000
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(yield* one, [{ one: 1 }])
+      }
+    }).pipe(Effect.provide(TestDatabase.layerEmbeddedEmpty))
   )
 })
 

@@ -6,8 +6,8 @@ import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { statementsOf } from "../../src/database/Migrations.ts"
 import { allAccounts } from "../../src/database/PlannerHints.ts"
-import { statementsOf } from "../../src/database/SqlScript.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
@@ -21,7 +21,7 @@ import {
   Publishing
 } from "../../src/testing/index.ts"
 import { aLoadedAccount } from "../faults/AccountLoad.ts"
-import { statementsInPieces } from "../support/MultiTask.ts"
+import { statementsInPieces, takeRemoteCommands } from "../support/MultiTask.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const tablesOfSchema = Effect.flatMap(
@@ -286,20 +286,40 @@ const requests = Effect.gen(function* () {
   }).pipe(actingAs(actor))
 })
 
+/** Services whose sessions report what `settings` say. They are built anew, so their sessions have the settings. */
+const reportingWith = (settings: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const url = yield* TestDatabase.TestDatabaseUrl
+    const name = new URL(Redacted.value(url)).pathname.slice(1)
+    for (const setting of settings)
+      yield* Effect.promise(() => TestDatabase.query(Redacted.value(url), `ALTER DATABASE ${name} SET ${setting}`))
+    const services = Services.pipe(
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(Database.layerServer({ url })),
+      Layer.orDie,
+      Layer.fresh
+    )
+    return { name, services }
+  })
+
+/** The recorded commands to nodes: how many transactions began and were prepared, and on which connections. */
+const transactionsOf = (database: string) => {
+  const commands = takeRemoteCommands(database)
+  const count = (start: string) => commands.filter(({ command }) => command.startsWith(start)).length
+  return {
+    begun: count("BEGIN"),
+    prepared: count("PREPARE TRANSACTION"),
+    committed: count("COMMIT") - count("COMMIT PREPARED"),
+    connections: new Set(commands.map(({ connection }) => connection)).size
+  }
+}
+
 describe.skipIf(!TestDatabase.isClusterThere)("statements of requests on a cluster", () => {
   const cluster = TestDatabase.engines.find(({ name }) => name === "citus")?.layer ?? TestDatabase.layerEmbedded
   layer(cluster as typeof TestDatabase.layerServer, { excludeTestServices: true })((it) => {
     it.effect("run in one piece, except those that are named", () =>
       Effect.gen(function* () {
-        const url = yield* TestDatabase.TestDatabaseUrl
-        const name = new URL(Redacted.value(url)).pathname.slice(1)
-        const alter = `ALTER DATABASE ${name} SET client_min_messages = debug1`
-        yield* Effect.promise(() => TestDatabase.query(Redacted.value(url), alter))
-        const reporting = Services.pipe(
-          Layer.provideMerge(RepositoriesOnDatabase),
-          Layer.provideMerge(Database.layerServer({ url })),
-          Layer.orDie
-        )
+        const { name, services } = yield* reportingWith(["client_min_messages = debug1"])
         yield* Effect.gen(function* () {
           yield* requests
           assert.deepStrictEqual(
@@ -312,7 +332,41 @@ describe.skipIf(!TestDatabase.isClusterThere)("statements of requests on a clust
             WITH n AS (INSERT INTO import_lock (account_id) VALUES (${randomUUID()}) RETURNING account_id) SELECT FROM n`
           yield* Effect.exit(planted)
           assert.include(statementsInPieces(name).join(), "INSERT INTO import_lock")
-        }).pipe(Effect.provide(Layer.fresh(reporting)))
+        }).pipe(Effect.provide(services))
+      })
+    )
+
+    it.effect("a write of one account is one transaction on one node, and is not prepared", () =>
+      Effect.gen(function* () {
+        const { name, services } = yield* reportingWith([
+          "client_min_messages = notice",
+          "citus.log_remote_commands = on"
+        ])
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const accounts = yield* Effect.replicateEffect(
+            Effect.gen(function* () {
+              const { actor, stores } = yield* anAccount({ domains: [`${randomUUID()}.example`] })
+              const entityId = yield* anEntity("product", { title: "A" }, { on: stores }).pipe(actingAs(actor))
+              return { actor, entityId }
+            }),
+            6
+          )
+          const { apply } = yield* CatalogChanges
+          for (const { actor, entityId } of accounts) {
+            takeRemoteCommands(name)
+            yield* apply([CatalogChange.SetAttributes({ entityId, values: { title: "B" } })]).pipe(actingAs(actor))
+            assert.deepStrictEqual(transactionsOf(name), { begun: 1, prepared: 0, committed: 1, connections: 1 })
+          }
+          // Planted fault: one transaction writes accounts of both nodes.
+          yield* sql`UPDATE account_state SET version = version + 1 WHERE account_id = ${accounts[0]?.actor.accountId ?? ""}`.pipe(
+            Effect.zipRight(sql`UPDATE account_state SET version = version + 1 ${sql.literal(allAccounts)}`),
+            sql.withTransaction
+          )
+          const planted = transactionsOf(name)
+          assert.isAtLeast(planted.prepared, 2)
+          assert.isAtLeast(planted.connections, 2)
+        }).pipe(Effect.provide(services))
       })
     )
   })

@@ -42,6 +42,8 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
 import { ReviewList } from "../../src/imports/StagedImport.ts"
+import { foundEntities } from "../../src/jobs/FoundEntities.ts"
+import { FoundEntitiesRepo } from "../../src/jobs/FoundEntitiesRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
@@ -72,7 +74,7 @@ import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { type MirrorItem, nameOf, translationItems } from "../../src/storedata/MirrorRecords.ts"
 import { MirrorRepo } from "../../src/storedata/MirrorRepo.ts"
-import { OperationsRepo } from "../../src/storedata/OperationsRepo.ts"
+import { StoreDataRepo } from "../../src/storedata/StoreDataRepo.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -211,9 +213,11 @@ const merchantLists = ({ accountId, ids, storeId }: Sample) =>
         { vendor: "Fell", state: "failed" as const, storeId, missing: "description" as const, needles: terms("tent") },
         { hasOwnValues: true },
         { hasOwnValues: true, storeId }
-      ])
+      ]) {
+        yield* lists.count(accountId, kind, { needles: [], ...filters })
         for (const order of ["newest", "title"] as const)
           yield* lists.window(accountId, kind, { needles: [], ...filters }, { ...page, order })
+      }
     for (const order of listOrders) {
       const from = order === "newest" || order === "oldest" ? 2_000 : ([" lantern 1", ids.product] as const)
       yield* lists.window(accountId, "product", { needles: [] }, { ...page, from, order })
@@ -277,10 +281,10 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* catalog.limitedTo(accountId, [storeId], Object.values(ids))
     for (const filters of [{}, { status: "failed", isPending: true }, { storeId, status: "failed" }] as const)
       yield* catalog.page(accountId, "product", { ...filters, stores: [storeId] }, 0, 50)
-    const operations = yield* OperationsRepo
-    yield* operations.markets(accountId)
-    yield* operations.market(accountId, RecordId.make(nilUuid))
-    for (const ownerType of [null, "product"] as const) yield* operations.metafieldDefinitions(accountId, ownerType)
+    const storeData = yield* StoreDataRepo
+    yield* storeData.markets(accountId)
+    yield* storeData.market(accountId, RecordId.make(nilUuid))
+    for (const ownerType of [null, "product"] as const) yield* storeData.metafieldDefinitions(accountId, ownerType)
     const definitions = yield* DefinitionsRepo
     for (const visible of [null, [storeId]]) yield* definitions.metafields(accountId, visible)
     yield* definitions.find(accountId, "product", "specs", "pages")
@@ -288,12 +292,12 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* definitions.mistyped(accountId, pages, EntityId.make(nilUuid), 50)
     for (const visible of [null, [storeId]])
       for (const { id } of [
-        ...(yield* operations.metaobjectDefinitions(accountId, visible)),
+        ...(yield* storeData.metaobjectDefinitions(accountId, visible)),
         { id: RecordId.make(nilUuid) }
       ])
-        yield* operations.metaobjectEntries(accountId, visible, id)
-    yield* operations.translations(accountId, "product", ids.product)
-    yield* operations.translations(accountId, "collection", ids.collection)
+        yield* storeData.metaobjectEntries(accountId, visible, id)
+    yield* storeData.translations(accountId, "product", ids.product)
+    yield* storeData.translations(accountId, "collection", ids.collection)
     yield* stores.credential(accountId, storeId)
     yield* stores.keepCredential(accountId, storeId, new Uint8Array(45))
     yield* stores.reserveShop(accountId, "tern.myshopify.com")
@@ -801,7 +805,7 @@ const health = (round: number) =>
       }
     assert.isEmpty(yield* repo.unfinished(few.accountId))
     assert.isNotEmpty(yield* repo.days(few.accountId))
-    assert.isTrue(yield* repo.isCurrent(few.accountId, "sync"))
+    assert.isTrue(Option.isSome(yield* repo.current(few.accountId, "sync")))
     assert.isTrue(Option.isSome(yield* repo.lastScan(few.accountId)))
     yield* repo.tidy(few.accountId)
     assert.isAtLeast((yield* repo.forgetStore(few.accountId, few.storeId)).length, 1)
@@ -838,13 +842,24 @@ const jobs = Effect.gen(function* () {
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
   yield* repo.accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
   const bulk = yield* BulkItemsRepo
+  const found = yield* FoundEntitiesRepo
   for (const kind of ["product", "variant"] as const) {
     const { id: jobId } = yield* Effect.flatMap(Jobs, (all) =>
       all.begin({ kind: "bulk_change", title: "Change", subject: null, input: {}, total: 1 })
     ).pipe(actingAs({ _tag: "Cli", accountId }))
+    for (const filters of [
+      {},
+      { search: "tent 4711" },
+      { storeId: firstStore },
+      { storeId: firstStore, state: "failed" as const },
+      { vendor: "Fell", missing: "picture" as const },
+      { hasOwnValues: true, storeId: firstStore }
+    ])
+      for (const after of [EntityId.make(nilUuid), product(1_000)])
+        yield* found.next(accountId, jobId, foundEntities([kind], filters), { after, looked: 500, limit: 100 })
     const ids = Array.from({ length: 200 }, (_, index) => product(index + 1))
     assert.strictEqual(
-      yield* bulk.stage(accountId, jobId, { kind, ids, after: 0 }),
+      yield* bulk.stage(accountId, jobId, { kind, ids, after: 0, asOfBegin: true }),
       kind === "product" ? ids.length : 0
     )
     assert.lengthOf(yield* bulk.take(accountId, jobId, 100), kind === "product" ? 100 : 0)

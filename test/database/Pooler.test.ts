@@ -141,7 +141,7 @@ const processIdsOf = (url: string, Client: typeof WatchedClient) =>
     await client.connect()
     const { rows } = await client.query("SELECT pg_backend_pid() AS pid")
     await client.end()
-    return { kept: (client as { readonly processID?: number }).processID, session: rows[0]?.pid }
+    return { kept: client.serverProcess, session: rows[0]?.pid }
   })
 
 describe.skipIf(!serverAnswers)("an interrupted statement is cancelled by the session's process id", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CircuitBreaker } from "../../src/database/CircuitBreaker.ts"
 import { replicaPauseMillis } from "../../src/database/Deadlines.ts"
+import { CircuitBreaker } from "../../src/database/FallbackCircuit.ts"
 import { Replica, type ReplicaPool, readingAt } from "../../src/database/Replica.ts"
 import { NoConnectionFree } from "../../src/database/ServerPools.ts"
 

@@ -90,6 +90,13 @@ it("reports a cluster node that is down as unavailable, although its code is tha
   assert.strictEqual(SqlErrors.classify(withMessage("could not find a plan")), "defect")
 })
 
+it("repeats a transaction whose shard was split or moved, as test/faults/AccountIsolated meets it", () => {
+  const failed = (code: string, message: string) =>
+    new SqlError({ cause: Object.assign(new Error(message), { code }), message: "Failed to execute statement" })
+  assert.strictEqual(SqlErrors.classify(failed("XX000", "could not find valid entry for shard 102043")), "retry")
+  assert.strictEqual(SqlErrors.classify(failed("40001", "shard for the given value does not exist")), "retry")
+})
+
 describe("SqlErrors.orDie", () => {
   const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.exit(effect).pipe(Effect.provide(silent))
 

@@ -9,7 +9,7 @@ import { AccountId, ImportId } from "../../src/model/Ids.ts"
 import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
-import { Operations } from "../../src/storedata/Operations.ts"
+import { StoreData } from "../../src/storedata/StoreData.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { actingAs } from "../../src/testing/index.ts"
@@ -29,10 +29,10 @@ for (const engine of serviceEngines) {
         Effect.gen(function* () {
           const { account } = yield* (yield* Demo).create
           yield* Effect.gen(function* () {
-            const operations = yield* Operations
+            const storeData = yield* StoreData
             const [china, europe, gulf] = demoStores(account.id)
 
-            const markets = yield* operations.markets
+            const markets = yield* storeData.markets
             assert.isAtLeast(markets.length, 5)
             const shared = markets.find(({ handle }) => handle === "international") ?? assert.fail("no market")
             assert.deepStrictEqual(
@@ -44,16 +44,16 @@ for (const engine of serviceEngines) {
             )
             assert.strictEqual(shared.status, "active")
             assert.lengthOf(shared.catalogs, 2)
-            assert.deepStrictEqual(yield* operations.market(shared.id), shared)
+            assert.deepStrictEqual(yield* storeData.market(shared.id), shared)
             assert.sameMembers([...new Set(markets.map(({ status }) => status))], ["active", "draft"])
             for (const store of [china, europe, gulf])
               assert.isTrue(markets.some(({ stores }) => stores.some(({ store_id }) => store_id === store.id)))
 
             const owners = ["product", "variant", "collection", "media", "market", "shop"] as const
-            for (const owner of owners) assert.isNotEmpty(yield* operations.metafieldDefinitions(owner), owner)
+            for (const owner of owners) assert.isNotEmpty(yield* storeData.metafieldDefinitions(owner), owner)
             // Every metafield of the demo's products has a definition of its type.
             const defined = new Map(
-              (yield* operations.metafieldDefinitions("product")).map(({ key, namespace, type }) => [
+              (yield* storeData.metafieldDefinitions("product")).map(({ key, namespace, type }) => [
                 `${namespace}.${key}`,
                 type
               ])
@@ -70,7 +70,7 @@ for (const engine of serviceEngines) {
                 }
             assert.isAtLeast(metafields, 50)
 
-            const definitions = yield* operations.metaobjectDefinitions
+            const definitions = yield* storeData.metaobjectDefinitions
             assert.deepStrictEqual(
               definitions.map(({ stores, type }) => [type, stores.length]),
               [
@@ -79,7 +79,7 @@ for (const engine of serviceEngines) {
               ]
             )
             for (const { entries_count, fields, id } of definitions) {
-              const entries: ReadonlyArray<MetaobjectEntry> = JSON.parse((yield* operations.metaobjectEntries(id)).text)
+              const entries: ReadonlyArray<MetaobjectEntry> = JSON.parse((yield* storeData.metaobjectEntries(id)).text)
               assert.isAtLeast(entries.length, 3)
               assert.strictEqual(entries.length, entries_count)
               for (const entry of entries)
@@ -93,7 +93,7 @@ for (const engine of serviceEngines) {
             for (const store of [china, europe, gulf]) {
               const counts = { fresh: 0, outdated: 0, missing: 0 }
               for (const { id } of ids) {
-                const { data, translatable_fields } = yield* operations.translations("product", id)
+                const { data, translatable_fields } = yield* storeData.translations("product", id)
                 const own = translatable_fields.filter(({ store_ids }) => store_ids.includes(store.id))
                 const said = data.flatMap(({ locale, stores }) =>
                   stores.filter(({ store_id }) => store_id === store.id).map((each) => ({ locale, ...each }))
@@ -112,7 +112,7 @@ for (const engine of serviceEngines) {
             const collections: ReadonlyArray<{ readonly id: never }> = JSON.parse(
               (yield* catalog.list("collection", { limit: 250 })).text
             ).data
-            const translated = yield* Effect.forEach(collections, ({ id }) => operations.translations("collection", id))
+            const translated = yield* Effect.forEach(collections, ({ id }) => storeData.translations("collection", id))
             assert.isAtLeast(translated.filter(({ data }) => data.length > 0).length, 4)
 
             for (const { id } of yield* (yield* Stores).list) {

@@ -112,8 +112,8 @@ for (const { absent, layer, name } of engines)
     )
   })
 
-describe("events if one account cannot be read", () => {
-  it.scopedLive("of other accounts are still sent", () =>
+describe("if one account cannot be read", () => {
+  it.scopedLive("events of other accounts are still sent", () =>
     Effect.gen(function* () {
       const [down, up] = ["0d0e0a0d-0000-4000-8000-000000000001", "0d0e0a0d-0000-4000-8000-000000000002"].map((id) =>
         AccountId.make(id)

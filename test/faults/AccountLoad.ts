@@ -28,6 +28,26 @@ export interface Tally {
   readonly wrong: Array<string>
 }
 
+const tallyOf = (owner: Pick<Tally, "accountId" | "actor" | "token" | "storeId">, entityId: EntityId): Tally => ({
+  ...owner,
+  entityId,
+  acknowledged: 0,
+  begun: 0,
+  writes: 0,
+  reads: 0,
+  refusedWrites: 0,
+  refusedReads: 0,
+  isPaused: false,
+  isWriting: false,
+  wrong: []
+})
+
+/** Another product of the account, which is written beside the first one. */
+export const anotherProductOf = ({ accountId, actor, storeId, token }: Tally) =>
+  Effect.map(anEntity("product", { title: "w0" }, { on: [] }), (entityId) =>
+    tallyOf({ accountId, actor, token, storeId }, entityId)
+  ).pipe(actingAs(actor), Effect.orDie)
+
 /** Adds a product on a new demo store to an account. */
 export const loaded = ({ accountId, actor, token }: Pick<Tally, "accountId" | "actor" | "token">) =>
   Effect.gen(function* () {
@@ -36,23 +56,7 @@ export const loaded = ({ accountId, actor, token }: Pick<Tally, "accountId" | "a
       platform: "demo"
     })
     const entityId = yield* anEntity("product", { title: "w0" }, { on: [store] })
-    const tally: Tally = {
-      accountId,
-      actor,
-      token,
-      entityId,
-      storeId: store.id,
-      acknowledged: 0,
-      begun: 0,
-      writes: 0,
-      reads: 0,
-      refusedWrites: 0,
-      refusedReads: 0,
-      isPaused: false,
-      isWriting: false,
-      wrong: []
-    }
-    return tally
+    return tallyOf({ accountId, actor, token, storeId: store.id }, entityId)
   }).pipe(actingAs(actor), Effect.orDie)
 
 /** An account with a product on a demo store. */
@@ -72,17 +76,14 @@ const isUnavailable = (cause: Cause.Cause<unknown>) =>
     )
   )
 
-/** Writes numbered titles until it is interrupted. */
-export const writing = (tally: Tally) =>
+/** Repeats a write with the next number until it is interrupted. */
+export const repeating = <A, E, R>(tally: Tally, write: (number: number) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     if (tally.isPaused) return
     tally.isWriting = true
-    const { apply } = yield* CatalogChanges
     tally.begun += 1
     const number = tally.begun
-    const exit = yield* Effect.exit(
-      apply([CatalogChange.SetAttributes({ entityId: tally.entityId, values: { title: `w${number}` } })])
-    )
+    const exit = yield* Effect.exit(write(number))
     if (Exit.isSuccess(exit)) {
       tally.acknowledged = number
       tally.writes += 1
@@ -91,18 +92,38 @@ export const writing = (tally: Tally) =>
     tally.isWriting = false
   }).pipe(actingAs(tally.actor), Effect.zipRight(Effect.sleep("5 millis")), Effect.forever)
 
+/** Writes numbered titles until it is interrupted. */
+export const writing = (tally: Tally) =>
+  repeating(tally, (number) =>
+    Effect.flatMap(CatalogChanges, ({ apply }) =>
+      apply([CatalogChange.SetAttributes({ entityId: tally.entityId, values: { title: `w${number}` } })])
+    )
+  )
+
 const envelope = /^\{"error":\{"code":"unavailable","message":"[^"]+","request_id":"req_[0-9a-f-]+"\}\}$/
 
-/** Reads lists over HTTP until it is interrupted. */
+/** What is wrong with a page of products: without the account's product, or with another title than one between these writes. */
+const wrongIn = (text: string, { begun, entityId }: Tally, acknowledged: number) => {
+  const { data } = JSON.parse(text) as { readonly data: ReadonlyArray<{ readonly id: string; readonly title: string }> }
+  const title = data.find(({ id }) => id === entityId)?.title
+  const number = Number(title?.slice(1))
+  return number >= acknowledged && number <= begun ? undefined : `read ${title} after w${acknowledged} was acknowledged`
+}
+
+/** Reads lists over HTTP until it is interrupted. Each must have the last write that was acknowledged before it was sent. */
 export const reading = (baseUrl: string, tally: Tally) =>
   Effect.promise(async () => {
+    const { acknowledged } = tally
     try {
-      const response = await fetch(`${baseUrl}/api/v1/products?limit=5`, {
+      const response = await fetch(`${baseUrl}/api/v1/products?limit=10`, {
         headers: { authorization: `Bearer ${tally.token}` }
       })
       const text = await response.text()
-      if (response.status === 200 && text.includes(tally.entityId)) tally.reads += 1
-      else if (response.status === 503 && envelope.test(text)) tally.refusedReads += 1
+      if (response.status === 200) {
+        tally.reads += 1
+        const wrong = wrongIn(text, tally, acknowledged)
+        if (wrong !== undefined) tally.wrong.push(wrong)
+      } else if (response.status === 503 && envelope.test(text)) tally.refusedReads += 1
       else tally.wrong.push(`read ${response.status} ${text}`)
     } catch (error) {
       tally.wrong.push(`read ${error}`)
@@ -126,6 +147,13 @@ export const untilMore = (tallies: ReadonlyArray<Tally>, count: number) =>
     )
   })
 
+/** Stops the writes, and waits until those that were begun have ended. */
+export const pause = (tallies: ReadonlyArray<Tally>) =>
+  Effect.suspend(() => {
+    for (const tally of tallies) tally.isPaused = true
+    return until(() => tallies.every(({ isWriting }) => !isWriting))
+  })
+
 /** The titles of the products that are written, by id. */
 export const productTitles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -136,7 +164,8 @@ export const productTitles = Effect.gen(function* () {
 /** Unexpected results of the accounts. */
 export const refusals = (tallies: ReadonlyArray<Tally>) => ({
   wrong: tallies.flatMap(({ wrong }) => wrong),
-  refusedWrites: tallies.reduce((sum, { refusedWrites }) => sum + refusedWrites, 0)
+  refusedWrites: tallies.reduce((sum, { refusedWrites }) => sum + refusedWrites, 0),
+  refusedReads: tallies.reduce((sum, { refusedReads }) => sum + refusedReads, 0)
 })
 
 /** Accounts whose title is older than the last acknowledged one, or newer than the last one begun. */

@@ -61,7 +61,7 @@ export const hammer = (
     )
     const admitted = all.filter(({ status }) => status !== 429)
     const resets = [...new Set(all.map(({ reset }) => reset))]
-    const admittedBy = servers.map((server) => admitted.filter((answer) => answer.server === server).length)
-    report(name, { requests: all.length, byStatus, resets, admittedBy })
-    return { all, admitted, admittedBy, byStatus, resets }
+    const answeredBy = servers.map((server) => all.filter((answer) => answer.server === server).length)
+    report(name, { requests: all.length, byStatus, resets, answeredBy })
+    return { all, admitted, answeredBy, byStatus, resets }
   })

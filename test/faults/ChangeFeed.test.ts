@@ -67,7 +67,7 @@ const following = <A, R>(
   })
 
 describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", () => {
-  layer(layerServices(20), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(layerServices(20), { excludeTestServices: true })((it) => {
     it.effect("loses nothing; a feed by time and a feed by an early sequence lose rows (planted faults)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -84,7 +84,7 @@ const countOf = (found: Effect.Effect.Success<ReturnType<typeof states>>) =>
 const program = bundledProgram("test/faults/CrashUndoer.ts")
 
 describe.skipIf(!serverAnswers)("undo on the server", () => {
-  layer(layerServices(8), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(layerServices(8), { excludeTestServices: true })((it) => {
     it.effect("two concurrent undos change each entity once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon

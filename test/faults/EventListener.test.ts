@@ -12,6 +12,7 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
+import { orHangs } from "../support/HangLimit.ts"
 import { isClusterThere, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
@@ -45,8 +46,7 @@ const listeners = "FROM pg_stat_activity WHERE datname = current_database() AND 
 const untilListening = (count: number) =>
   onDatabase(`SELECT pid ${listeners} AND query = 'SELECT 1' AND state = 'idle'`).pipe(
     Effect.repeat({ until: (rows) => rows.length === count, schedule: Schedule.spaced("20 millis") }),
-    Effect.timeoutFail({ duration: "60 seconds", onTimeout: () => new Error(`${count} connections never listened`) }),
-    Effect.orDie
+    orHangs(() => `${count} connections never listened.`)
   )
 
 /** An event stream for a page that was just rendered. It records all messages. */
@@ -67,8 +67,7 @@ const follow = (accountId: AccountId) =>
 const untilHeard = (what: string, isTrue: () => boolean) =>
   Effect.sync(isTrue).pipe(
     Effect.repeat({ until: (heard) => heard, schedule: Schedule.spaced("10 millis") }),
-    Effect.timeoutFail({ duration: "60 seconds", onTimeout: () => new Error(`never heard: ${what}`) }),
-    Effect.orDie
+    orHangs(() => `This was never heard: ${what}.`)
   )
 
 const tellsOf = (id: string) => (message: WorkChanges) => message.job === null || message.job?.includes(id) === true

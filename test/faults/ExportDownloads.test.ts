@@ -30,7 +30,6 @@ const aLargeMerchant = Effect.gen(function* () {
   yield* Effect.promise(() => query(url, "ANALYZE"))
   const [row] = yield* Effect.promise(() => query(url, "SELECT account_id, id FROM store ORDER BY domain LIMIT 1"))
   const accountId = AccountId.make(String(row?.account_id))
-  yield* Effect.promise(() => query(url, `INSERT INTO import_lock (account_id) VALUES ('${accountId}')`))
   const { cookie } = yield* aBrowser(accountId, "large@example.com")
   return { accountId, cookie, url, storeId: String(row?.id) }
 })
@@ -160,7 +159,7 @@ const Planted = pagesOf(
 )
 
 describe.skipIf(!serverAnswers)("a download of an export that is interrupted", () => {
-  layer(Pages, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(Pages, { excludeTestServices: true })((it) => {
     it.scoped(
       "by its client stops reading, keeps nothing open and counts nothing as published; the next one is complete",
       () =>
@@ -191,7 +190,7 @@ describe.skipIf(!serverAnswers)("a download of an export that is interrupted", (
     )
   })
 
-  layer(Pages, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(Pages, { excludeTestServices: true })((it) => {
     it.scoped(
       "by kill -9 of its process keeps nothing open and counts nothing as published; the next process makes it",
       () =>

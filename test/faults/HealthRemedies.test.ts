@@ -161,19 +161,16 @@ const Database = layerDatabase(2)
 
 describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same fields", () => {
   layer(Database, { excludeTestServices: true })((it) => {
-    it.effect(
-      "only one of them wins each field and is told so, and no person's value is replaced",
-      () =>
-        Effect.gen(function* () {
-          yield* dwell({ writeMillis: 2, commitMillis: 1 })
-          const { batchWon, personWon, races: raced, wrong } = yield* race("Remedies", races / racesAtOnce)
-          assert.deepStrictEqual(wrong.slice(0, 5), [], `seed ${seed}`)
-          assert.strictEqual(raced, races)
-          assert.strictEqual(batchWon + personWon, races)
-          assert.isAtLeast(batchWon, races / 20)
-          assert.isAtLeast(personWon, races / 20)
-        }).pipe(Effect.provide(servicesOn(DraftsRepo.layer, humans + 4))),
-      amount(120_000, 3_600_000)
+    it.effect("only one of them wins each field and is told so, and no person's value is replaced", () =>
+      Effect.gen(function* () {
+        yield* dwell({ writeMillis: 2, commitMillis: 1 })
+        const { batchWon, personWon, races: raced, wrong } = yield* race("Remedies", races / racesAtOnce)
+        assert.deepStrictEqual(wrong.slice(0, 5), [], `seed ${seed}`)
+        assert.strictEqual(raced, races)
+        assert.strictEqual(batchWon + personWon, races)
+        assert.isAtLeast(batchWon, races / 20)
+        assert.isAtLeast(personWon, races / 20)
+      }).pipe(Effect.provide(servicesOn(DraftsRepo.layer, humans + 4)))
     )
   })
 

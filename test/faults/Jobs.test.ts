@@ -20,6 +20,7 @@ import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
+import { EntityKind } from "../../src/model/Attribute.ts"
 import { type AccountId, ApiKeyId, EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
@@ -102,6 +103,8 @@ interface Work {
   readonly seen: (world: World) => Effect.Effect<number, never, Services>
   /** The number of entities; fewer for kinds with small steps. */
   readonly entities: number
+  /** The number of items, if it is not that of the entities. */
+  readonly items?: number
 }
 
 type Services =
@@ -133,6 +136,23 @@ const beginBulk = ({ accountId, actor }: World) =>
     const change = { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" } as const
     return yield* (yield* BulkJobs).begin({ kind: "product", ids }, change)
   }).pipe(actingAs(actor))
+
+/** Begins a job that sets a field of all products, which it collects itself. */
+const beginFound = ({ actor, entities }: World) =>
+  Effect.flatMap(BulkJobs, (jobs) =>
+    jobs.begin(
+      { kind: "product", filters: { search: "tent" }, count: entities },
+      { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" }
+    )
+  ).pipe(actingAs(actor))
+
+/** The number of vendors that a bulk change wrote. An entity whose draft a step wrote twice counts twice. */
+const vendorsWritten = ({ accountId }: World) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    count(sql`
+      SELECT count(*) FROM entity_history h
+      WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`)
+  )
 
 const works: ReadonlyArray<Work> = [
   {
@@ -178,6 +198,17 @@ const works: ReadonlyArray<Work> = [
     entities: amount(40, 1_000)
   },
   {
+    // The job finds its entities itself.
+    kind: "publish_selected",
+    prepare: nothing,
+    begin: ({ actor, entities, storeId }) =>
+      Effect.flatMap(PublishJobs, (begin) =>
+        begin.chosen(storeId, EntityKind.literals, { filters: { storeId, state: "unpublished" }, count: entities })
+      ).pipe(actingAs(actor)),
+    seen: requested,
+    entities: amount(40, 1_000)
+  },
+  {
     kind: "export",
     prepare: ({ accountId, actor }) =>
       Effect.gen(function* () {
@@ -210,13 +241,7 @@ const works: ReadonlyArray<Work> = [
     kind: "bulk_change",
     prepare: nothing,
     begin: beginBulk,
-    // An entity whose draft a step wrote twice would count twice.
-    seen: ({ accountId }) =>
-      Effect.flatMap(SqlClient.SqlClient, (sql) =>
-        count(sql`
-          SELECT count(*) FROM entity_history h
-          WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`)
-      ),
+    seen: vendorsWritten,
     entities: amount(60, 2_000)
   },
   {
@@ -229,15 +254,17 @@ const works: ReadonlyArray<Work> = [
           title: "Scan",
           subject: null,
           input: { cause: "import" },
-          total: HealthDimension.literals.length
+          total: null
         })
       ).pipe(actingAs(actor)),
     seen: ({ accountId }) =>
       Effect.flatMap(SqlClient.SqlClient, (sql) =>
-        count(sql`SELECT count(DISTINCT h.dimension) FROM health_snapshot h WHERE h.account_id = ${accountId}`)
+        count(sql`
+          SELECT count(DISTINCT h.dimension) * (SELECT count(*) FROM entity e WHERE e.account_id = ${accountId}) AS count
+          FROM health_snapshot h WHERE h.account_id = ${accountId}`)
       ),
-    // As many as there are scans, because the number is compared with the finished items.
-    entities: HealthDimension.literals.length
+    entities: 5,
+    items: 5 * HealthDimension.literals.length
   }
 ]
 
@@ -298,7 +325,7 @@ const kills: ReadonlyArray<Death> = [
 const planted = { JOBS_PLANTED: "yes" }
 
 describe.skipIf(!serverAnswers)("a process that is killed while it works on a job", () => {
-  layer(layerAll(8), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
+  layer(layerAll(8), { excludeTestServices: true })((it) => {
     it.effect("every step of each kind is done once, and another process continues", () =>
       Effect.gen(function* () {
         const jobs = yield* Effect.forEach(works, (work) =>
@@ -313,17 +340,54 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
           yield* crash(jobs, kill)
           for (const { found, id, seen, world } of jobs) found.push([(yield* find(world, id)).done, yield* seen(world)])
         }
-        for (const { entities, found, id, kind, seen, world } of jobs) {
+        for (const { entities, found, id, items = entities, kind, seen, world } of jobs) {
           const pairs = `${kind}: ${JSON.stringify(found)}`
           report("Killed", { pairs })
           for (const [done, rows] of found) assert.strictEqual(done, rows, pairs)
           assert.isAbove(found.at(-1)?.[0] ?? 0, 0, pairs)
-          assert.isBelow(found.at(-1)?.[0] ?? 0, entities, pairs)
+          assert.isBelow(found.at(-1)?.[0] ?? 0, items, pairs)
           const ended = Option.getOrThrow(yield* finish(world, id))
-          assert.deepStrictEqual([ended.state, ended.done, ended.error_count], ["done", entities, 0], kind)
-          assert.strictEqual(yield* seen(world), entities, kind)
+          assert.deepStrictEqual([ended.state, ended.done, ended.error_count], ["done", items, 0], kind)
+          assert.strictEqual(yield* seen(world), items, kind)
           assert.deepStrictEqual((yield* wrongDerivations(world.accountId)).wrong, [], kind)
         }
+      })
+    )
+
+    it.effect("a bulk change collects each entity once and changes it once, whenever its process is killed", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* aWorld(amount(600, 20_000))
+        const { accountId, entities } = world
+        const { id } = yield* beginFound(world)
+        const list = Effect.map(
+          sql<{ rows: number; different: number; collected: number | null }>`
+            SELECT count(*)::integer AS rows, count(DISTINCT i.entity_id)::integer AS different,
+                   (SELECT (j.cursor ->> 'collected')::integer FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}
+                      AND jsonb_typeof(j.cursor) = 'object') AS collected
+            FROM bulk_item i WHERE i.account_id = ${accountId} AND i.job_id = ${id}`,
+          ([row]) => row ?? assert.fail("no row")
+        )
+        const found = []
+        for (const kill of [...kills, ...kills]) {
+          yield* crash([{ world, id }], kill)
+          found.push({ ...(yield* list), done: (yield* find(world, id)).done })
+        }
+        report("Killed while it collects", { found: JSON.stringify(found) })
+        for (const { collected, different, done, rows } of found) {
+          assert.strictEqual(different, rows)
+          if (collected !== null) assert.deepStrictEqual([rows, done], [collected, 0])
+        }
+        // Several processes died in the middle of the list.
+        assert.isAbove(found.filter(({ rows }) => rows > 0 && rows < entities).length, 2)
+        const ended = Option.getOrThrow(yield* finish(world, id))
+        assert.deepStrictEqual(
+          [ended.state, ended.done, ended.total, ended.result],
+          ["done", entities, entities, { changed: entities, unchanged: 0, refused: 0 }]
+        )
+        assert.strictEqual(yield* vendorsWritten(world), entities)
+        assert.strictEqual((yield* list).rows, 0)
+        assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
       })
     )
 
@@ -443,7 +507,7 @@ const LateRevisions = Layer.fresh(JobWorker.layer).pipe(
 )
 
 describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
-  layer(layerServices(10), { excludeTestServices: true, timeout: "240 seconds" })((it) => {
+  layer(layerServices(10), { excludeTestServices: true })((it) => {
     it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
       Effect.gen(function* () {
         yield* noticeDeadlocksSoon
@@ -487,6 +551,55 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
           assert.strictEqual(yield* deadlocks, 0, `seed ${seed}`)
         }).pipe(actingAs(actor))
       })
+    )
+
+    it.effect(
+      "two workers collect while writers change drafts: each entity is listed once and no newer draft is overwritten",
+      () =>
+        Effect.gen(function* () {
+          yield* noticeDeadlocksSoon
+          const world = yield* aWorld(amount(400, 4_000))
+          const { accountId, actor, entities } = world
+          yield* Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const { apply } = yield* CatalogChanges
+            const dice = new Dice("writers beside a collecting job")
+            const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId} ORDER BY id`).map(({ id }) =>
+              EntityId.make(String(id))
+            )
+            const job = yield* beginFound(world)
+            const write = Effect.suspend(() =>
+              apply([
+                CatalogChange.SetAttributes({ entityId: dice.pick(ids), values: { title: `Tent ${dice.below(1e9)}` } })
+              ])
+            ).pipe(Effect.orDie)
+            // Some drafts are changed before the first step, so that the job surely meets newer ones.
+            yield* Effect.replicateEffect(write, amount(20, 100))
+            const writers = yield* Effect.fork(
+              Effect.all([Effect.forever(write), Effect.forever(write)], { concurrency: "unbounded" })
+            )
+            const settled = Effect.flatMap(JobWorker, ({ settle }) => settle(job.id, nothing))
+            const [ended] = yield* Effect.all([settled, settled], { concurrency: "unbounded" })
+            yield* Fiber.interrupt(writers)
+            const { done, result, state, total } = Option.getOrThrow(ended)
+            assert.deepStrictEqual([state, done, total], ["done", entities, entities])
+            // All products have revision 1 when the job begins, so the job writes revision 2 or nothing.
+            const written = yield* sql<{ revision: number }>`
+            SELECT h.draft_revision AS revision FROM entity_history h
+            WHERE h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Fell"}]'`
+            report("Two workers collect beside writers", { ...result })
+            assert.deepStrictEqual(
+              written.filter(({ revision }) => revision !== 2),
+              []
+            )
+            assert.strictEqual(written.length, result.changed)
+            assert.strictEqual((result.changed ?? 0) + (result.refused ?? 0), entities)
+            assert.isAtLeast(result.refused ?? 0, 10)
+            assert.isAtLeast(result.changed ?? 0, 10)
+            assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
+            assert.strictEqual(yield* deadlocks, 0, `seed ${seed}`)
+          }).pipe(actingAs(actor))
+        })
     )
 
     for (const isPlanted of [false, true])
@@ -540,6 +653,54 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
             }).pipe(actingAs(actor))
           })
       )
+
+    it.effect("a bulk change that collects can be paused, resumed and cancelled; its list goes with the job", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* aWorld(amount(400, 4_000))
+        const { accountId, actor, entities } = world
+        yield* Effect.gen(function* () {
+          const { command, forget, get } = yield* Jobs
+          const worker = yield* JobWorker
+          const { id } = yield* beginFound(world)
+          const listed = count(sql`
+            SELECT count(*) FROM bulk_item i WHERE i.account_id = ${accountId} AND i.job_id = ${id}`)
+          // Between two steps, as soon as the list has entities.
+          const running = yield* Effect.fork(worker.settle(id, nothing))
+          yield* Effect.repeat(listed, { until: (rows) => rows > 0, schedule: Schedule.spaced("1 millis") })
+          yield* command("pause", id)
+          assert.strictEqual(Option.getOrThrow(yield* Fiber.join(running)).state, "paused")
+          const rows = yield* listed
+          yield* worker.runDue
+          assert.strictEqual(yield* listed, rows)
+          yield* command("resume", id)
+          assert.deepInclude(Option.getOrThrow(yield* worker.settle(id, nothing)), {
+            state: "done",
+            done: entities,
+            total: entities,
+            result: { changed: entities, unchanged: 0, refused: 0 }
+          })
+          assert.strictEqual(yield* vendorsWritten(world), entities)
+
+          const other = yield* beginFound(world)
+          yield* command("cancel", other.id)
+          // A long list that is left over is deleted in parts.
+          yield* sql`
+            INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
+            SELECT ${accountId}, ${other.id}, n, gen_random_uuid(), 1 FROM generate_series(1, 2500) n`
+          assert.deepInclude(Option.getOrThrow(yield* worker.settle(other.id, nothing)), {
+            state: "cancelled",
+            done: 0
+          })
+          assert.strictEqual(yield* forget, 0)
+          yield* sql`
+            UPDATE job SET ended_at = app_now() - interval '31 days' WHERE account_id = ${accountId} AND id = ${other.id}`
+          assert.strictEqual(yield* forget, 1)
+          assert.strictEqual(yield* count(sql`SELECT count(*) FROM bulk_item i WHERE i.account_id = ${accountId}`), 0)
+          assert.isTrue(Option.isNone(yield* Effect.option(get(other.id))))
+        }).pipe(actingAs(actor))
+      })
+    )
 
     it.effect("a job of a kind that only newer processes know is left to them", () =>
       Effect.gen(function* () {

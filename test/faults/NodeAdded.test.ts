@@ -2,10 +2,20 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
+import { serveCatalog } from "../support/CommandLine.ts"
 import { amount } from "../support/Volume.ts"
-import { aLoadedAccount, lostWrites, productTitles, refusals, untilMore, writing } from "./AccountLoad.ts"
+import {
+  aLoadedAccount,
+  lostWrites,
+  pause,
+  productTitles,
+  reading,
+  refusals,
+  untilMore,
+  writing
+} from "./AccountLoad.ts"
 import { report } from "./Dice.ts"
-import { canStart, ownCluster, servicesOn } from "./OwnCluster.ts"
+import { canStart, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
 
 const accounts = 12
 const enough = amount(20, 200)
@@ -26,37 +36,42 @@ const accountsByNode = Effect.map(readNodes, (nodes) =>
 )
 
 describe.skipIf(!canStart)("a cluster that grows under load", () => {
-  it.live(
-    "gets a third worker, and refuses no write while shards move to it",
-    () =>
-      Effect.gen(function* () {
-        const cluster = yield* ownCluster()
-        yield* Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
-            aLoadedAccount(`Merchant ${place}`)
-          )
-          for (const tally of tallies) yield* Effect.forkScoped(writing(tally))
-          yield* untilMore(tallies, enough)
+  it.live("gets a third worker, and refuses no write or read while shards move to it", () =>
+    Effect.gen(function* () {
+      const cluster = yield* ownCluster()
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
+          aLoadedAccount(`Merchant ${place}`)
+        )
+        // A process of its own, so that the pages are read at the nodes by another process than the one that writes.
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => serveCatalog(settingsOf(cluster))),
+          ({ stop }) => Effect.promise(() => stop("SIGKILL"))
+        )
+        for (const tally of tallies) {
+          yield* Effect.forkScoped(writing(tally))
+          yield* Effect.forkScoped(reading(server.baseUrl, tally))
+        }
+        yield* untilMore(tallies, enough)
 
-          yield* cluster.addServer(3)
-          yield* sql`SELECT citus_add_node('127.0.0.1', ${Number(cluster.addressOf(3).split(":")[1])})`
-          yield* rebalance
-          const moved = yield* accountsByNode
-          yield* untilMore(tallies, enough)
+        yield* cluster.addServer(3)
+        yield* sql`SELECT citus_add_node('127.0.0.1', ${Number(cluster.addressOf(3).split(":")[1])})`
+        yield* rebalance
+        const moved = yield* accountsByNode
+        yield* untilMore(tallies, enough)
 
-          for (const tally of tallies) tally.isPaused = true
-          yield* Effect.repeat(Effect.void, {
-            until: () => tallies.every(({ isWriting }) => !isWriting),
-            schedule: Schedule.spaced("20 millis")
-          })
-          report("A cluster that grew", { moved, writes: tallies.reduce((sum, { writes }) => sum + writes, 0) })
-          assert.isAtLeast(moved[cluster.addressOf(3)] ?? 0, 1)
-          assert.deepStrictEqual(refusals(tallies), { wrong: [], refusedWrites: 0 })
-          assert.deepStrictEqual(lostWrites(tallies, yield* productTitles), [])
-          assert.isTrue(tallies.every(({ writes }) => writes >= 2 * enough))
-        }).pipe(Effect.provide(servicesOn(cluster)))
-      }).pipe(Effect.scoped),
-    580_000
+        yield* pause(tallies)
+        report("A cluster that grew", {
+          moved,
+          writes: tallies.reduce((sum, { writes }) => sum + writes, 0),
+          reads: tallies.reduce((sum, { reads }) => sum + reads, 0)
+        })
+        assert.isAtLeast(moved[cluster.addressOf(3)] ?? 0, 1)
+        assert.deepStrictEqual(refusals(tallies), { wrong: [], refusedWrites: 0, refusedReads: 0 })
+        assert.deepStrictEqual(lostWrites(tallies, yield* productTitles), [])
+        assert.isTrue(tallies.every(({ reads, writes }) => writes >= 2 * enough && reads >= 2 * enough))
+      }).pipe(Effect.provide(servicesOn(cluster)))
+    }).pipe(Effect.scoped)
   )
 })

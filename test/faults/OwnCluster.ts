@@ -10,7 +10,7 @@ import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { isClusterThere, query } from "../support/TestDatabase.ts"
+import { isClusterThere, query, requireDistributed } from "../support/TestDatabase.ts"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -67,6 +67,7 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
       Effect.zipRight(Distribution.distribute),
       Effect.provide(Database.layerServer({ url: Redacted.make(urlOf(0)), maxConnections: 1 }))
     )
+    yield* Effect.promise(() => requireDistributed(urlOf(0)))
     const cluster: OwnCluster = {
       url: urlOf(0),
       urlOf,
@@ -114,6 +115,14 @@ export const servicesOn = ({ url }: OwnCluster) =>
     Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
     Layer.orDie
   )
+
+/** Settings of a process of the service on the cluster, without request budgets that a test could use up. */
+export const settingsOf = ({ url }: OwnCluster) => ({
+  DATABASE_URL: url,
+  SECRET_KEY: "c".repeat(64),
+  RATE_LIMIT_PER_KEY: "999999",
+  RATE_LIMIT_PER_ACCOUNT: "999999"
+})
 
 /** Planted fault: a worker acknowledges commits that its disk does not have yet. */
 export const acknowledgeEarly = async ({ urlOf }: OwnCluster, node: number) => {

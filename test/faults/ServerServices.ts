@@ -69,7 +69,7 @@ export const untilQuiet = Effect.gen(function* () {
     WHERE datname = current_database() AND backend_type = 'client backend' AND xact_start IS NOT NULL
       AND pid <> pg_backend_pid()
   `.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule: Schedule.spaced("20 millis") }))
-}).pipe(Effect.timeout("20 seconds"))
+})
 
 /** Deadlocks are detected after this time instead of one second, on connections that are opened from now on. */
 export const noticeDeadlocksSoon = Effect.gen(function* () {

@@ -276,9 +276,9 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
   })
 })
 
-describe.skipIf(!serverAnswers)("recovery codes that are renewed twice at once", () => {
+describe.skipIf(!serverAnswers)("two renewals of recovery codes at once", () => {
   layer(Live, { excludeTestServices: true })((it) => {
-    it.effect("are ten, of the last renewal", () =>
+    it.effect("leave ten codes, those of the last renewal", () =>
       Effect.gen(function* () {
         const renewed = yield* renewTwice((user, code) =>
           Effect.flatMap(SecondFactors, (factors) => factors.renewCodes(user, code))
@@ -287,7 +287,7 @@ describe.skipIf(!serverAnswers)("recovery codes that are renewed twice at once",
       })
     )
 
-    it.effect("are twenty without the lock of the second factor (planted fault)", () =>
+    it.effect("leave twenty codes if the second factor is not locked (planted fault)", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* renewTwice(renewUnlocked), { stored: 20, succeeded: 2 })
       })

@@ -255,8 +255,7 @@ describe.skipIf(!serverAnswers)("a process that is killed when it begins to unli
         const gone = once(child, "exit")
         const lingering = sql`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
         yield* lingering.pipe(
-          Effect.repeat({ until: (found) => found.length > 0, schedule: Schedule.spaced("20 millis") }),
-          Effect.timeout("20 seconds")
+          Effect.repeat({ until: (found) => found.length > 0, schedule: Schedule.spaced("20 millis") })
         )
         child.kill("SIGKILL")
         yield* Effect.promise(() => gone)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Schedule } from "effect"
@@ -5,15 +6,27 @@ import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import { StoreId } from "../../src/model/Ids.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
-import { actingAs } from "../../src/testing/index.ts"
+import { actingAs, anEntity } from "../../src/testing/index.ts"
 import { send } from "../mcp/Connector.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
-import { aLoadedAccount, lostWrites, productTitles, reading, until, untilMore, writing } from "./AccountLoad.ts"
+import { sumOf as gaugeOf } from "../telemetry/Exposition.ts"
+import { scrape } from "../telemetry/Server.ts"
+import {
+  aLoadedAccount,
+  lostWrites,
+  pause,
+  productTitles,
+  reading,
+  type Tally,
+  until,
+  untilMore,
+  writing
+} from "./AccountLoad.ts"
 import { aClient, base, type Client, recoveryMillis, untilIdle, type WorkerState, working } from "./ClusterClients.ts"
 import { report } from "./Dice.ts"
-import { acknowledgeEarly, canStart, type OwnCluster, ownCluster, servicesOn } from "./OwnCluster.ts"
+import { acknowledgeEarly, canStart, type OwnCluster, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
 
 const accounts = 12
 const rounds = amount(1, 10)
@@ -21,12 +34,37 @@ const enough = amount(20, 100)
 
 if (!canStart) console.warn("The suite of dead workers is SKIPPED: no Citus cluster can be started here.")
 
-const settings = ({ url }: OwnCluster) => ({
-  DATABASE_URL: url,
-  SECRET_KEY: "c".repeat(64),
-  RATE_LIMIT_PER_KEY: "999999",
-  RATE_LIMIT_PER_ACCOUNT: "999999"
-})
+/** Adds a publish of another product, which was requested an hour ago and waits for its next attempt. */
+const addWaitingPublish = ({ accountId, actor, storeId }: Tally) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const entityId = yield* anEntity("product", { title: "waits" }).pipe(actingAs(actor))
+    yield* sql`
+      INSERT INTO publication (account_id, id, sequence, entity_id, store_id, draft_revision, brings, content, actor,
+                               asked_at, next_attempt_at)
+      VALUES (${accountId}, gen_random_uuid(), 1, ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',
+              app_now() - interval '1 hour', app_now() + interval '1 day')`
+  }).pipe(Effect.orDie)
+
+/** Waits until the gauges show these nodes and accounts, and this many publishes that wait for their next attempt. */
+const untilGauges = (
+  metricsPort: number,
+  expected: { readonly answering: number; readonly down: number; readonly accounts: number; readonly retry: number }
+) =>
+  scrape(metricsPort).pipe(
+    Effect.map(({ families }) => ({
+      answering: gaugeOf(families, "catalog_nodes", { state: "answering" }),
+      down: gaugeOf(families, "catalog_nodes", { state: "down" }),
+      accounts: gaugeOf(families, "catalog_node_waiting_accounts"),
+      retry: gaugeOf(families, "catalog_publishes_pending", { wait: "retry" }),
+      isCurrent: gaugeOf(families, "catalog_backlog_read") === 1,
+      isAnHour: gaugeOf(families, "catalog_publish_oldest_age_seconds", { wait: "retry" }) >= 3_600
+    })),
+    Effect.repeat({
+      until: (gauges) => isDeepStrictEqual(gauges, { ...expected, isCurrent: true, isAnHour: true }),
+      schedule: Schedule.spaced("200 millis")
+    })
+  )
 
 /** Kills worker 1 under load and starts it again. Returns the accounts' results. */
 const killWorker = (cluster: OwnCluster) =>
@@ -34,8 +72,9 @@ const killWorker = (cluster: OwnCluster) =>
     const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
       aLoadedAccount(`Merchant ${place}`)
     )
+    const metricsPort = yield* Effect.promise(freePort)
     const server = yield* Effect.acquireRelease(
-      Effect.promise(() => serveCatalog(settings(cluster))),
+      Effect.promise(() => serveCatalog({ ...settingsOf(cluster), METRICS_PORT: String(metricsPort) })),
       ({ stop }) => Effect.promise(() => stop("SIGKILL"))
     )
     const nodes = yield* readNodes
@@ -45,6 +84,9 @@ const killWorker = (cluster: OwnCluster) =>
       tallies.filter(({ accountId }) => !waiting.has(accountId))
     ]
     assert.isAtLeast(Math.min(dead.length, healthy.length), 2, "both workers have accounts")
+    for (const tally of [...dead.slice(0, 1), ...healthy.slice(0, 1)]) yield* addWaitingPublish(tally)
+    const allAnswer = { answering: nodes.length, down: 0, accounts: 0, retry: 2 }
+    yield* untilGauges(metricsPort, allAnswer)
     for (const tally of tallies) {
       yield* Effect.forkScoped(writing(tally))
       yield* Effect.forkScoped(reading(server.baseUrl, tally))
@@ -79,29 +121,30 @@ const killWorker = (cluster: OwnCluster) =>
         }
       }
 
-      const status = yield* Effect.promise(() => catalogProcess(["status"], settings(cluster)))
+      const status = yield* Effect.promise(() => catalogProcess(["status"], settingsOf(cluster)))
       assert.strictEqual(status.code, 0, status.stderr)
       assert.include(status.stdout, `Node ${cluster.addressOf(1)} does not answer: ${dead.length} accounts\n`)
       for (const { accountId } of dead) assert.include(status.stdout, `(${accountId})`)
       for (const { accountId } of healthy) assert.notInclude(status.stdout, accountId)
       const line = `Node ${cluster.addressOf(1)} does not answer: ${dead.length} accounts wait: Merchant`
       yield* until(() => server.output.stderr.includes(line))
+      const accounts = dead.length
+      yield* untilGauges(metricsPort, { answering: nodes.length - 1, down: 1, accounts, retry: 1 })
 
       // Writers stop until the titles are compared, because a later write would hide a lost one.
-      for (const tally of dead) tally.isPaused = true
-      yield* until(() => dead.every(({ isWriting }) => !isWriting))
+      yield* pause(dead)
       yield* cluster.start(1)
       const began = performance.now()
       lost.push(...lostWrites(dead, yield* Effect.eventually(productTitles)))
       for (const tally of dead) tally.isPaused = false
       yield* untilMore(dead, 1)
       recoveries.push(Math.round(performance.now() - began))
+      yield* untilGauges(metricsPort, allAnswer)
     }
     yield* untilMore(tallies, enough)
     yield* until(() => server.output.stderr.includes(`Node ${cluster.addressOf(1)} answers again`))
     // A write that is acknowledged while the titles are read would look lost.
-    for (const tally of tallies) tally.isPaused = true
-    yield* until(() => tallies.every(({ isWriting }) => !isWriting))
+    yield* pause(tallies)
     return {
       tallies,
       // Reads that are under way when the server is stopped fail later.
@@ -114,52 +157,44 @@ const killWorker = (cluster: OwnCluster) =>
     }
   }).pipe(Effect.scoped)
 
-const patience = 580_000
-
 describe.skipIf(!canStart)("a worker that is killed", () => {
-  it.live(
-    "delays only its accounts, loses nothing, and serves them again when it is back",
-    () =>
-      Effect.gen(function* () {
-        const cluster = yield* ownCluster()
-        yield* Effect.gen(function* () {
-          const { dead, healthy, lost, published, recoveries, tallies, wrong } = yield* killWorker(cluster)
-          const sum = (count: (tally: (typeof tallies)[number]) => number) => tallies.map(count).reduce((a, b) => a + b)
-          report("A worker killed", {
-            rounds,
-            accounts: { dead: dead.length, healthy: healthy.length },
-            writes: sum(({ writes }) => writes),
-            reads: sum(({ reads }) => reads),
-            refused: sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites),
-            published,
-            recoveredAfterMillis: recoveries
-          })
-          assert.strictEqual(
-            healthy.reduce((count, { refusedReads, refusedWrites }) => count + refusedReads + refusedWrites, 0),
-            0
-          )
-          assert.deepStrictEqual(lost, [])
-          assert.deepStrictEqual(wrong, [])
-          for (const { reads, refusedReads, refusedWrites, writes } of dead)
-            assert.isTrue(writes >= enough && reads >= enough && refusedReads > 0 && refusedWrites > 0)
-          assert.isAtLeast(published, 2)
-        }).pipe(Effect.provide(servicesOn(cluster)))
-      }).pipe(Effect.scoped),
-    patience
+  it.live("delays only its accounts, loses nothing, and serves them again when it is back", () =>
+    Effect.gen(function* () {
+      const cluster = yield* ownCluster()
+      yield* Effect.gen(function* () {
+        const { dead, healthy, lost, published, recoveries, tallies, wrong } = yield* killWorker(cluster)
+        const sum = (count: (tally: (typeof tallies)[number]) => number) => tallies.map(count).reduce((a, b) => a + b)
+        report("A worker killed", {
+          rounds,
+          accounts: { dead: dead.length, healthy: healthy.length },
+          writes: sum(({ writes }) => writes),
+          reads: sum(({ reads }) => reads),
+          refused: sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites),
+          published,
+          recoveredAfterMillis: recoveries
+        })
+        assert.strictEqual(
+          healthy.reduce((count, { refusedReads, refusedWrites }) => count + refusedReads + refusedWrites, 0),
+          0
+        )
+        assert.deepStrictEqual(lost, [])
+        assert.deepStrictEqual(wrong, [])
+        for (const { reads, refusedReads, refusedWrites, writes } of dead)
+          assert.isTrue(writes >= enough && reads >= enough && refusedReads > 0 && refusedWrites > 0)
+        assert.isAtLeast(published, 2)
+      }).pipe(Effect.provide(servicesOn(cluster)))
+    }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "planted fault: a worker that acknowledges before its disk has the commit loses writes",
-    () =>
-      Effect.gen(function* () {
-        const cluster = yield* ownCluster()
-        yield* Effect.promise(() => acknowledgeEarly(cluster, 1))
-        yield* Effect.gen(function* () {
-          const { lost } = yield* killWorker(cluster)
-          assert.isAtLeast(lost.length, 1)
-        }).pipe(Effect.provide(servicesOn(cluster)))
-      }).pipe(Effect.scoped),
-    patience
+  it.live("planted fault: a worker that acknowledges before its disk has the commit loses writes", () =>
+    Effect.gen(function* () {
+      const cluster = yield* ownCluster()
+      yield* Effect.promise(() => acknowledgeEarly(cluster, 1))
+      yield* Effect.gen(function* () {
+        const { lost } = yield* killWorker(cluster)
+        assert.isAtLeast(lost.length, 1)
+      }).pipe(Effect.provide(servicesOn(cluster)))
+    }).pipe(Effect.scoped)
   )
 })
 
@@ -213,7 +248,13 @@ const hangWorker = (cluster: OwnCluster, hang: Hang) =>
     const port = yield* Effect.promise(freePort)
     const server = yield* Effect.acquireRelease(
       Effect.promise(() =>
-        serveCatalog({ ...settings(cluster), ...hang.settings, BASE_URL: base, HOST: "127.0.0.1", PORT: String(port) })
+        serveCatalog({
+          ...settingsOf(cluster),
+          ...hang.settings,
+          BASE_URL: base,
+          HOST: "127.0.0.1",
+          PORT: String(port)
+        })
       ),
       ({ stop }) => Effect.promise(() => stop("SIGKILL"))
     )
@@ -290,50 +331,44 @@ const hangWorker = (cluster: OwnCluster, hang: Hang) =>
   }).pipe(Effect.scoped)
 
 describe.skipIf(!canStart)("a worker that hangs", () => {
-  it.live(
-    "delays only its accounts, which get 503 at once, and serves them again when it continues",
-    () =>
-      Effect.gen(function* () {
-        const cluster = yield* ownCluster()
-        const result = yield* hangWorker(cluster, { processes: "all", settings: {} }).pipe(
-          Effect.provide(servicesOn(cluster))
-        )
-        const { lost, refusal, wrong, ...counts } = result
-        report("A worker hanging", counts)
-        assert.deepStrictEqual(wrong.slice(0, 10), [])
-        assert.deepStrictEqual(lost, [])
-        const message = "The service cannot reach its database at the moment; retry with exponential backoff."
-        assert.deepStrictEqual(refusal, {
-          status: 503,
-          retryAfter: "2",
-          text: JSON.stringify({ error: { code: "unavailable", message, request_id: "req_" } })
-        })
-        assert.strictEqual(counts.refusedAtFirst, 0)
-        assert.isAtMost(counts.refusedBefore, maxRefusedBefore)
-        assert.strictEqual(counts.servedWhileHanging, 0)
-        // Requests that wait for a deadline would be far fewer than those that the other node answers meanwhile.
-        assert.isAtLeast(counts.refusedAtOnce, 6)
-        assert.isAtLeast(counts.published, counts.accounts.others)
-      }).pipe(Effect.scoped),
-    patience
+  it.live("delays only its accounts, which get 503 at once, and serves them again when it continues", () =>
+    Effect.gen(function* () {
+      const cluster = yield* ownCluster()
+      const result = yield* hangWorker(cluster, { processes: "all", settings: {} }).pipe(
+        Effect.provide(servicesOn(cluster))
+      )
+      const { lost, refusal, wrong, ...counts } = result
+      report("A worker hanging", counts)
+      assert.deepStrictEqual(wrong.slice(0, 10), [])
+      assert.deepStrictEqual(lost, [])
+      const message = "The service cannot reach its database at the moment; retry with exponential backoff."
+      assert.deepStrictEqual(refusal, {
+        status: 503,
+        retryAfter: "2",
+        text: JSON.stringify({ error: { code: "unavailable", message, request_id: "req_" } })
+      })
+      assert.strictEqual(counts.refusedAtFirst, 0)
+      assert.isAtMost(counts.refusedBefore, maxRefusedBefore)
+      assert.strictEqual(counts.servedWhileHanging, 0)
+      // Requests that wait for a deadline would be far fewer than those that the other node answers meanwhile.
+      assert.isAtLeast(counts.refusedAtOnce, 6)
+      assert.isAtLeast(counts.published, counts.accounts.others)
+    }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "delays only its accounts while its postmaster accepts connections, and loses nothing",
-    () =>
-      Effect.gen(function* () {
-        const cluster = yield* ownCluster()
-        const hang: Hang = { processes: "backends", settings: {} }
-        const result = yield* hangWorker(cluster, hang).pipe(Effect.provide(servicesOn(cluster)))
-        const { lost, refusal, wrong, ...counts } = result
-        report("The backends of a worker hanging", { ...counts, status: refusal.status })
-        assert.deepStrictEqual(wrong.slice(0, 10), [])
-        assert.deepStrictEqual(lost, [])
-        assert.strictEqual(counts.refusedAtFirst, 0)
-        assert.isAtMost(counts.refusedOthers, maxRefusedBefore)
-        assert.isAtLeast(counts.published, counts.accounts.others)
-      }).pipe(Effect.scoped),
-    patience
+  it.live("delays only its accounts while its postmaster accepts connections, and loses nothing", () =>
+    Effect.gen(function* () {
+      const cluster = yield* ownCluster()
+      const hang: Hang = { processes: "backends", settings: {} }
+      const result = yield* hangWorker(cluster, hang).pipe(Effect.provide(servicesOn(cluster)))
+      const { lost, refusal, wrong, ...counts } = result
+      report("The backends of a worker hanging", { ...counts, status: refusal.status })
+      assert.deepStrictEqual(wrong.slice(0, 10), [])
+      assert.deepStrictEqual(lost, [])
+      assert.strictEqual(counts.refusedAtFirst, 0)
+      assert.isAtMost(counts.refusedOthers, maxRefusedBefore)
+      assert.isAtLeast(counts.published, counts.accounts.others)
+    }).pipe(Effect.scoped)
   )
 
   for (const processes of ["all", "backends"] as const)
@@ -347,7 +382,6 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
           )
           if (processes === "all") assert.isAtLeast(wrong.filter((what) => what.startsWith("refused")).length, 3)
           else assert.isAbove(refusedOthers, maxRefusedBefore)
-        }).pipe(Effect.scoped),
-      patience
+        }).pipe(Effect.scoped)
     )
 })

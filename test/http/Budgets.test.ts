@@ -84,7 +84,7 @@ layer(MemoryServer)("budgets over HTTP", (it) => {
     })
   )
 
-  it.effect("of requests sent at the same time exactly 120 are served, each with its own count", () =>
+  it.effect("exactly 120 of 200 simultaneous requests are served, each with its own count", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const answers = yield* Effect.forEach(Arr.range(1, 200), () => ask("/api/v1/ping", { token }), {

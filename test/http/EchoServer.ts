@@ -4,9 +4,10 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Schema } from "effect"
 import { Authentication, RequiredScope } from "../../src/api/Authentication.ts"
 import { ForbiddenWire, ValidationFailedWire } from "../../src/api/ErrorEnvelope.ts"
-import { AuthenticationLive } from "../../src/http/Caller.ts"
 import { makeGate } from "../../src/http/Gate.ts"
+import { AuthenticationLive } from "../../src/http/Handlers.ts"
 import { answerNodeErrors } from "../../src/http/NodeErrors.ts"
+import { observeRequests } from "../../src/http/RequestLog.ts"
 import { makeRouteTable, routesOf } from "../../src/http/RouteTable.ts"
 import { TestServices } from "../../src/testing/index.ts"
 import { shortPatience } from "./Exchange.ts"
@@ -32,7 +33,11 @@ export const EchoServer = Layer.suspend(() => {
     requestTimeout: Duration.toMillis(shortPatience.request),
     connectionsCheckingInterval: Duration.toMillis(shortPatience.check)
   })
-  answerNodeErrors(server, () => ({ limit: 120, remaining: 120, resetAtSeconds: 60, scope: "key" }))
+  answerNodeErrors(
+    server,
+    () => ({ limit: 120, remaining: 120, resetAtSeconds: 60, scope: "key" }),
+    observeRequests(server, undefined)
+  )
   return HttpApiBuilder.serve().pipe(
     Layer.provide(HttpApiBuilder.middleware(makeGate(makeRouteTable(routesOf(EchoApi))))),
     Layer.provide(HttpApiBuilder.api(EchoApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))),

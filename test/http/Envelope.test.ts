@@ -4,7 +4,7 @@ import { Cause, Effect, HashMap, Layer, Logger, LogLevel, TestClock } from "effe
 import { fromRandomBytes } from "../../src/access/ApiKeyToken.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
-import { ApiKeys, anAccount, Catalog, Operations, Stores, TestServices } from "../../src/testing/index.ts"
+import { ApiKeys, anAccount, Catalog, StoreData, Stores, TestServices } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
 import {
   type Asked,
@@ -28,7 +28,7 @@ const deletions = "/api/v1/data-health/unused-deletions"
 const neverMinted = fromRandomBytes((count) => new Uint8Array(count).fill(7))
 
 layer(MemoryServer)("refusals", (it) => {
-  describe("400", () => {
+  describe("400: an invalid parameter in", () => {
     const places: ReadonlyArray<readonly [string, Refusal]> = [
       ["/api/v1/products?search=%E9", refusals.badQuery],
       ["/api/v1/products?search=%ED%A0%80", refusals.badQuery],
@@ -51,7 +51,7 @@ layer(MemoryServer)("refusals", (it) => {
       )
   })
 
-  describe("401", () => {
+  describe("401: authentication with", () => {
     const headers = (token: string): Readonly<Record<string, Asked["headers"]>> => ({
       "no header": {},
       "an empty one": { authorization: "" },
@@ -107,7 +107,7 @@ layer(MemoryServer)("refusals", (it) => {
     )
   })
 
-  describe("403", () => {
+  describe("403: missing scopes", () => {
     it.effect("a key without pim:read", () =>
       Effect.gen(function* () {
         const { accountId, ids } = yield* aCatalog()
@@ -153,7 +153,7 @@ layer(MemoryServer)("refusals", (it) => {
     )
   })
 
-  describe("404", () => {
+  describe("404: unknown paths and records", () => {
     const id = "00000000-0000-4000-8000-000000000001"
     /** Unknown paths, and the similar path that the message suggests, if any. */
     const routes: Readonly<Record<string, string | undefined>> = {
@@ -246,7 +246,7 @@ layer(MemoryServer)("refusals", (it) => {
       )
   })
 
-  describe("405", () => {
+  describe("405: methods that a path does not support", () => {
     for (const method of ["OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])
       it.effect(`${method} where only GET is allowed`, () =>
         Effect.gen(function* () {
@@ -280,7 +280,7 @@ layer(MemoryServer)("refusals", (it) => {
     )
   })
 
-  describe("414 and 431", () => {
+  describe("414 and 431: the size of a request head", () => {
     it.effect("a target of 12,288 bytes is served, one more is not", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -323,7 +323,7 @@ layer(MemoryServer)("refusals", (it) => {
     )
   })
 
-  it.effect("417", () =>
+  it.effect("417: an Expect header other than 100-continue", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       for (const expect of ["200-ok", "continue", "x"])
@@ -331,8 +331,8 @@ layer(MemoryServer)("refusals", (it) => {
     })
   )
 
-  describe("429", () => {
-    it.effect("by the key", () =>
+  describe("429: a request budget is used up", () => {
+    it.effect("of the key", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
         const now = yield* TestClock.currentTimeMillis
@@ -349,7 +349,7 @@ layer(MemoryServer)("refusals", (it) => {
       })
     )
 
-    it.effect("by the account", () =>
+    it.effect("of the account", () =>
       Effect.gen(function* () {
         const { accountId, token } = yield* anAccount()
         const now = yield* TestClock.currentTimeMillis
@@ -380,33 +380,36 @@ layer(MemoryServer)("refusals", (it) => {
   )
 })
 
-layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("408", (it) => {
-  const slow: Readonly<Record<string, string>> = {
-    "nothing comes": "",
-    "half a request line": "GET /api/v1/pi",
-    "a head without its end": "GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n"
-  }
-  for (const [name, input] of Object.entries(slow))
-    it.effect(name, () =>
+layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))(
+  "408: a request head that stays incomplete",
+  (it) => {
+    const slow: Readonly<Record<string, string>> = {
+      "nothing comes": "",
+      "half a request line": "GET /api/v1/pi",
+      "a head without its end": "GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n"
+    }
+    for (const [name, input] of Object.entries(slow))
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const { answers, closed, rest } = yield* talk(input)
+          assert.deepStrictEqual([answers.length, closed, rest], [1, true, ""])
+          assert(answers[0] !== undefined)
+          assertRefusal(answers[0], refusals.timeout)
+          assert.strictEqual(answers[0].headers.connection, "close")
+        })
+      )
+
+    it.effect("a request that was answered gets no second answer if the rest of its body does not arrive", () =>
       Effect.gen(function* () {
-        const { answers, closed, rest } = yield* talk(input)
-        assert.deepStrictEqual([answers.length, closed, rest], [1, true, ""])
-        assert(answers[0] !== undefined)
-        assertRefusal(answers[0], refusals.timeout)
-        assert.strictEqual(answers[0].headers.connection, "close")
+        const { token } = yield* anAccount()
+        const { answers, closed, rest } = yield* talk(
+          `POST ${deletions} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\nx`
+        )
+        assert.deepStrictEqual([answers.map(({ status }) => status), closed, rest], [[403], true, ""])
       })
     )
-
-  it.effect("a request that was answered gets no second answer if the rest of its body does not arrive", () =>
-    Effect.gen(function* () {
-      const { token } = yield* anAccount()
-      const { answers, closed, rest } = yield* talk(
-        `POST ${deletions} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\nx`
-      )
-      assert.deepStrictEqual([answers.map(({ status }) => status), closed, rest], [[403], true, ""])
-    })
-  )
-})
+  }
+)
 
 interface Logged {
   readonly level: LogLevel.LogLevel
@@ -437,7 +440,7 @@ const broken = serverWith().pipe(
     })
   ),
   Layer.provide(
-    Layer.mock(Operations, {
+    Layer.mock(StoreData, {
       markets: Effect.die(new NotFound()),
       market: () => Effect.die(ValidationFailed.at("id", "planted")),
       // A second failure while the first one is cleaned up.
@@ -451,7 +454,7 @@ const broken = serverWith().pipe(
   Layer.provideMerge(TestServices)
 )
 
-layer(broken)("500 and 503", (it) => {
+layer(broken)("500 and 503: failures of the service", (it) => {
   const id = "00000000-0000-4000-8000-000000000001"
   const targets = [
     "/api/v1/stores",

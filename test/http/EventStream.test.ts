@@ -9,6 +9,7 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { aBrowser, addressOf, ask, aUser, later, nodeOf, pagesServer } from "../oauth/PagesServer.ts"
+import { orHangs } from "../support/HangLimit.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 import { shortPatience } from "./Exchange.ts"
 
@@ -56,8 +57,7 @@ const open = (path: string, cookie: string) =>
 const until = (what: string, isTrue: () => boolean) =>
   Effect.sync(isTrue).pipe(
     Effect.repeat({ until: (reached) => reached, schedule: Schedule.spaced("10 millis") }),
-    Effect.timeoutFail({ duration: "60 seconds", onTimeout: () => new Error(`never: ${what}`) }),
-    Effect.orDie
+    orHangs(() => `This never happened: ${what}.`)
   )
 
 const beginJob = (accountId: AccountId) =>
@@ -125,7 +125,6 @@ layer(pagesServer(settings), { excludeTestServices: true })("the stream of event
         Effect.suspend(() => open("/events", second.cookie)).pipe(
           Effect.sandbox,
           Effect.retry(Schedule.spaced("20 millis")),
-          Effect.timeout("60 seconds"),
           Effect.orDie
         )
       )

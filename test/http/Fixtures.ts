@@ -11,7 +11,7 @@ import {
   anEntity,
   CatalogChange,
   CatalogChanges,
-  Operations
+  StoreData
 } from "../../src/testing/index.ts"
 import { aMarket, aMetafield, aMetaobject, anEntry, aTranslation, refresh } from "../support/Mirrors.ts"
 
@@ -91,9 +91,9 @@ export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.e
           aTranslation("collection", `demo://${collection}`, "de", "Winter", ["Winter", "digest of Cold"])
         ]
       })
-      const operations = yield* Operations
-      const [market] = yield* operations.markets
-      const [definition] = yield* operations.metaobjectDefinitions
+      const storeData = yield* StoreData
+      const [market] = yield* storeData.markets
+      const [definition] = yield* storeData.metaobjectDefinitions
       return { product, variant, collection, media, drop, market: market?.id ?? "", definition: definition?.id ?? "" }
     }).pipe(actingAs(account.actor), Effect.orDie)
     return { ...account, ids }

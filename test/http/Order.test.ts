@@ -204,7 +204,7 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-layer(MemoryServer)("of two rules that a request breaks, the earlier one decides the answer", (it) => {
+layer(MemoryServer)("a request that breaks two rules gets the answer of the earlier rule", (it) => {
   for (const { as = "reader", asked, breaks, spends, target, wins } of rows) {
     it.effect(breaks, () =>
       Effect.gen(function* () {
@@ -226,7 +226,7 @@ layer(MemoryServer)("of two rules that a request breaks, the earlier one decides
   }
 
   // An invalid cursor (400) wins over an unknown collection (404).
-  it.effect("cursor, existence", () =>
+  it.effect("an invalid cursor, on a path with an unknown record", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
       const answer = yield* ask(`/api/v1/products?collection_id=${unused}&cursor=garbage`, { token })
@@ -359,7 +359,7 @@ const bodyRows: ReadonlyArray<Omit<Row, "spends">> = [
   }
 ]
 
-layer(EchoServer)("of two rules that a request with a body breaks, the earlier one decides the answer", (it) => {
+layer(EchoServer)("a request with a body that breaks two rules gets the answer of the earlier rule", (it) => {
   for (const { as = "writer", asked, breaks, target, wins } of bodyRows) {
     it.effect(breaks, () =>
       Effect.gen(function* () {

@@ -50,55 +50,57 @@ for (const engine of featureEngines)
         })
       )
 
-      it.effect("for all conflicts at once keep earlier ones, unless the person confirms to replace them", () =>
-        Effect.gen(function* () {
-          const { actor, id } = yield* aConflictReview(4)
-          yield* Effect.gen(function* () {
-            const imports = yield* Imports
-            const none = { decisions: new Map(), seen: new Map() }
-            const decided = Effect.map(imports.conflicts(id, 0, 4), (conflicts) =>
-              conflicts.map((each) => each.decision)
-            )
-            const digestOf = Effect.map(imports.tally(id), ({ digest }) => digest)
-            const refusal = {
-              _tag: "DecidedMeanwhile",
-              conflicts: [] as ReadonlyArray<number>,
-              message: "other decisions were made meanwhile"
-            } as const
-            yield* imports.decide(id, [2], "take_store")
-            const before = yield* digestOf
-            const bulk = { decision: "keep_draft", choices: none } as const
-            assert.isTrue(yield* imports.decideAll(id, bulk))
-            assert.deepStrictEqual(yield* decided, ["keep_draft", "take_store", "keep_draft", "keep_draft"])
-            assert.deepInclude(yield* imports.tally(id), { undecided: 0, first: [], keep_draft: 3, take_store: 1 })
-            assert.isFalse(yield* imports.decideAll(id, bulk))
+      it.effect(
+        "made for all conflicts at once keep earlier decisions, unless the person confirms that they are replaced",
+        () =>
+          Effect.gen(function* () {
+            const { actor, id } = yield* aConflictReview(4)
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const none = { decisions: new Map(), seen: new Map() }
+              const decided = Effect.map(imports.conflicts(id, 0, 4), (conflicts) =>
+                conflicts.map((each) => each.decision)
+              )
+              const digestOf = Effect.map(imports.tally(id), ({ digest }) => digest)
+              const refusal = {
+                _tag: "DecidedMeanwhile",
+                conflicts: [] as ReadonlyArray<number>,
+                message: "other decisions were made meanwhile"
+              } as const
+              yield* imports.decide(id, [2], "take_store")
+              const before = yield* digestOf
+              const bulk = { decision: "keep_draft", choices: none } as const
+              assert.isTrue(yield* imports.decideAll(id, bulk))
+              assert.deepStrictEqual(yield* decided, ["keep_draft", "take_store", "keep_draft", "keep_draft"])
+              assert.deepInclude(yield* imports.tally(id), { undecided: 0, first: [], keep_draft: 3, take_store: 1 })
+              assert.isFalse(yield* imports.decideAll(id, bulk))
 
-            // The page that the person saw does not show the newest decisions.
-            const stale = yield* Effect.flip(imports.decideAll(id, { ...bulk, replaces: before }))
-            assert.deepInclude(stale, refusal)
-            const replacing = { ...bulk, replaces: yield* digestOf }
-            assert.isTrue(yield* imports.decideAll(id, replacing))
-            assert.deepStrictEqual(yield* decided, Array(4).fill("keep_draft"))
-            // A second click changes nothing.
-            assert.isFalse(yield* imports.decideAll(id, replacing))
+              // The page that the person saw does not show the newest decisions.
+              const stale = yield* Effect.flip(imports.decideAll(id, { ...bulk, replaces: before }))
+              assert.deepInclude(stale, refusal)
+              const replacing = { ...bulk, replaces: yield* digestOf }
+              assert.isTrue(yield* imports.decideAll(id, replacing))
+              assert.deepStrictEqual(yield* decided, Array(4).fill("keep_draft"))
+              // A second click changes nothing.
+              assert.isFalse(yield* imports.decideAll(id, replacing))
 
-            // The choices of the form are saved before the decision for all.
-            const choices = {
-              decisions: new Map([[3, "keep_draft"]] as const),
-              seen: new Map([[3, "keep_draft"]] as const)
-            }
-            const taking = { decision: "take_store", choices, replaces: yield* digestOf } as const
-            assert.isTrue(yield* imports.decideAll(id, taking))
-            assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
-            assert.isTrue(yield* imports.decideAll(id, taking))
-            assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
-            const seen = { decisions: new Map([[1, "keep_draft"]] as const), seen: new Map([[1, null]] as const) }
-            assert.deepInclude(yield* Effect.flip(imports.decideAll(id, { decision: "take_store", choices: seen })), {
-              _tag: "DecidedMeanwhile",
-              conflicts: [1]
-            })
-          }).pipe(actingAs(actor))
-        })
+              // The choices of the form are saved before the decision for all.
+              const choices = {
+                decisions: new Map([[3, "keep_draft"]] as const),
+                seen: new Map([[3, "keep_draft"]] as const)
+              }
+              const taking = { decision: "take_store", choices, replaces: yield* digestOf } as const
+              assert.isTrue(yield* imports.decideAll(id, taking))
+              assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
+              assert.isTrue(yield* imports.decideAll(id, taking))
+              assert.deepStrictEqual(yield* decided, ["take_store", "take_store", "keep_draft", "take_store"])
+              const seen = { decisions: new Map([[1, "keep_draft"]] as const), seen: new Map([[1, null]] as const) }
+              assert.deepInclude(yield* Effect.flip(imports.decideAll(id, { decision: "take_store", choices: seen })), {
+                _tag: "DecidedMeanwhile",
+                conflicts: [1]
+              })
+            }).pipe(actingAs(actor))
+          })
       )
     })
   })

@@ -3,16 +3,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Option } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Option } from "effect"
 import { afterAll } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
-import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport } from "../support/PlantedLeases.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
@@ -36,33 +36,7 @@ writeFileSync(
 
 const quiet = () => Effect.void
 
-interface Hold {
-  readonly step: FaultStep
-  readonly reached: Deferred.Deferred<void>
-  readonly goOn: Deferred.Deferred<void>
-}
-let hold: Hold | null = null
-
-const Holding = Layer.succeed(FaultInjector, {
-  at: (step) =>
-    Effect.suspend(() => {
-      if (hold?.step !== step) return Effect.void
-      const { goOn, reached } = hold
-      hold = null
-      return Effect.zipRight(Deferred.succeed(reached, undefined), Deferred.await(goOn))
-    })
-})
-
-/** Starts the work and returns when it waits at the step. `goOn` continues it. */
-const heldAt = <A, E, R>(step: FaultStep, work: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const reached = yield* Deferred.make<void>()
-    const goOn = yield* Deferred.make<void>()
-    hold = { step, reached, goOn }
-    const fiber = yield* Effect.fork(work)
-    yield* Effect.raceFirst(Deferred.await(reached), Effect.zipRight(Fiber.join(fiber), Effect.dieMessage("came past")))
-    return { fiber, goOn: Deferred.succeed(goOn, undefined) }
-  })
+const { heldAt, layerHolding } = makeHolding()
 
 /** An import under review, and its job after acceptance. */
 const anImport = Effect.gen(function* () {
@@ -95,7 +69,7 @@ const done = {
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`the job of an import on ${engine.name}`, () => {
     const TestLayer = Imports.layer.pipe(
-      Layer.provide(Holding),
+      Layer.provide(layerHolding),
       Layer.provideMerge(Services),
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(engine.layer),

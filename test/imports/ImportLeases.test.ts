@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
 import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
@@ -13,9 +13,9 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { UserId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
@@ -27,34 +27,7 @@ writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\nc
 
 const quiet = () => Effect.void
 
-/** The step at which the next import waits. */
-interface Hold {
-  readonly step: FaultStep
-  readonly reached: Deferred.Deferred<void>
-  readonly goOn: Deferred.Deferred<void>
-}
-let hold: Hold | null = null
-
-const Holding = Layer.succeed(FaultInjector, {
-  at: (step) =>
-    Effect.suspend(() => {
-      if (hold?.step !== step) return Effect.void
-      const { goOn, reached } = hold
-      hold = null
-      return Effect.zipRight(Deferred.succeed(reached, undefined), Deferred.await(goOn))
-    })
-})
-
-/** Starts the work and returns when it waits at the step. `goOn` continues it. */
-const heldAt = <A, E, R>(step: FaultStep, work: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const reached = yield* Deferred.make<void>()
-    const goOn = yield* Deferred.make<void>()
-    hold = { step, reached, goOn }
-    const fiber = yield* Effect.fork(work)
-    yield* Effect.raceFirst(Deferred.await(reached), Effect.zipRight(Fiber.join(fiber), Effect.dieMessage("came past")))
-    return { fiber, goOn: Deferred.succeed(goOn, undefined) }
-  })
+const { heldAt, layerHolding } = makeHolding()
 
 const anImport = Effect.gen(function* () {
   const imports = yield* Imports
@@ -77,7 +50,7 @@ const anImport = Effect.gen(function* () {
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`leases of imports on ${engine.name}`, () => {
     const TestLayer = Imports.layer.pipe(
-      Layer.provide(Holding),
+      Layer.provide(layerHolding),
       Layer.provideMerge(Services),
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(engine.layer),
@@ -366,7 +339,7 @@ for (const engine of featureEngines)
         })
       )
 
-      it.effect("of the second of two concurrent imports end when the first is under review", () =>
+      it.effect("held by the second of two concurrent imports end when the first is under review", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, newest } = yield* anImport
           const second = yield* heldAt("staged", csv)

@@ -174,7 +174,7 @@ describe("the order of images", () => {
     }
   })
 
-  it("of a draft is kept if the store still has the accepted order; otherwise it is a conflict, and the store's order is proposed", () => {
+  it("stays that of a draft if the store's order of images is unchanged; otherwise it is a conflict, and the store's order is proposed", () => {
     const catalog = makeCatalog()
     const abc = product([s], ["a", "b", "c"])
     catalog.bring(us, abc)
@@ -241,7 +241,7 @@ describe("the order of variants", () => {
     }
   })
 
-  it("of a draft is kept if the store still has the accepted order; otherwise it is a conflict, and the store's order is proposed", () => {
+  it("stays that of a draft if the store's order of variants is unchanged; otherwise it is a conflict, and the store's order is proposed", () => {
     const catalog = makeCatalog()
     const sml = product([s, m, l], [])
     catalog.bring(us, sml)

@@ -34,7 +34,7 @@ const scansOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql`
-      SELECT j.state, j.done::int, j.title, j.author ->> 'kind' AS author FROM job j
+      SELECT j.state, j.done::int, j.total::int, j.title, j.author ->> 'kind' AS author FROM job j
       WHERE j.account_id = ${accountId} AND j.kind = 'health_scan' ORDER BY j.created_at`
     return rows
   })
@@ -49,8 +49,9 @@ const runDue = Effect.flatMap(JobWorker, (worker) => worker.runDue)
 
 const one = { title: "Scan data health after an import", author: "cli" }
 const [waiting, done] = [
-  { ...one, state: "queued", done: 0 },
-  { ...one, state: "done", done: HealthDimension.literals.length }
+  { ...one, state: "queued", done: 0, total: null },
+  // A product and its variant, once in each dimension.
+  { ...one, state: "done", done: 2 * HealthDimension.literals.length, total: 2 * HealthDimension.literals.length }
 ]
 
 for (const engine of engines)

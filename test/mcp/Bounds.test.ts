@@ -54,7 +54,7 @@ const remainingOf = (token: string) =>
   Effect.map(ask({ token, headers, body: ping(200) }), (answer) => Number(answer.headers["x-ratelimit-remaining"]))
 
 describe("messages other than tools/call", () => {
-  layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("are bounded in size", (it) => {
+  layer(connectorWith(ample), { excludeTestServices: true })("are bounded in size", (it) => {
     it.effect("256 KiB and no byte more, wherever the member `method` stands", () =>
       Effect.gen(function* () {
         const token = yield* aToken
@@ -143,7 +143,7 @@ describe("messages other than tools/call", () => {
     )
   })
 
-  layer(connectorWith(), { excludeTestServices: true, timeout: "60 seconds" })("have a window of their own", (it) => {
+  layer(connectorWith(), { excludeTestServices: true })("have a window of their own", (it) => {
     it.effect("600 a minute for each connection, separate from tool calls and from other connections", () =>
       Effect.gen(function* () {
         const { accountId } = yield* anAccount()
@@ -190,8 +190,7 @@ describe("messages other than tools/call", () => {
   })
 
   layer(connectorWith({ ...ample, MAX_BODY_BYTES: "9000000", MAX_BODY_BYTES_PER_CREDENTIAL: "5242880" }), {
-    excludeTestServices: true,
-    timeout: "60 seconds"
+    excludeTestServices: true
   })("share the bytes that are held at once", (it) => {
     const overloaded = "The service is receiving too many large requests; retry with exponential backoff."
 

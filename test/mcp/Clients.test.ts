@@ -46,8 +46,7 @@ const refusal = (attempt: () => Promise<unknown>) =>
   )
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("the SDK's own clients", (it) => {
   for (const [name, sdk] of Object.entries(sdks)) {
     it.scoped(`${name} lists the tools, calls every one, and reads a refusal`, () =>

@@ -30,7 +30,7 @@ const publishWith =
 const forms = { elicitation: { form: {} } }
 const accepted = (asked: { readonly requestState?: unknown }) => ({ action: "accept", state: asked.requestState })
 
-layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("a publish", (it) => {
+layer(connectorWith(ample), { excludeTestServices: true })("a publish", (it) => {
   it.effect("asks the user, if the client can show forms, with the text of the dry run, and waits for the answer", () =>
     Effect.gen(function* () {
       const { call, mastersOf, store, token } = yield* aShop(1)
@@ -229,7 +229,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
   )
 })
 
-layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("progress of a batch", (it) => {
+layer(connectorWith(ample), { excludeTestServices: true })("progress of a batch", (it) => {
   for (const era of ["modern", "legacy"] as const)
     it.scoped(`is reported for each master before the result (${era})`, () =>
       Effect.gen(function* () {

@@ -3,11 +3,12 @@ import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { anAccount } from "../../src/testing/index.ts"
 import { clientMetadata, consentIn } from "../oauth/ClientMemory.ts"
 import { aClient, aUser } from "../oauth/PagesServer.ts"
 import { freePort } from "../support/FreePort.ts"
+import { hangLimit, orHangs } from "../support/HangLimit.ts"
 import { aConnection, aConnectionTo, ample, baseUrlOf, connectorWith, type Era, portOf } from "./Connector.ts"
 import { allToolNames } from "./ToolNames.ts"
 
@@ -56,7 +57,12 @@ const run = (args: ReadonlyArray<string>) =>
       node,
       args,
       // The inspector saves servers in its home directory; the tests use another one than the developer's.
-      { cwd: folder, env: { ...process.env, HOME: folder }, maxBuffer: 64_000_000, timeout: 120_000 },
+      {
+        cwd: folder,
+        env: { ...process.env, HOME: folder },
+        maxBuffer: 64_000_000,
+        timeout: Duration.toMillis(hangLimit)
+      },
       (error, stdout, stderr) =>
         resume(Effect.succeed({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }))
     )
@@ -133,16 +139,12 @@ const addressAskedIn = (judged: { readonly output: string }) =>
   ).pipe(
     Effect.delay("20 millis"),
     Effect.repeat({ until: (address) => address !== undefined }),
-    Effect.timeoutFail({
-      duration: "30 seconds",
-      onTimeout: () => new Error(`asked for no consent: ${judged.output}`)
-    }),
-    Effect.map((address) => new URL(String(address))),
-    Effect.orDie
+    orHangs(() => `The suite never asked for a consent: ${judged.output}`),
+    Effect.map((address) => new URL(String(address)))
   )
 
 describe.skipIf(!isInstalled)("the protocol's conformance suite", () => {
-  layer(connectorWith({ ...ample, BASE_URL: base }), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(connectorWith({ ...ample, BASE_URL: base }), { excludeTestServices: true })((it) => {
     for (const requirements of ["2025-11-25", "2026-07-28"])
       it.scoped(`${requirements}: only requirements for tools that a catalog does not have fail`, () =>
         Effect.gen(function* () {
@@ -156,7 +158,7 @@ describe.skipIf(!isInstalled)("the protocol's conformance suite", () => {
       )
   })
 
-  layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(connectorWith(ample), { excludeTestServices: true })((it) => {
     for (const specification of ["2025-11-25", "2026-07-28"])
       it.scoped(`${specification}: the authorization server's metadata and its code grant`, () =>
         Effect.gen(function* () {
@@ -176,7 +178,7 @@ describe.skipIf(!isInstalled)("the protocol's conformance suite", () => {
 })
 
 describe.skipIf(!hasInspector)("the protocol's inspector", () => {
-  layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(connectorWith(ample), { excludeTestServices: true })((it) => {
     for (const era of ["modern", "legacy"] as const)
       it.effect(`${era}: finds no error and no warning in the tools' schemas`, () =>
         Effect.gen(function* () {

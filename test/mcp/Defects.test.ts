@@ -25,7 +25,7 @@ const connector = serverWith().pipe(
   Layer.orDie
 )
 
-layer(connector, { excludeTestServices: true, timeout: "1 minute" })("a tool that died", (it) => {
+layer(connector, { excludeTestServices: true })("a tool that died", (it) => {
   for (const [tool, reason] of [
     ["get_master_v1", "NotFound"],
     ["get_master_related_v1", "planted"]

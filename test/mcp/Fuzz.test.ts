@@ -123,8 +123,7 @@ const versionOf = (accountId: AccountId) =>
   }).pipe(Effect.orDie)
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "300 seconds"
+  excludeTestServices: true
 })("arguments", (it) => {
   it.effect(
     "each tool, each argument missing, of a wrong type, unknown, 1 MB long, with U+0000 and lone surrogates: isError that names it",
@@ -158,8 +157,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         )
         assert.isAtLeast(cases.length, amount(800, 1_600))
         assert.strictEqual(yield* versionOf(samples.accountId), before)
-      }),
-    300_000
+      })
   )
 
   it.effect("every refusal says what is allowed, in few words, and ends with the tool to call", () =>

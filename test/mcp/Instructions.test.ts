@@ -89,7 +89,7 @@ describe("the instructions of an account", () => {
   })
 })
 
-layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("instructions", (it) => {
+layer(connectorWith(ample), { excludeTestServices: true })("instructions", (it) => {
   const greetings = [
     [
       "legacy",

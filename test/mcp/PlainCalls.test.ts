@@ -63,49 +63,46 @@ describe("a plain call", () => {
   })
 })
 
-layer(DemoSamples.layer.pipe(Layer.provideMerge(connectorWith(ample))), { timeout: "2 minutes" })(
-  "the answer to a plain call",
-  (it) => {
-    it.effect("has the SDK's bytes and content type, for answers and refusals of every read tool", () =>
-      Effect.gen(function* () {
-        const { accountId, argsOf } = yield* DemoSamples
-        const { token } = yield* aConnection(accountId)
-        const port = yield* portOf
-        let compared = 0
-        for (const name of toolNames["pim:read"])
-          for (const args of [argsOf(name, 1), { nothing: 1 }]) {
-            const direct = message("modern", "tools/call", { name, arguments: args }, 'id "1"')
-            const body = JSON.parse(direct.body)
-            // The SDK passes on unknown members of _meta.
-            body.params._meta["example.com/other"] = 1
-            assert.isDefined(plainCallOf(JSON.parse(direct.body), direct.headers))
-            assert.isUndefined(plainCallOf(body, direct.headers))
-            const answers = yield* Effect.all([
-              send(port, { token, ...direct }),
-              send(port, { token, headers: direct.headers, body: JSON.stringify(body) })
-            ])
-            const [ours, sdk] = answers.map(({ headers, status, text }) => ({
-              status,
-              type: headers["content-type"],
-              text: text.replaceAll(/req_[\w-]+/g, "req_")
-            }))
-            assert.deepStrictEqual(ours, sdk, name)
-            compared += 1
-          }
-        assert.strictEqual(compared, 2 * toolNames["pim:read"].length)
-      })
-    )
-
-    it.effect("is the same for every tool as in the older protocol", () =>
-      Effect.gen(function* () {
-        const { accountId, argsOf } = yield* DemoSamples
-        const { token } = yield* aConnection(accountId)
-        for (const name of allToolNames.filter((each) => toolNames["pim:read"].includes(each as never))) {
-          const now = yield* callWith(token, "modern")(name, argsOf(name, 1))
-          const before = yield* callWith(token, "legacy")(name, argsOf(name, 1))
-          assert.deepStrictEqual(now.structuredContent, before.structuredContent, name)
+layer(DemoSamples.layer.pipe(Layer.provideMerge(connectorWith(ample))))("the answer to a plain call", (it) => {
+  it.effect("has the SDK's bytes and content type, for answers and refusals of every read tool", () =>
+    Effect.gen(function* () {
+      const { accountId, argsOf } = yield* DemoSamples
+      const { token } = yield* aConnection(accountId)
+      const port = yield* portOf
+      let compared = 0
+      for (const name of toolNames["pim:read"])
+        for (const args of [argsOf(name, 1), { nothing: 1 }]) {
+          const direct = message("modern", "tools/call", { name, arguments: args }, 'id "1"')
+          const body = JSON.parse(direct.body)
+          // The SDK passes on unknown members of _meta.
+          body.params._meta["example.com/other"] = 1
+          assert.isDefined(plainCallOf(JSON.parse(direct.body), direct.headers))
+          assert.isUndefined(plainCallOf(body, direct.headers))
+          const answers = yield* Effect.all([
+            send(port, { token, ...direct }),
+            send(port, { token, headers: direct.headers, body: JSON.stringify(body) })
+          ])
+          const [ours, sdk] = answers.map(({ headers, status, text }) => ({
+            status,
+            type: headers["content-type"],
+            text: text.replaceAll(/req_[\w-]+/g, "req_")
+          }))
+          assert.deepStrictEqual(ours, sdk, name)
+          compared += 1
         }
-      })
-    )
-  }
-)
+      assert.strictEqual(compared, 2 * toolNames["pim:read"].length)
+    })
+  )
+
+  it.effect("is the same for every tool as in the older protocol", () =>
+    Effect.gen(function* () {
+      const { accountId, argsOf } = yield* DemoSamples
+      const { token } = yield* aConnection(accountId)
+      for (const name of allToolNames.filter((each) => toolNames["pim:read"].includes(each as never))) {
+        const now = yield* callWith(token, "modern")(name, argsOf(name, 1))
+        const before = yield* callWith(token, "legacy")(name, argsOf(name, 1))
+        assert.deepStrictEqual(now.structuredContent, before.structuredContent, name)
+      }
+    })
+  )
+})

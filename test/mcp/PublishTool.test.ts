@@ -14,7 +14,7 @@ const forms =
 const nothingDone = (issue: string) =>
   `Invalid: ${issue}. Nothing was changed. Correct this and call publish_master_v1 again.`
 
-layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" })("publish_master_v1", (it) => {
+layer(connectorWith(ample), { excludeTestServices: true })("publish_master_v1", (it) => {
   it.effect("accepts one master, or several of one channel; the refusal names both forms", () =>
     Effect.gen(function* () {
       const { files, mastersOf, refusal, store } = yield* aShop(2)
@@ -170,8 +170,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
 })
 
 layer(connectorWith({ RATE_LIMIT_PER_KEY: "30", RATE_LIMIT_PER_ACCOUNT: "60" }), {
-  excludeTestServices: true,
-  timeout: "60 seconds"
+  excludeTestServices: true
 })("the cost of publish_master_v1", (it) => {
   it.effect("costs one request per master; a budget that is too small refuses the whole call", () =>
     Effect.gen(function* () {

@@ -82,8 +82,7 @@ const fingerprint = Effect.gen(function* () {
 const unused = "00000000-0000-4000-8000-000000000001"
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("what tools answer", (it) => {
   it.effect(
     "every tool, in both protocols: the result fits its schema, and text and structured content are equal",

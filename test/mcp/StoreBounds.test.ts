@@ -113,8 +113,7 @@ const namesIn = (schema: unknown): ReadonlyArray<string> =>
       ])
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "180 seconds"
+  excludeTestServices: true
 })("a connection that is limited to one store", (it) => {
   it.effect("28 tools: no result has an id, name, domain or value of another store", () =>
     Effect.gen(function* () {
@@ -560,8 +559,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
 })
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("a connection whose publishes a person confirms", (it) => {
   it.effect("can write drafts; a publish is refused with the way to confirm it, for every client", () =>
     Effect.gen(function* () {

@@ -82,8 +82,7 @@ const story = <E, R>(calls: number, tell: (agent: Agent) => Effect.Effect<void, 
   })
 
 layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
-  excludeTestServices: true,
-  timeout: "3 minutes"
+  excludeTestServices: true
 })("an agent that reads only what the connector says", (it) => {
   it.effect("1: On the china store, call the Kestrel 20 daypack 'Kestrel 20 Rain'. Nowhere else.", () =>
     story(2, ({ channel, get }) =>

@@ -21,8 +21,7 @@ const names = {
 } as const
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("a tier in the connector's address", (it) => {
   it.effect("limits what a connection may do, in both eras; the consent page does not offer more", () =>
     Effect.gen(function* () {

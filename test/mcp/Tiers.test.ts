@@ -18,8 +18,7 @@ const tierNames = {
 } as const
 
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("tiers", (it) => {
   it.effect(
     "3 tiers x 28 tools: a tool above the tier gets 403 or, in older protocol revisions, an error result; all others are served",

@@ -62,7 +62,7 @@ const assertRefused = (answer: Answer, status: number, rpc: number, code: string
 const eras: ReadonlyArray<Era> = ["modern", "legacy"]
 const list = message("modern", "tools/list")
 
-layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("the transport", (it) => {
+layer(connectorWith(ample), { excludeTestServices: true })("the transport", (it) => {
   it.effect("no token: 401 with the address of the metadata, before the body is read", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
@@ -625,8 +625,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
 })
 
 layer(connectorWith({ RATE_LIMIT_PER_KEY: "3", RATE_LIMIT_PER_ACCOUNT: "5" }), {
-  excludeTestServices: true,
-  timeout: "60 seconds"
+  excludeTestServices: true
 })("budgets of the connector", (it) => {
   const call = message("modern", "tools/call", { name: "list_products_v1", arguments: {} }, "an id")
 

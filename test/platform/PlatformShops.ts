@@ -3,7 +3,7 @@ import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { defaultOptions, type ShopifyOptions } from "../../src/platform/shopify/Client.ts"
-import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyPlatform.ts"
+import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyAdapter.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { openShopifyServer, type ShopifyServer } from "./ShopifyServer.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Chunk, Effect, Exit, Layer, Option, Stream } from "effect"
+import { Chunk, Duration, Effect, Exit, Layer, Option, Stream } from "effect"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
@@ -48,6 +48,8 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     const reads: ReadonlyArray<readonly [Fault, number, object, asked: number]> = [
       ["throttled", 9, unavailable("throttled", why.throttled), 5],
       ["busy", 9, unavailable("throttled", why.throttled), 5],
+      // The platform asks for a longer wait than the call may take.
+      ["busyForAnHour", 1, unavailable("throttled", why.throttled), 1],
       ["server", 9, unavailable("server", why.server), 5],
       ["internal", 9, unavailable("server", why.server), 5],
       ["cut", 9, unavailable("transport", why.transport), 5],
@@ -126,6 +128,25 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           shop.asked().filter((name) => name === "SetProduct"),
           3
         )
+      })
+    )
+
+    it.effect("a call is repeated no earlier than Retry-After says", () =>
+      Effect.gen(function* () {
+        const { publish, verify } = yield* PlatformClient
+        const shop = yield* open
+        for (const [operation, call] of [
+          ["Verify", Effect.asVoid(verify(shop.store))],
+          ["SetProduct", Effect.asVoid(publish(shop.store, aProduct()))]
+        ] as const) {
+          shop.script(operation, "busyForASecond")
+          const [waited] = yield* Effect.timed(call)
+          assert.isAtLeast(Duration.toMillis(waited), 1_000)
+          assert.lengthOf(
+            shop.asked().filter((name) => name === operation),
+            2
+          )
+        }
       })
     )
 

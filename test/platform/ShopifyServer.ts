@@ -12,6 +12,8 @@ import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 export type Fault =
   | "throttled"
   | "busy"
+  | "busyForASecond"
+  | "busyForAnHour"
   | "server"
   | "internal"
   | "hang"
@@ -175,6 +177,10 @@ export class ShopifyServer {
         )
       case "busy":
         return response.writeHead(429).end("slow down")
+      case "busyForASecond":
+        return response.writeHead(429, { "retry-after": "1.0" }).end("slow down")
+      case "busyForAnHour":
+        return response.writeHead(429, { "retry-after": "3600" }).end("slow down")
       case "server":
         return response.writeHead(503).end("<html>Service Unavailable</html>")
       case "frozen":

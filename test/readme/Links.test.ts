@@ -4,9 +4,22 @@ import { assert, describe, it } from "vitest"
 
 const pages = [
   "README.md",
-  ...readdirSync("docs").map((name) => join("docs", name)),
+  ...readdirSync("docs", { recursive: true }).map((name) => join("docs", String(name))),
   ...readdirSync("src").map((name) => join("src", name, "README.md"))
 ].filter((path) => path.endsWith(".md") && existsSync(path))
+
+const features = readdirSync("src", { withFileTypes: true }).filter((entry) => entry.isDirectory())
+const folders = new Set(["src", "test", "docs", "ops", "migrations", ...features.map(({ name }) => name)])
+
+/** Protocols, the exports of the package, and paths with a placeholder such as `cli/NOUNCommands.ts`. */
+const isOther = (path: string, name: string) =>
+  /^(http\/(protobuf|json)|catalog\/(client|testing))$/.test(path) || /^[A-Z]{2}/.test(name)
+
+/** Whether the path exists, from the root, `src` or `test`, with or without its ending. */
+const isThere = (path: string) =>
+  ["", "src/", "test/"].some((root) =>
+    ["", ".ts", ".tsx", ".test.ts"].some((ending) => existsSync(`${root}${path}${ending}`))
+  )
 
 /** The anchors of a page's headings, in GitHub's form. */
 const anchorsOf = (path: string): ReadonlyArray<string> =>
@@ -27,12 +40,9 @@ describe("the documents", () => {
         assert.isTrue(existsSync(target), `${page} links to ${link}`)
         if (anchor !== undefined) assert.include(anchorsOf(target), anchor, `${page} links to ${link}`)
       }
-      for (const [, path = ""] of text.matchAll(/`((?:src|test|docs|migrations)\/[\w./-]+)`/g)) {
-        const names = [path, `${path}.ts`, `${path}.test.ts`]
-        assert.isTrue(
-          names.some((name) => existsSync(name)),
-          `${page} names ${path}`
-        )
+      for (const [, path = ""] of text.matchAll(/`(\w[\w-]*\/[\w./-]+)`/g)) {
+        const [folder = "", name = ""] = path.split("/")
+        if (folders.has(folder) && !isOther(path, name)) assert.isTrue(isThere(path), `${page} names ${path}`)
       }
     })
 })

@@ -91,12 +91,12 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "two products that lead to one, the second by its SKU",
     content: lines(head, "mug,Mug,,9.00", "jug,Jug,M-1,9.00"),
-    message: 'Line 3, column "Variant SKU": the SKU "M-1" matches the same product here as the product on line 2'
+    message: 'Line 3, column "Variant SKU": the SKU "M-1" belongs to the product that is already on line 2'
   },
   {
     what: "two products that lead to one, the second by its handle",
     content: lines(head, "jug,Jug,M-1,9.00", "mug,Mug,,9.00"),
-    message: 'Line 3, column "Handle": the handle "mug" matches the same product here as the product on line 2'
+    message: 'Line 3, column "Handle": the handle "mug" belongs to the product that is already on line 2'
   },
   {
     what: "a line of 10 MB",

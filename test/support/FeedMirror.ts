@@ -3,7 +3,7 @@ import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import type { FeedChange } from "../../src/feed/FeedChange.ts"
 import { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId } from "../../src/model/Ids.ts"
-import { Catalog, Operations, Stores } from "../../src/testing/index.ts"
+import { Catalog, StoreData, Stores } from "../../src/testing/index.ts"
 
 const include = ["attributes", "stores", "relationships"] as const
 const atOnce = 250
@@ -56,7 +56,7 @@ const readStores = Effect.map(
   plain
 )
 const readDefinitions = Effect.map(
-  Effect.flatMap(Operations, ({ metafieldDefinitions }) => metafieldDefinitions(null)),
+  Effect.flatMap(StoreData, ({ metafieldDefinitions }) => metafieldDefinitions(null)),
   plain
 )
 

@@ -264,9 +264,11 @@ export const layerMemoryImports = Layer.effect(
               .digest("hex")
           }
         }),
-      nextItems: (accountId, id, maxEntities) =>
+      nextItems: (accountId, id, after, maxEntities) =>
         Effect.map(one(accountId, id), (found) => {
-          const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done }) => !done)
+          const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done, ordinal }) =>
+            after === null ? !done : ordinal > after
+          )
           let total = 0
           return open.filter(({ entities }, index) => {
             total += entities

@@ -13,6 +13,23 @@ const inPieces = new Map<string, Set<string>>()
 
 export const statementsInPieces = (database: string): ReadonlyArray<string> => [...(inPieces.get(database) ?? [])]
 
+/** A command that the coordinator sends to a node. */
+interface RemoteCommand {
+  readonly command: string
+  /** Citus's own words: the node and the connection. */
+  readonly connection: string
+}
+
+/** Commands to nodes, by database, in order. Recorded if `citus.log_remote_commands` is on in the sessions of the database. */
+const remote = new Map<string, Array<RemoteCommand>>()
+
+/** Takes the commands that were recorded so far. */
+export const takeRemoteCommands = (database: string): ReadonlyArray<RemoteCommand> => {
+  const commands = remote.get(database) ?? []
+  remote.delete(database)
+  return commands
+}
+
 let isRecording = false
 
 /** Records the statements that Citus reports as multi-task, in all sessions that this process opens. */
@@ -22,7 +39,13 @@ export const recordMultiTask = (): void => {
   const { connect } = pg.Client.prototype
   // biome-ignore lint/suspicious/noExplicitAny: connect has two overloads, and both pass.
   pg.Client.prototype.connect = function (this: pg.Client, ...args: ReadonlyArray<any>): any {
-    this.on("notice", ({ message }) => {
+    this.on("notice", ({ detail, message }) => {
+      const issued = /^issuing (.*)$/s.exec(message ?? "")?.[1]
+      if (issued !== undefined) {
+        const commands = remote.get(this.database ?? "") ?? []
+        commands.push({ command: issued, connection: detail ?? "" })
+        remote.set(this.database ?? "", commands)
+      }
       const isInPieces = message?.startsWith("generating subplan") === true
       if (!isInPieces && message !== "multi-task query about to be executed") return
       const query = (this as unknown as { readonly _activeQuery: { readonly text?: string } | null })._activeQuery

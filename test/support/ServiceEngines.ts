@@ -29,7 +29,7 @@ const servicesOn = (databases: typeof engines): ReadonlyArray<Engine> => [
 /**
  * All services on each of the three implementations of the repositories, for the suites that run on the embedded engine in the usual run
  * too. They were chosen by a record of the statements that 26 suites ran there (2026-11-23): these run all but 14 of 1,706.
- * - The contract suites `Access`, `BulkChanges`, `Catalog`, `ChangeFeed`, `IncludedRows`, `Jobs`, `Masters`, `Operations`, `Stores`
+ * - The contract suites `Access`, `BulkChanges`, `Catalog`, `ChangeFeed`, `IncludedRows`, `Jobs`, `Masters`, `StoreData`, `Stores`
  *   and `Undo`; and, with `engines`, `Credentials`, `Drops`, `ImportLists`, `SecretRotation`, `SideBySide`, `health/AutomaticScans` and
  *   `health/Trend`.
  * - All of `test/database`, and the suites of events, imports, orders of lists, tokens and waiting work, because one connection is special.

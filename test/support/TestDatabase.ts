@@ -142,6 +142,17 @@ const createOnCluster = async (name: string) => {
   await joinNodes(name)
 }
 
+/** Throws unless exactly the right tables are distributed: once, suites passed although no table was. */
+export const requireDistributed = async (coordinator: string) => {
+  const rows = await administer(
+    "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
+    coordinator
+  )
+  const names = rows.map((row) => String(row.name)).sort()
+  if (names.join() !== [...Distribution.distributedTables].sort().join())
+    throw new Error(`The distributed tables of ${new URL(coordinator).pathname.slice(1)} are ${names.join(", ")}`)
+}
+
 /** Creates a database on all nodes with the schema and distributed tables. */
 const createDistributed = async (name: string) => {
   await createOnCluster(name)
@@ -151,16 +162,9 @@ const createDistributed = async (name: string) => {
       Effect.provide(Database.layerServer({ url, maxConnections: 1 }))
     )
   )
-  // Checks the number of distributed tables: once, suites passed although no table was distributed.
-  const rows = await administer(
-    "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
-    Redacted.value(url)
-  )
+  await requireDistributed(Redacted.value(url))
   recordMultiTask()
   for (const setting of reportMultiTask) await administer(`ALTER DATABASE ${name} SET ${setting}`, Redacted.value(url))
-  const names = rows.map((row) => String(row.name)).sort()
-  if (names.join() !== [...Distribution.distributedTables].sort().join())
-    throw new Error(`The distributed tables of ${name} are ${names.join(", ")}`)
 }
 
 /** A database on the server or the cluster, created by `create` with the given name; dropped with the scope. */

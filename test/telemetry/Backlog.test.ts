@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
+import { ClusterNodes, NodeStates } from "../../src/database/ClusterNodes.ts"
 import * as BacklogMetrics from "../../src/programs/BacklogMetrics.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { Backlog } from "../../src/telemetry/Backlog.ts"
@@ -71,6 +72,7 @@ const anAccountWith = (statements: (sql: SqlClient.SqlClient, ids: Ids) => Effec
     const storeId = stores[0]?.id ?? assert.fail("no store")
     const entityId = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
     yield* Effect.orDie(statements(yield* SqlClient.SqlClient, { accountId, storeId, entityId }))
+    return accountId
   })
 
 interface Ids {
@@ -97,45 +99,68 @@ const aWebhook = (
   state: "active" | "stopped",
   failures: number
 ) =>
-  Effect.zipRight(
+  Effect.all([
     sql`
       INSERT INTO webhook (account_id, id, url, topics, secret, position, state, failures)
       SELECT a.account_id, ${entityId}::uuid, 'https://hooks.example/', '{}', 'x', a.feed_seq, ${state}, ${failures}::integer
       FROM account_state a WHERE a.account_id = ${accountId}`,
+    sql`UPDATE account_state SET feed_seq = feed_seq + 3 WHERE account_id = ${accountId}`,
     sql`
-      WITH raised AS (
-        UPDATE account_state SET feed_seq = feed_seq + 3 WHERE account_id = ${accountId} RETURNING account_id, feed_seq, version
-      )
       INSERT INTO change_note (account_id, last_seq, version, rows, at, entities, skus, moved)
-      SELECT r.account_id, r.feed_seq, r.version, 3, app_now() - ${minutes}::integer * interval '1 minute', '{}', '{}', '[]'
-      FROM raised r`
-  )
+      SELECT a.account_id, a.feed_seq, a.version, 3, app_now() - ${minutes}::integer * interval '1 minute', '{}', '{}', '[]'
+      FROM account_state a WHERE a.account_id = ${accountId}`
+  ])
 
 const aParkedChange = (sql: SqlClient.SqlClient, { accountId, entityId }: Ids, minutes: number) => sql`
   INSERT INTO webhook_delivery (account_id, webhook_id, seq, entity_id, change, state, attempts, since)
   VALUES (${accountId}, ${entityId}, 1, ${entityId}, '{}', 'parked', 9, app_now() - ${minutes}::integer * interval '1 minute')`
 
-const anImport = (sql: SqlClient.SqlClient, { accountId, storeId }: Ids, phase: string, lease: string | null) => sql`
-  WITH run AS (
-    INSERT INTO import_run (account_id, id, store_id, source, phase, lease_until)
-    VALUES (${accountId}, gen_random_uuid(), ${storeId}, 'refresh', ${phase}, app_now() + ${lease}::interval)
-    RETURNING account_id, id
+const anImport = (sql: SqlClient.SqlClient, { accountId, storeId }: Ids, phase: string, lease: string | null) => {
+  const id = crypto.randomUUID()
+  return Effect.zipRight(
+    sql`
+      INSERT INTO import_run (account_id, id, store_id, source, phase, lease_until)
+      VALUES (${accountId}, ${id}, ${storeId}, 'refresh', ${phase}, app_now() + ${lease}::interval)`,
+    sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`
   )
-  UPDATE import_lock l SET run_id = run.id FROM run WHERE l.account_id = run.account_id AND l.account_id = ${accountId}`
+}
 
 const aJob = (sql: SqlClient.SqlClient, { accountId }: Ids, state: string, due: string) => sql`
   INSERT INTO job (account_id, id, kind, state, title, subject, input, actor, author, due_at, claim)
   VALUES (${accountId}, gen_random_uuid(), 'store_link', ${state}, 'Link', gen_random_uuid()::text, '{}', '{}', '{}',
           app_now() + ${due}::interval, CASE WHEN ${state} = 'running' THEN gen_random_uuid() END)`
 
+/** One entry of each kind of waiting work, and a webhook with three changes to deliver and one that is parked. */
+const ofEachKind = (sql: SqlClient.SqlClient, ids: Ids) =>
+  Effect.all([
+    aPublish(sql, ids, 60),
+    aDrop(sql, ids, 60),
+    anImport(sql, ids, "reviewing", null),
+    aJob(sql, ids, "queued", "-1 hour"),
+    aWebhook(sql, ids, 60, "active", 0),
+    aParkedChange(sql, ids, 60)
+  ])
+
+/** The number of entries of each kind of waiting work, after a new reading of the database. */
+const countAll = Effect.gen(function* () {
+  yield* TestClock.adjust("11 seconds")
+  yield* (yield* Backlog).refresh
+  const families = parseExposition(writeMetrics())
+  assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
+  const kinds = ["publishes_pending", "drops_due", "imports_open", "jobs_open", "webhooks", "webhook_changes"]
+  return kinds.map((kind) => sumOf(families, `catalog_${kind}`))
+})
+
 for (const { absent, layer: database, name } of engines)
   describe.skipIf(absent)(`waiting work (${name})`, () => {
     const services = BacklogMetrics.layer.pipe(
       Layer.provideMerge(ServicesOnDatabase),
       Layer.provideMerge(database),
+      // The embedded database has no nodes of its own.
+      Layer.provideMerge(Layer.succeed(ClusterNodes, new NodeStates())),
       Layer.orDie
     )
-    layer(services, { timeout: "120 seconds" })((it) => {
+    layer(services)((it) => {
       it.effect("is counted with its age, by what it waits for", () =>
         Effect.gen(function* () {
           yield* anAccountWith((sql, ids) => aPublish(sql, ids, 3))
@@ -146,10 +171,17 @@ for (const { absent, layer: database, name } of engines)
               sql`UPDATE publication SET next_attempt_at = app_now() + interval '1 minute' WHERE account_id = ${ids.accountId}`
             )
           )
+          // The last attempt failed, and the next one is due.
+          yield* anAccountWith((sql, ids) =>
+            Effect.zipRight(
+              aPublish(sql, ids, 9),
+              sql`UPDATE publication SET error = '{"message": "down"}' WHERE account_id = ${ids.accountId}`
+            )
+          )
           yield* anAccountWith((sql, ids) =>
             Effect.zipRight(
               aPublish(sql, ids, 20),
-              sql`UPDATE publication SET claim = gen_random_uuid(), lease_until = app_now() + interval '1 minute'
+              sql`UPDATE publication SET claim = ${crypto.randomUUID()}, lease_until = app_now() + interval '1 minute'
                   WHERE account_id = ${ids.accountId}`
             )
           )
@@ -186,7 +218,7 @@ for (const { absent, layer: database, name } of engines)
           const minutes = (seconds: ReadonlyArray<number>) => seconds.map((each) => Math.floor(each / 60))
           const waits = ["worker", "retry", "running", "import", "unlinked"]
           assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
-          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 1, 1, 1, 1])
+          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 2, 1, 1, 1])
           assert.deepStrictEqual(minutes(of("catalog_publish_oldest_age_seconds", "wait", waits)), [7, 10, 20, 30, 40])
           assert.deepStrictEqual(of("catalog_drops_due", "wait", ["worker", "import"]), [1, 1])
           assert.deepStrictEqual(minutes(of("catalog_drop_lateness_seconds", "wait", ["worker", "import"])), [15, 5])
@@ -202,6 +234,28 @@ for (const { absent, layer: database, name } of engines)
           const kinds = ["worker", "receiver", "waiting", "parked"]
           assert.deepStrictEqual(of("catalog_webhook_changes", "wait", kinds), [3, 3, 0, 1])
           assert.deepStrictEqual(minutes(of("catalog_webhook_oldest_age_seconds", "wait", kinds)), [4, 12, 0, 50])
+        })
+      )
+
+      it.effect("of accounts whose node does not answer is left out", () =>
+        Effect.gen(function* () {
+          const before = yield* countAll
+          const [waiting, served] = [yield* anAccountWith(ofEachKind), yield* anAccountWith(ofEachKind)]
+          const nodes = yield* ClusterNodes
+          const endCheck = (answers: boolean) =>
+            nodes.endCheck([
+              { address: "one:5432", answers, isCoordinator: false, accounts: [{ id: waiting, name: "One" }] },
+              { address: "two:5432", answers: true, isCoordinator: false, accounts: [{ id: served, name: "Two" }] }
+            ])
+          yield* Effect.gen(function* () {
+            endCheck(false)
+            assert.deepStrictEqual(yield* countAll, [1, 1, 1, 1, 1, 4])
+            endCheck(true)
+            assert.deepStrictEqual(
+              yield* countAll,
+              before.map((count, kind) => count + ([2, 2, 2, 2, 2, 8][kind] ?? 0))
+            )
+          }).pipe(Effect.ensuring(Effect.sync(() => nodes.endCheck([]))))
         })
       )
     })

@@ -7,6 +7,7 @@ import { promisify } from "node:util"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { portOf } from "../mcp/Connector.ts"
+import { environment } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import type { Family } from "./Exposition.ts"
@@ -50,7 +51,7 @@ const expressions = [
 const metricIn = /\b((?:catalog|process)_[a-z_]+)(?:\{([^}]*)\})?/g
 
 /** Labels with fixed values, which a scrape has before anything happened. */
-const fixed = new Set(["wait", "reason", "outcome", "pool", "at", "phase"])
+const fixed = new Set(["wait", "reason", "outcome", "pool", "at", "phase", "state"])
 
 /** Names in an expression that do not exist in the metrics. */
 const missingIn = (expression: string, families: ReadonlyMap<string, Family>): ReadonlyArray<string> =>
@@ -118,7 +119,7 @@ describe("files for operators", () => {
   })
 
   describe.skipIf(!serverAnswers)("and a running service", () => {
-    layer(observedOnServer({ metricsPort }), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    layer(observedOnServer({ metricsPort }), { excludeTestServices: true })((it) => {
       it.effect("name only metrics and values that exist", () =>
         Effect.gen(function* () {
           const { families, text } = yield* scrape(metricsPort)
@@ -144,7 +145,7 @@ describe("files for operators", () => {
             const { stderr, stdout } = yield* Effect.promise(() =>
               promisify(execFile)("bash", ["-euo", "pipefail", "-c", text], {
                 cwd: root,
-                env: { ...process.env, DATABASE_URL, BASE, METRICS, PGOPTIONS: "-c client_min_messages=error" }
+                env: { ...environment({ DATABASE_URL }), BASE, METRICS, PGOPTIONS: "-c client_min_messages=error" }
               })
             )
             assert.strictEqual(stderr, "", title)

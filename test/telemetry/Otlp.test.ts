@@ -98,8 +98,7 @@ describe("exports by OTLP", () => {
         for (const { headers } of exported) assert.strictEqual(headers["x-tenant"], "a tenant")
         const all = exported.map(({ text }) => text).join()
         for (const secret of [token, "secretword", "secretcookie"]) assert.notInclude(all, secret)
-      }),
-    240_000
+      })
   )
 
   /**
@@ -118,47 +117,39 @@ describe("exports by OTLP", () => {
       return state.maxWaiting
     })
 
-  it.scopedLive(
-    "exports to a collector that does not answer keep two batches in memory, and drop the rest",
-    () =>
-      Effect.gen(function* () {
-        const settings = (endpoint: string) => otlpTo(endpoint, { signals: ["logs"] })
-        const bounded = yield* floodOf((endpoint) =>
-          layerOtlp(settings(endpoint)).pipe(Layer.provide(Backlog.layerNone))
-        )
-        assert.isAtLeast(bounded, 1)
-        assert.isAtMost(bounded, 2)
-        // Planted fault: OpenTelemetry's own exporter and client.
-        const unbounded = yield* floodOf((endpoint) =>
-          OtlpLogger.layer({
-            url: `${endpoint}/v1/logs`,
-            resource: { serviceName: "x" },
-            maxBatchSize: 512,
-            shutdownTimeout: 10
-          }).pipe(Layer.provide([FetchHttpClient.layer, OtlpSerialization.layerJson]))
-        )
-        assert.isAbove(unbounded, 2)
-      }),
-    240_000
+  it.scopedLive("exports to a collector that does not answer keep two batches in memory, and drop the rest", () =>
+    Effect.gen(function* () {
+      const settings = (endpoint: string) => otlpTo(endpoint, { signals: ["logs"] })
+      const bounded = yield* floodOf((endpoint) => layerOtlp(settings(endpoint)).pipe(Layer.provide(Backlog.layerNone)))
+      assert.isAtLeast(bounded, 1)
+      assert.isAtMost(bounded, 2)
+      // Planted fault: OpenTelemetry's own exporter and client.
+      const unbounded = yield* floodOf((endpoint) =>
+        OtlpLogger.layer({
+          url: `${endpoint}/v1/logs`,
+          resource: { serviceName: "x" },
+          maxBatchSize: 512,
+          shutdownTimeout: 10
+        }).pipe(Layer.provide([FetchHttpClient.layer, OtlpSerialization.layerJson]))
+      )
+      assert.isAbove(unbounded, 2)
+    })
   )
 
-  it.scopedLive(
-    "exports that nobody accepts do not fail or delay a request",
-    () =>
-      Effect.gen(function* () {
-        const { endpoint, state } = yield* aCollector(() => false)
-        const otlp = otlpTo(endpoint, { sampler: "always_on", metricIntervalMillis: 100 })
-        yield* Effect.gen(function* () {
-          const { token } = yield* anAccount()
-          const port = yield* portOf
-          for (let count = 0; count < 600; count++) {
-            const answer = yield* send(port, { method: "GET", path, token })
-            assert.strictEqual(answer.status, 404)
-          }
-          // The collector received exports and never answered; the requests above did not wait for it.
-          assert.isAtLeast(state.waiting, 1)
-        }).pipe(Effect.provide(observedServer({ otlp }).pipe(Layer.fresh)))
-      }),
-    240_000
+  it.scopedLive("exports that nobody accepts do not fail or delay a request", () =>
+    Effect.gen(function* () {
+      const { endpoint, state } = yield* aCollector(() => false)
+      const otlp = otlpTo(endpoint, { sampler: "always_on", metricIntervalMillis: 100 })
+      yield* Effect.gen(function* () {
+        const { token } = yield* anAccount()
+        const port = yield* portOf
+        for (let count = 0; count < 600; count++) {
+          const answer = yield* send(port, { method: "GET", path, token })
+          assert.strictEqual(answer.status, 404)
+        }
+        // The collector received exports and never answered; the requests above did not wait for it.
+        assert.isAtLeast(state.waiting, 1)
+      }).pipe(Effect.provide(observedServer({ otlp }).pipe(Layer.fresh)))
+    })
   )
 })

@@ -1,12 +1,13 @@
 import { once } from "node:events"
 import { connect } from "node:net"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { vi } from "vitest"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { aConnection, message, portOf, send } from "../mcp/Connector.ts"
 import { aBrowser } from "../oauth/PagesServer.ts"
 import { freePort } from "../support/FreePort.ts"
+import { hangLimit } from "../support/HangLimit.ts"
 import { sumOf } from "./Exposition.ts"
 import { observedServer, scrape } from "./Server.ts"
 
@@ -35,7 +36,7 @@ const lines = () =>
 
 /** Waits for the access log line of a request. */
 const lineWhere = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
-  Effect.promise(() => vi.waitUntil(() => lines().find(fits), { timeout: 30_000, interval: 20 }))
+  Effect.promise(() => vi.waitUntil(() => lines().find(fits), { timeout: Duration.toMillis(hangLimit), interval: 20 }))
 
 const lineOf = (id: string | undefined) => lineWhere((line) => line.id === id)
 
@@ -53,8 +54,21 @@ const goAway = <A, E>(port: number, head: string, later: Effect.Effect<A, E>) =>
     socket.destroy()
   })
 
+/** Sends bytes on a connection of their own. Returns all that the server sends until it closes the connection. */
+const rawAnswer = (port: number, text: string) =>
+  Effect.promise(async () => {
+    const socket = connect(port, "127.0.0.1").setEncoding("utf8")
+    let received = ""
+    socket.on("data", (data: string) => {
+      received += data
+    })
+    socket.write(text)
+    await once(socket, "close")
+    return received
+  })
+
 describe("requests", () => {
-  layer(observed, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  layer(observed, { excludeTestServices: true })((it) => {
     it.scoped("have a log line each, with the credential and the outcome, and no secrets", () =>
       Effect.gen(function* () {
         const { accountId, actor, token } = yield* anAccount()
@@ -118,6 +132,32 @@ describe("requests", () => {
 
         for (const secret of [token, agent.token, cookie.split("=")[1] ?? "", "secretword", "secretlink"])
           assert.notInclude(written.join(""), secret)
+      })
+    )
+
+    it.scoped("that no handler sees have a line with the id and the reason of their refusal", () =>
+      Effect.gen(function* () {
+        const port = yield* portOf
+        const before = (yield* scrape(metricsPort)).families
+        const cases = [
+          ["nonsense\r\n\r\n", 400, "validation_failed"],
+          [`GET /${"x".repeat(200_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 414, "uri_too_long"],
+          ["GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: something\r\n\r\n", 417, "expectation_failed"]
+        ] as const
+        for (const [text, status, reason] of cases) {
+          const answer = yield* rawAnswer(port, text)
+          const { code, request_id } = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))).error
+          assert.strictEqual(code, reason)
+          const { time, ...line } = yield* lineOf(request_id)
+          assert.deepStrictEqual(line, { message: "request", id: request_id, route: "none", status, reason })
+          assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+        }
+        const { families } = yield* scrape(metricsPort)
+        for (const [, status] of cases) {
+          const labels = { surface: "none", route: "none", method: "other", status: String(status) }
+          const count = (all: typeof families) => sumOf(all, "catalog_requests_total", labels)
+          assert.strictEqual(count(families) - count(before), 1)
+        }
       })
     )
 

@@ -37,8 +37,8 @@ const tidyPart = (part: unknown, tidy: (schema: JsonSchema) => JsonSchema): unkn
  */
 export const tidySchema = (schemas: Schemas) => {
   const tidy = (schema: JsonSchema): JsonSchema => {
-    const named = schemas[referencedName(schema) ?? ""]
-    if (named !== undefined && isScalar(named)) return tidy(named)
+    const target = schemas[referencedName(schema) ?? ""]
+    if (target !== undefined && isScalar(target)) return tidy(target)
     return Object.fromEntries(
       Object.entries(schema)
         .filter(([keyword, value]) => !isNoise(keyword, value))

@@ -56,7 +56,7 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormEl
   arrangeGrids(id)
   const control = id === "" ? null : main.querySelector<EditControl>("form.cell [name=value]")
   ;(control ?? document.getElementById(id))?.focus()
-  // What is typed next is added to the value, as in a spreadsheet after F2.
+  // The cursor is at the end, so that typing adds to the value, as in a spreadsheet after F2.
   control?.setSelectionRange?.(-1, -1)
   if (document.activeElement === document.body) focusContent(main)
   announce()
@@ -129,7 +129,7 @@ export const editInPlace = (updated: () => void): void => {
     event.preventDefault()
     if (isBusy) return
     const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)])
-    // What is typed from now on would be lost.
+    // Text that is typed from now on would be lost.
     for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
     const request = new Request(form.action, { method: "post", body: new URLSearchParams(fields) })
     const otherwise = () => {

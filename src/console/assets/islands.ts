@@ -57,12 +57,12 @@ const isIsland = (name: string): name is keyof typeof islands => Object.hasOwn(i
 const open = (marker: HTMLElement): void => {
   const { island = "", messages = "{}", props = "{}" } = marker.dataset
   if (!isIsland(island)) return
-  const given = JSON.parse(props)
+  const values = JSON.parse(props)
   const known = JSON.parse(messages) as Readonly<Record<string, string>>
   const t = makeWords(languageOf(document.documentElement.lang) ?? "en", (text) => known[text])
   const Component = islands[island].Component as ComponentType<unknown>
-  hydrate(h(Component, { ...given, t }), marker)
-  connections[island](marker, given, (state) => render(h(Component, { ...given, t, state }), marker))
+  hydrate(h(Component, { ...values, t }), marker)
+  connections[island](marker, values, (state) => render(h(Component, { ...values, t, state }), marker))
 }
 
 const opened = new WeakSet<HTMLElement>()

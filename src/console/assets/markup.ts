@@ -24,17 +24,20 @@ const markup =
   /<(?:(\/?)([a-z][^\s"'<>/=]*)((?:\s+[^\s"'<>/=]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?)*)\s*(\/?)>|[a-z/!?])/gi
 const attribute = /([^\s"'<>/=]+)(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?/g
 
-/** The names of elements and attributes that the editor would lose. It reads the text without a parser of HTML, which could load or report something. */
+/**
+ * The names of elements and attributes that the editor would lose. It reads the text without an HTML parser, which could send requests for
+ * pictures.
+ */
 export const lostParts = (text: string): ReadonlyArray<string> => {
-  const lost = new Set<string>()
+  const names = new Set<string>()
   for (const [found, , name, attributes = ""] of text.matchAll(markup)) {
     const tag = name?.toLowerCase()
-    if (tag === undefined) lost.add(found.startsWith("<!") ? "<!-- -->" : found)
-    else if (!blockTags.includes(tag) && !inlineTags.includes(tag)) lost.add(`<${tag}>`)
+    if (tag === undefined) names.add(found.startsWith("<!") ? "<!-- -->" : found)
+    else if (!blockTags.includes(tag) && !inlineTags.includes(tag)) names.add(`<${tag}>`)
     for (const [, given = ""] of attributes.matchAll(attribute))
-      if (tag !== "a" || !linkAttributes.includes(given.toLowerCase())) lost.add(given.toLowerCase())
+      if (tag !== "a" || !linkAttributes.includes(given.toLowerCase())) names.add(given.toLowerCase())
   }
-  return [...lost]
+  return [...names]
 }
 
 const edges = new RegExp(` ?(</?(?:${blockTags.join("|")}|br)>) ?`, "g")
@@ -53,8 +56,8 @@ export const withoutReports = (html: string): string =>
     .replace(/<[!?][^>]*>/g, "")
     .replace(markup, (whole, slash: string, name: string | undefined, attributes: string) => {
       if (name === undefined) return `&lt;${whole.slice(1)}`
-      const kept = name.toLowerCase() === "a" ? [...attributes.matchAll(attribute)] : []
-      const words = kept
+      const linkParts = name.toLowerCase() === "a" ? [...attributes.matchAll(attribute)] : []
+      const words = linkParts
         .filter(([, given = ""]) => linkAttributes.includes(given.toLowerCase()))
         .map(([all]) => ` ${all}`)
       return `<${slash}${name}${words.join("")}>`

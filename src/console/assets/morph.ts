@@ -46,7 +46,7 @@ const copyAttributes = (from: Element, to: Element): void => {
     if (name !== "open" && from.getAttribute(name) !== value) from.setAttribute(name, value)
 }
 
-/** What identifies an island. An island draws itself, so with other props it is another one. */
+/** The identity of an island. An island draws itself, so with other props it is another island. */
 const islandOf = (node: Node): string | undefined =>
   node instanceof HTMLElement && node.dataset.island !== undefined ? JSON.stringify(node.dataset) : undefined
 

@@ -5,7 +5,7 @@ interface Command {
   readonly name: string
   readonly path: string
   readonly icon?: Node | undefined
-  /** What a result is: its kind, and its SKU. */
+  /** The kind of the result, and its SKU. */
   readonly note?: string
 }
 
@@ -110,9 +110,9 @@ const makePalette = (): HTMLDialogElement => {
   }
   /** Shows these commands. The one that a person moved to stays chosen. */
   const show = (next: ReadonlyArray<Command>) => {
-    const kept = chosen === 0 ? 0 : next.findIndex(({ path }) => path === shown[chosen]?.path)
+    const index = chosen === 0 ? 0 : next.findIndex(({ path }) => path === shown[chosen]?.path)
     shown = next
-    chosen = Math.max(0, kept)
+    chosen = Math.max(0, index)
     list.replaceChildren(...shown.map(itemOf))
     mark()
   }

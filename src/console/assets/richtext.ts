@@ -2,7 +2,7 @@
  * The editor of a description. Its form works without it: the text area keeps the value, and a text that the editor would
  * change stays in the text area.
  */
-/*! With Squire (https://github.com/fastmail/Squire), MIT License, Copyright (c) 2011-2023 by Neil Jenkins, and DOMPurify, Apache License 2.0. */
+/*! With Squire, MIT License, Copyright (c) 2011-2023 by Neil Jenkins. */
 import DOMPurify from "dompurify"
 import Squire from "squire-rte"
 import {
@@ -126,7 +126,7 @@ const rove = ({ buttons, source, toolbar }: Elements): void => {
 }
 
 /** The form of a link, below the toolbar. */
-const openLinks = (editor: Squire, { address, link, misfit, surface }: Elements) => {
+const openLinks = (editor: Squire, { address, link, misfit }: Elements) => {
   const anchor = () => {
     const at = editor.getSelection().commonAncestorContainer
     return (at instanceof Element ? at : at.parentElement)?.closest<HTMLAnchorElement>("[data-surface] a")
@@ -175,12 +175,6 @@ const openLinks = (editor: Squire, { address, link, misfit, surface }: Elements)
     event.preventDefault()
     event.stopPropagation()
   })
-  surface.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
-      event.preventDefault()
-      open()
-    }
-  })
   const open = () => {
     const current = anchor()
     address.value = current?.getAttribute("href") ?? ""
@@ -189,6 +183,11 @@ const openLinks = (editor: Squire, { address, link, misfit, surface }: Elements)
     ;(link.querySelector("[data-does=remove]") as HTMLElement).hidden = current == null
     address.focus()
   }
+  for (const key of ["Ctrl-k", "Meta-k"])
+    editor.setKeyHandler(key, (_: Squire, event: Event) => {
+      event.preventDefault()
+      open()
+    })
   return open
 }
 
@@ -224,17 +223,17 @@ const openEditor = (elements: Elements): void => {
 
   /** Shows the value in the editor, unless the editor would change it. */
   const enter = (): boolean => {
-    const lost = lostParts(area.value)
-    if (lost.length === 0) {
+    const parts = lostParts(area.value)
+    if (parts.length === 0) {
       base = sourceOf(area.value)
       emphasis = emphasisOf(area.value)
       editor.setHTML(area.value)
     }
-    const fits = lost.length === 0 && isSame(base, blocksIn(surface, emphasis))
+    const fits = parts.length === 0 && isSame(base, blocksIn(surface, emphasis))
     if (fits) reason.hidden = true
     else {
       editor.setHTML("")
-      explain(lost)
+      explain(parts)
     }
     show(fits)
     return fits
@@ -276,8 +275,13 @@ const openEditor = (elements: Elements): void => {
   area.autocomplete = "off"
   surface.ariaInvalid = area.ariaInvalid
   const hadFocus = document.activeElement === area
+  // The cursor stays after letters that were typed before this script ran.
+  let typed = area.selectionStart
   box.hidden = false
-  if (enter() && hadFocus) editor.focus()
+  if (enter() && hadFocus) {
+    editor.focus()
+    while (typed-- > 0) getSelection()?.modify("move", "forward", "character")
+  }
 }
 
 /** Opens the editors that are not open yet. */

@@ -2,7 +2,7 @@ import type { Connection, EndReason } from "../../connections/Connection.ts"
 import { tierWords } from "../../connections/Tier.ts"
 import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
-import { CopyText } from "../Field.tsx"
+import { CopyText, Facts } from "../Field.tsx"
 import { Frame, Note, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { connectionPath, paths } from "../Paths.ts"
@@ -27,42 +27,19 @@ export const mayDisconnect = ({ email, role }: Visitor, { userEmail }: Connectio
 export const Details = ({ connection }: { readonly connection: Connection }) => {
   const t = useWords()
   return (
-    <dl>
-      <dt>{t("Redirects to")}</dt>
-      <dd>{connection.redirectHost}</dd>
-      <dt>{t("Permissions")}</dt>
-      <dd>{t.say(tierWords[connection.tier].name)}</dd>
-      <dt>{t("Stores")}</dt>
-      <dd>{connection.storeDomains === null ? t("all") : connection.storeDomains.join(t(", "))}</dd>
-      {connection.confirmPublish && (
-        <>
-          <dt>{t("Publishing")}</dt>
-          <dd>{t("asks you before each publish")}</dd>
-        </>
-      )}
-      <dt>{t("Allowed by")}</dt>
-      <dd>{connection.userEmail}</dd>
-      <dt>{t("Created")}</dt>
-      <dd>
-        <Time at={connection.createdAt} />
-      </dd>
-      <dt>{t("Last used")}</dt>
-      <dd>{connection.lastUsedAt === null ? t("never") : <Time at={connection.lastUsedAt} />}</dd>
-      {connection.endedAt !== null && (
-        <>
-          <dt>{t("Ended")}</dt>
-          <dd>
-            <Time at={connection.endedAt} />
-          </dd>
-        </>
-      )}
-      {connection.endReason !== null && (
-        <>
-          <dt>{t("Why")}</dt>
-          <dd>{t(endWords[connection.endReason])}</dd>
-        </>
-      )}
-    </dl>
+    <Facts
+      of={[
+        [t("Redirects to"), connection.redirectHost],
+        [t("Permissions"), t.say(tierWords[connection.tier].name)],
+        [t("Stores"), connection.storeDomains === null ? t("all") : connection.storeDomains.join(t(", "))],
+        connection.confirmPublish && [t("Publishing"), t("asks you before each publish")],
+        [t("Allowed by"), connection.userEmail],
+        [t("Created"), <Time at={connection.createdAt} />],
+        [t("Last used"), connection.lastUsedAt === null ? t("never") : <Time at={connection.lastUsedAt} />],
+        connection.endedAt !== null && [t("Ended"), <Time at={connection.endedAt} />],
+        connection.endReason !== null && [t("Why"), t(endWords[connection.endReason])]
+      ]}
+    />
   )
 }
 

@@ -11,7 +11,7 @@ export const maxInBanner = 3
 
 const zoneOf = (timezone: string) => <span class="zone-name">({timezone})</span>
 
-/** What a drop changes, and when it begins or how long it lasts. */
+/** A notice that says what a drop changes, and when it begins or how long it lasts. */
 const Change = ({ drop }: { readonly drop: DropRow }) => {
   const t = useWords()
   const { ends_at, id, name, starts_at, status, timezone } = drop

@@ -41,7 +41,7 @@ const Bar = ({ slot: { continues, isContinued, item } }: { readonly slot: Slot<E
   )
 }
 
-/** The month as a table: in each week a row of days, then a row for each line of drops. */
+/** The month as a table. Each week has a row of days, and below it as many rows of drops as overlapping drops need. */
 const Grid = ({
   entries,
   month,
@@ -201,5 +201,5 @@ export const DropCalendar = ({
   )
 }
 
-/** The instants between which drops of a month's weeks lie, in milliseconds. */
+/** The first and the last instant of the weeks that a month's calendar shows, in milliseconds. */
 export const boundsOfMonth = (month: string) => boundsOf(weeksOf(month))

@@ -2,6 +2,7 @@ import type { Drop } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
+import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying } from "../languages/Words.tsx"
@@ -61,18 +62,13 @@ export const DropPage = ({
       {note !== undefined && <Note>{t.say(note)}</Note>}
       <Live id="drop" on={[`drop:${drop.id}`, "publish"]} says={statusSentence(t, drop)}>
         <div class="sheet">
-          <dl>
-            <dt>{t("State")}</dt>
-            <dd>
-              <Status status={drop.status} />
-            </dd>
-            <dt>{t("Starts")}</dt>
-            <dd>
-              <DropTime at={drop.starts_at} timezone={drop.timezone} />
-            </dd>
-            <dt>{t("Ends")}</dt>
-            <dd>{drop.ends_at === null ? <NoEnd /> : <DropTime at={drop.ends_at} timezone={drop.timezone} />}</dd>
-          </dl>
+          <Facts
+            of={[
+              [t("State"), <Status status={drop.status} />],
+              [t("Starts"), <DropTime at={drop.starts_at} timezone={drop.timezone} />],
+              [t("Ends"), drop.ends_at === null ? <NoEnd /> : <DropTime at={drop.ends_at} timezone={drop.timezone} />]
+            ]}
+          />
           {drop.status === "scheduled" && (
             <Allowed to="publish">
               <form method="post" action={paths.cancelDrop}>

@@ -36,7 +36,7 @@ const capitalize = (text: string) => `${text.charAt(0).toUpperCase()}${text.slic
 /** The instant of a local time, or the reason why it has none. */
 export const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either.Either<Timestamp, string> => {
   const found = instantsOf(text, zone)
-  const given = () => ({ time: text.slice(11, 16), day: dayOfYear(t, text.slice(0, 10)), zone })
+  const timeWords = () => ({ time: text.slice(11, 16), day: dayOfYear(t, text.slice(0, 10)), zone })
   switch (found._tag) {
     case "Once":
       return Either.right(found.at)
@@ -46,7 +46,7 @@ export const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either
       return Either.left(
         t(
           "{time} on {day} does not exist in {zone}: the clocks are turned forward from {from} to {to}. Choose another time.",
-          { ...given(), from: found.from.slice(11), to: found.to.slice(11) }
+          { ...timeWords(), from: found.from.slice(11), to: found.to.slice(11) }
         )
       )
     case "Twice":
@@ -55,7 +55,7 @@ export const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either
         : Either.left(
             t(
               "{time} on {day} exists twice in {zone}, because the clocks are turned back: at {first} UTC and at {second} UTC. Choose one of them.",
-              { ...given(), first: timeOfDay(t, found.first, "UTC"), second: timeOfDay(t, found.second, "UTC") }
+              { ...timeWords(), first: timeOfDay(t, found.first, "UTC"), second: timeOfDay(t, found.second, "UTC") }
             )
           )
   }

@@ -203,16 +203,18 @@ export const makeNewDropForm = Effect.gen(function* () {
     write: asVisitor((visitor, request) =>
       Effect.gen(function* () {
         const query = queryOf(request)
-        const given = formOf(query)
+        const formOfQuery = formOf(query)
         const all = yield* publishable
         const [only, ...others] = all
         const form =
-          given.storeId === "" && only !== undefined && others.length === 0 ? { ...given, storeId: only.id } : given
+          formOfQuery.storeId === "" && only !== undefined && others.length === 0
+            ? { ...formOfQuery, storeId: only.id }
+            : formOfQuery
         const things = [...form.things, ...Option.toArray(decodeEntityId(query.get("entity") ?? ""))]
         const store = yield* storeOf(form)
         if (store === undefined) return yield* showStores(visitor, things)
-        const kept = store === null ? undefined : (yield* stores.timeZones).get(store.id)
-        const zone = [form.zone, kept, visitor.timeZone].find((each) => each && timeZones.includes(each)) ?? "UTC"
+        const storeZone = store === null ? undefined : (yield* stores.timeZones).get(store.id)
+        const zone = [form.zone, storeZone, visitor.timeZone].find((each) => each && timeZones.includes(each)) ?? "UTC"
         return yield* showForm(visitor, { ...form, zone, things }, store, { ticksMembers: true })
       })
     ),

@@ -5,7 +5,8 @@ import type { Store } from "../../model/Store.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
 import { fieldName } from "../entities/FieldNames.ts"
-import { Alert, Frame, HiddenFields } from "../Frame.tsx"
+import { Facts } from "../Field.tsx"
+import { Alert, Frame, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { titleOr } from "../Naming.tsx"
 import { dropPath, pageOf, paths } from "../Paths.ts"
@@ -196,7 +197,9 @@ const Notices = ({ changes, leftOut, overlaps, withdrawn }: DropReview) => {
   )
 }
 
-/** The last step: every change with its value before and after. `nextId`: the id of the new drop, so that sending the form twice schedules one drop. */
+/**
+ * The last step, with every change before and after. `nextId`: the id of the new drop, so that sending the form twice schedules one drop.
+ */
 export const ReviewDropPage = ({
   isOutdated,
   nextId,
@@ -228,34 +231,32 @@ export const ReviewDropPage = ({
         </Alert>
       )}
       <Notices {...review} />
-      <dl class="sheet facts">
-        <dt>{t("Store")}</dt>
-        <dd>{store === null ? t("All stores") : <Text>{store.name}</Text>}</dd>
-        <dt>{t("Starts")}</dt>
-        <dd>
-          <DropTime at={starts} timezone={form.zone} />
-        </dd>
-        <dt>{t("Ends")}</dt>
-        <dd>{ends === null ? <NoEnd /> : <DropTime at={ends} timezone={form.zone} />}</dd>
-        <dt>{t("Changes")}</dt>
-        <dd>
-          {t("{changes, plural, one {# change} other {# changes}} of {things, plural, one {# item} other {# items}}", {
-            changes: changes.length,
-            things
-          })}
-          {form.percent.trim() !== "" && (
-            <span class="zone">
-              {t("Prices are worked out now. A price that changes before the start does not change them.")}
-            </span>
-          )}
-        </dd>
-      </dl>
+      <Facts
+        look="sheet facts"
+        of={[
+          [t("Store"), store === null ? t("All stores") : <Text>{store.name}</Text>],
+          [t("Starts"), <DropTime at={starts} timezone={form.zone} />],
+          [t("Ends"), ends === null ? <NoEnd /> : <DropTime at={ends} timezone={form.zone} />],
+          [
+            t("Changes"),
+            <>
+              {t(
+                "{changes, plural, one {# change} other {# changes}} of {things, plural, one {# item} other {# items}}",
+                { changes: changes.length, things }
+              )}
+              {form.percent.trim() !== "" && (
+                <span class="zone">
+                  {t("Prices are worked out now. A price that changes before the start does not change them.")}
+                </span>
+              )}
+            </>
+          ]
+        ]}
+      />
       <ChangesTable {...review} />
       <form method="post" action={paths.drops} class="actionbar">
         <HiddenFields csrf={visitor.csrf} id={nextId} />
-        {hidden.map(([name, value]) => (
-          <input key={name} type="hidden" name={name} value={value} />
-        ))}
+        <Hidden of={hidden} />
         {affected === 0 && <button type="submit">{t("Schedule the drop")}</button>}
         {affected > 0 && affected < changes.length && (
           <button type="submit" formAction={paths.newDrop} name="do" value="leave">

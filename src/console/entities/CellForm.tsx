@@ -1,7 +1,7 @@
 import type { HistoryActor } from "../../drafts/History.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
-import { Alert, HiddenFields } from "../Frame.tsx"
+import { Alert, Hidden, HiddenFields } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { actorName } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
@@ -186,9 +186,7 @@ export const CellForm = (props: CellFormProps) => {
   return (
     <form method="post" action={paths.editEntity} class="cell">
       <HiddenFields csrf={csrf} />
-      {Object.entries(hidden).map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
+      <Hidden of={Object.entries(hidden)} />
       <RefusalAt {...props} />
       <Control {...props} />
       <div class="buttons">

@@ -10,6 +10,7 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
 import { statusSentence } from "../drops/DropWords.tsx"
+import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
@@ -41,33 +42,29 @@ type Related = Readonly<Record<"variants" | "media" | "collections" | "products"
   readonly next_cursor: string | null
 }
 
-const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => {
+const Details = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => {
   const t = useWords()
   return (
     <section class="sheet" aria-labelledby="facts">
       <h2 id="facts">{t("Details")}</h2>
-      <dl>
-        <dt>{t("Kind")}</dt>
-        <dd>{t(kindWords[kind])}</dd>
-        <dt>{t("Id")}</dt>
-        <dd>
-          <code>{record.id}</code>
-        </dd>
-        <dt>{t("Draft")}</dt>
-        <dd>{t("Revision {number, number}", { number: record.draftRevision })}</dd>
-        <dt>{t("Last publish")}</dt>
-        <dd>
-          <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
-        </dd>
-        <dt>{t("Created")}</dt>
-        <dd>
-          <Time at={record.createdAt} />
-        </dd>
-        <dt>{t("Changed")}</dt>
-        <dd>
-          <Time at={record.updatedAt} /> <span class="quiet">{t("in the catalog, without store overrides")}</span>
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          [t("Kind"), t(kindWords[kind])],
+          [t("Id"), <code>{record.id}</code>],
+          [t("Draft"), t("Revision {number, number}", { number: record.draftRevision })],
+          [
+            t("Last publish"),
+            <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
+          ],
+          [t("Created"), <Time at={record.createdAt} />],
+          [
+            t("Changed"),
+            <>
+              <Time at={record.updatedAt} /> <span class="quiet">{t("in the catalog, without store overrides")}</span>
+            </>
+          ]
+        ]}
+      />
     </section>
   )
 }
@@ -312,7 +309,10 @@ const Actions = ({
 const savedIn = (result: FormResult | undefined) =>
   result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined
 
-/** `canShowMore`: whether a longer history can be shown; `drops`: its upcoming and live drops; `linked`: the stores of the account; `field`: limits the history. */
+/**
+ * `canShowMore`: whether a longer history can be shown. `drops`: the upcoming and live drops of the entity. `linked`: the stores of the
+ * account. `field`: limits the history to this field.
+ */
 export const EntityPage = ({
   address,
   canShowMore,
@@ -424,7 +424,7 @@ export const EntityPage = ({
         more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
       />
       <Live id="details" on={[`publish:${record.id}`]}>
-        <Facts kind={kind} record={record} />
+        <Details kind={kind} record={record} />
       </Live>
     </Frame>
   )

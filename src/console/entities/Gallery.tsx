@@ -6,7 +6,7 @@ import type { Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryActor } from "../../drafts/History.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
-import { Alert, HiddenFields } from "../Frame.tsx"
+import { Alert, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Saying, Words } from "../languages/Words.tsx"
 import { actorName, titleOr } from "../Naming.tsx"
@@ -24,17 +24,17 @@ export const galleryFields = {
   seen: "seen",
   /** The id of a picture, its new place from 0, and the control that gets the focus afterwards. */
   move: "move",
-  /** The picture whose stores are chosen. */
+  /** The id of the picture whose stores the form sets. */
   picture: "picture",
-  /** Before the id of a store that shows the picture. */
+  /** The prefix of a checkbox for a store that shows the picture; the store's id follows. */
   on: "on-",
-  /** The picture to take out. */
+  /** The id of the picture to remove. */
   remove: "remove",
-  /** The picture to add at the end, on all stores. */
+  /** The id of the picture to add at the end, on all stores. */
   add: "add",
   /** The id of a picture, its place and its stores. */
   put: "put",
-  /** `yes`: the media of the account can be picked; the words that they must have, and the place of the list. */
+  /** `yes`: the page lists the account's media, to pick one. `find`: the search in this list. `from`: the first row that is shown. */
   picks: "pick",
   find: "find",
   from: "from"
@@ -57,7 +57,7 @@ export type GalleryChange =
 
 /** The part of the gallery that is open or was refused. */
 export interface GalleryEditing {
-  /** The picture whose stores are chosen. */
+  /** The id of the picture whose stores the form sets. */
   readonly open?: EntityId | undefined
   /** The media of the account can be picked. `find`: words that they must have. */
   readonly picker?: { readonly find: string; readonly from: Place | undefined } | undefined
@@ -82,7 +82,7 @@ export interface GalleryProps {
   /** The stores of the account. */
   readonly linked: ReadonlyArray<Store>
   readonly view: GridView
-  /** Those of the gallery, and those of the last or refused change. */
+  /** The pictures of the gallery, and those that the last change, saved or refused, was about. */
   readonly pictures: ReadonlyArray<ListedEntity>
   /** The page of the picker. */
   readonly found: MerchantPage | undefined
@@ -145,9 +145,7 @@ export const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) 
   return (
     <>
       <HiddenFields csrf={csrf} />
-      {Object.entries(hidden).map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
+      <Hidden of={Object.entries(hidden)} />
     </>
   )
 }
@@ -433,7 +431,7 @@ const RefusalIn = (props: GalleryProps) => {
 }
 
 /** The browser fills these placeholders. */
-const kept = { picture: "{picture}", place: "{place}", all: "{all}" }
+const placeholders = { picture: "{picture}", place: "{place}", all: "{all}" }
 
 /** The pictures of an entity in their order, with forms that move them and choose their stores. `children`: the picker. */
 export const Gallery = ({ children, ...props }: GalleryProps & { readonly children: ComponentChildren }) => {
@@ -470,9 +468,9 @@ export const Gallery = ({ children, ...props }: GalleryProps & { readonly childr
           <ol
             class="gallery"
             data-gallery={moveForm}
-            data-lifted={t("{picture} is picked up, at place {place} of {all}.", kept)}
-            data-moved={t("Place {place} of {all}.", kept)}
-            data-back={t("{picture} is back at place {place}.", kept)}
+            data-lifted={t("{picture} is picked up, at place {place} of {all}.", placeholders)}
+            data-moved={t("Place {place} of {all}.", placeholders)}
+            data-back={t("{picture} is back at place {place}.", placeholders)}
             aria-labelledby="gallery"
           >
             {gallery.map((entry, place) => (

@@ -4,7 +4,7 @@ import type { Sheet } from "../../drafts/Drafts.ts"
 import { singleLineText } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
-import { Alert, HiddenFields } from "../Frame.tsx"
+import { Alert, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Saying, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
@@ -196,9 +196,7 @@ const SavedMark = ({
         <Allowed to="edit">
           <form method="post" action={paths.undoEdit} class="undo">
             <HiddenFields csrf={csrf} />
-            {Object.entries(hidden).map(([name, value]) => (
-              <input key={name} type="hidden" name={name} value={value} />
-            ))}
+            <Hidden of={Object.entries(hidden)} />
             <button type="submit" class="plain" aria-label={t("Undo: {cell}", { cell: label })}>
               <Icon name="undo-2" />
               {t("Undo")}

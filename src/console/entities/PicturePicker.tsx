@@ -1,4 +1,5 @@
 import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
@@ -45,9 +46,7 @@ export const PicturePicker = (props: GalleryProps) => {
     <section id="picker" aria-labelledby="picker-name" class="sheet">
       <h3 id="picker-name">{t("Add pictures")}</h3>
       <form method="get" action={`${paths.entity}#picker`} class="line">
-        {Object.entries({ ...parametersOfView(view), [galleryFields.picks]: "yes" }).map(([name, value]) => (
-          <input key={name} type="hidden" name={name} value={value} />
-        ))}
+        <Hidden of={Object.entries({ ...parametersOfView(view), [galleryFields.picks]: "yes" })} />
         <input
           type="search"
           name={galleryFields.find}
@@ -72,9 +71,7 @@ export const PicturePicker = (props: GalleryProps) => {
       )}
       <form method="post" action={paths.editGallery}>
         <StateFields {...props} />
-        {Object.entries(opened).map(([name, value]) => (
-          <input key={name} type="hidden" name={name} value={value} />
-        ))}
+        <Hidden of={Object.entries(opened)} />
         <ul class="pictures">
           {rows.map((row) => {
             const name = pictureName(t, row)

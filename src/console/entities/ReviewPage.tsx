@@ -15,7 +15,7 @@ import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
 import { sectionOf } from "./ListPages.ts"
 
-/** What a publish to one store would do. `Refused`: why it is not possible. */
+/** The preview of a publish to one store, or the reason why it cannot be published. */
 export type StorePreview = { readonly store: Store } & (
   | { readonly _tag: "Preview"; readonly preview: PublishPreview }
   | { readonly _tag: "Refused"; readonly message: string }

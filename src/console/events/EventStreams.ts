@@ -68,13 +68,13 @@ const textOf = (
   const textAfter = (checkedAt: number) =>
     Effect.gen(function* () {
       const left = checkedAt + Duration.toMillis(heartbeat) - (yield* monotonicMillis)
-      const given = yield* Effect.timeoutTo(changed, {
+      const next = yield* Effect.timeoutTo(changed, {
         duration: Math.max(0, left),
         onTimeout: (): Next => ({ _tag: "Quiet" }),
         onSuccess: (next) => next
       })
-      if (given._tag === "Changed") return Option.some([messageOf(given.changes), checkedAt] as const)
-      if (given._tag === "Closed") return Option.none()
+      if (next._tag === "Changed") return Option.some([messageOf(next.changes), checkedAt] as const)
+      if (next._tag === "Closed") return Option.none()
       const isOpen = yield* isSessionOpen
       return Option.some([isOpen ? ": quiet\n\n" : ended, isOpen ? yield* monotonicMillis : undefined] as const)
     })

@@ -8,7 +8,7 @@ import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Tally } from "../../http/Tally.ts"
-import { CurrentActor } from "../../model/Actor.ts"
+import { type CurrentActor, withAccountId } from "../../model/Actor.ts"
 import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { type AccountId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
@@ -46,7 +46,7 @@ const tooManyDownloads = new PageRefused({
 const makeAdmit = () => {
   const running = new Tally<AccountId>()
   return (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.flatMap(CurrentActor, ({ accountId }) => {
+    withAccountId((accountId) => {
       const response = toServerResponse(request)
       if (running.of(accountId) >= maxDownloads) return tooManyDownloads
       if (response.destroyed) return Effect.void

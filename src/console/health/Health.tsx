@@ -63,6 +63,7 @@ export const health: Surface<DataHealth | Stores | PageServices> = surfaceOf(
               trend={yield* dataHealth.trend}
               lastScan={yield* dataHealth.lastScan}
               schedule={yield* dataHealth.schedule}
+              unfinished={yield* dataHealth.unfinished}
             />
           )
         })

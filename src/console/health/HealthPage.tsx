@@ -8,6 +8,7 @@ import {
   isPerStore,
   type LastScan
 } from "../../health/Health.ts"
+import type { ScanProgress } from "../../health/HealthRepo.ts"
 import { type DayScore, overallScore } from "../../health/HealthTrend.ts"
 import type { ScanSchedule } from "../../health/ScanSchedule.ts"
 import { EntityKind } from "../../model/Attribute.ts"
@@ -23,6 +24,7 @@ import { Allowed, useWords } from "../Viewer.tsx"
 import { FieldName, StoreName, spoken } from "../Wording.tsx"
 import { Bar, Chart, type Line, type Tone, Trend } from "./Chart.tsx"
 import { dimensionWords, nounOf, sectionWords } from "./HealthWords.ts"
+import { ScansUnderWay, scansSentence } from "./ScansUnderWay.tsx"
 import { ScanTimes } from "./ScanTimes.tsx"
 
 /** The form value that selects all dimensions. */
@@ -102,9 +104,11 @@ const Numbers = ({
         <p>
           {t.rich("Recommended fields: <strong>{score, number}</strong> of 100.", { score: recommended.score })}{" "}
           {recommended.affected === 0
-            ? t("None of {count, plural, one {# item} other {# items}} lacks one.", { count: recommended.checked })
+            ? t("None of {count, plural, one {# item} other {# items}} lacks a recommended field.", {
+                count: recommended.checked
+              })
             : t(
-                "{affected, number} of {count, plural, one {# item} other {# items}} {affected, plural, one {lacks} other {lack}} one.",
+                "{affected, number} of {count, plural, one {# item} other {# items}} {affected, plural, one {lacks} other {lack}} a recommended field.",
                 { affected: recommended.affected, count: recommended.checked }
               )}
         </p>
@@ -241,7 +245,7 @@ const Card = ({
 const scoreOf = (snapshots: ReadonlyArray<HealthSnapshot>) =>
   overallScore(new Map(snapshots.flatMap((each) => (each.scanned ? [[each.dimension, each.result] as const] : []))))
 
-/** What screen readers read out when a scan has changed the results. */
+/** The text that screen readers read out when a scan has changed the results. */
 const scoresIn = (t: Words, snapshots: ReadonlyArray<HealthSnapshot>, storeId: StoreId | undefined): string => {
   // Only the page of all stores shows an overall score.
   const score = storeId === undefined ? scoreOf(snapshots) : undefined
@@ -294,12 +298,14 @@ export const HealthPage = ({
   storeId,
   stores,
   trend,
+  unfinished,
   visitor
 }: {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<Store>
   readonly storeId: StoreId | undefined
   readonly snapshots: ReadonlyArray<HealthSnapshot>
+  readonly unfinished: ReadonlyArray<ScanProgress>
   readonly scanned: Scanned | undefined
   readonly trend: ReadonlyArray<DayScore>
   readonly lastScan: Option.Option<LastScan>
@@ -310,7 +316,8 @@ export const HealthPage = ({
     <Frame title={t("Data health")} visitor={visitor} current={paths.health}>
       {scanned === everyDimension && <Note>{t("Everything was scanned just now.")}</Note>}
       <p>{t("Results of the last scan of each dimension.")}</p>
-      <Live id="scans" on={["scan", "job"]}>
+      <Live id="scans" on={["scan", "job"]} says={scansSentence(t, unfinished)}>
+        <ScansUnderWay scans={unfinished} stores={stores} />
         <ScanTimes lastScan={lastScan} schedule={schedule} />
       </Live>
       <div class="above">

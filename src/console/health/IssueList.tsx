@@ -214,9 +214,9 @@ export const issueList: Surface<Needs> = surfaceOf(
     return {
       issues: asWatcher((visitor, request) =>
         Effect.gen(function* () {
-          const given = queryOf(request)
-          const outcome = outcomeIn(given)
-          return yield* showIssues(visitor, yield* queryIn(given), outcome === undefined ? {} : { outcome })
+          const query = queryOf(request)
+          const outcome = outcomeIn(query)
+          return yield* showIssues(visitor, yield* queryIn(query), outcome === undefined ? {} : { outcome })
         })
       ),
       fill: withForm((visitor, form) =>
@@ -258,30 +258,33 @@ export const issueList: Surface<Needs> = surfaceOf(
       equal: withForm((visitor, form) =>
         Effect.gen(function* () {
           const query = yield* queryIn(form)
-          const given = form.get(repairFields.common)
-          const common = readStore(given ?? "")
+          const value = form.get(repairFields.common)
+          const common = readStore(value ?? "")
           const rows = yield* rowsOfForm(form)
           const chosen = rows.flatMap((row) => {
-            const where = row.where === "" ? given : row.where
+            const where = row.where === "" ? value : row.where
             return Option.match(readStore(where ?? ""), { onNone: () => [], onSome: (id) => [{ ...row, where: id }] })
           })
-          const kept = toSentRows(rows)
+          const sent = toSentRows(rows)
           if (actionOf(form) === "all") {
             if (Option.isNone(common))
               return yield* showIssues(visitor, query, {
                 refusal: "Nothing is changed: choose the store whose values to use for the whole list first.",
-                kept
+                kept: sent
               })
             const issues = yield* repairs.firstIssues(filterOf(query))
-            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), { kept, typed: given })
+            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), {
+              kept: sent,
+              typed: value
+            })
           }
           if (chosen.length === 0)
             return yield* showIssues(visitor, query, {
               refusal: "Nothing is changed: choose a store's value in a row, or one store for all rows first.",
-              kept
+              kept: sent
             })
           const outcome = yield* repairs.equal(chosen)
-          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed: given })
+          return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed: value })
         })
       ),
       retry: withForm((visitor, form) =>

@@ -15,12 +15,12 @@ export const repairFields = {
   does: "do"
 } as const
 
-/** What a button does: repair the rows of the page, put the common value into the empty rows, or repair the whole list. */
+/** The action of a button: repair the rows of the page, put the common value into the empty rows, or repair the whole list. */
 export type RepairAction = "rows" | "spread" | "all"
 
 export const actionOf = (form: Parameters): RepairAction => {
-  const given = form.get(repairFields.does)
-  return given === "spread" || given === "all" ? given : "rows"
+  const action = form.get(repairFields.does)
+  return action === "spread" || action === "all" ? action : "rows"
 }
 
 /** The hidden text that tells which field of which draft a row repairs. */

@@ -3,7 +3,7 @@ import type { Store } from "../../model/Store.ts"
 import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { directionOf, marketOf } from "../entities/StoreLanguage.ts"
-import { Alert, HiddenFields, Note } from "../Frame.tsx"
+import { Alert, Hidden, HiddenFields, Note } from "../Frame.tsx"
 import { Island } from "../Island.tsx"
 import type { Words } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
@@ -64,10 +64,14 @@ const RepairForm = ({
 }) => (
   <form method="post" action={action} class="repair" aria-label={name}>
     <HiddenFields csrf={visitor.csrf} />
-    <input type="hidden" name="section" value={page.section} />
-    <input type="hidden" name="page" value={String(page.page)} />
-    {filters.storeId !== undefined && <input type="hidden" name="store_id" value={filters.storeId} />}
-    {filters.field !== undefined && <input type="hidden" name="field" value={filters.field} />}
+    <Hidden
+      of={[
+        ["section", page.section],
+        ["page", String(page.page)],
+        ["store_id", filters.storeId],
+        ["field", filters.field]
+      ]}
+    />
     {children}
   </form>
 )

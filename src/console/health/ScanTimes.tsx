@@ -18,7 +18,7 @@ const Running = ({ job: { done, id, title, total } }: { readonly job: Job }) => 
             { job }
           )
         : t.rich(
-            "The service is scanning now: {job}, {done, number} of {all, number} scans are done. A scan that you start shares its work: nothing is scanned twice.",
+            "The service is scanning now: {job}, {done, number} of {all, number} checks are done. A scan that you start shares its work: nothing is scanned twice.",
             { job, done, all: total }
           )}
     </Note>

@@ -59,7 +59,7 @@ const firstSteps: Readonly<Record<StepName, Step>> = {
 
 const names = Object.keys(firstSteps) as ReadonlyArray<StepName>
 
-/** What to do first, until everything is done or the user hides it. */
+/** The first steps in a new account. Shown until all are done or the user hides them. */
 export const FirstSteps = ({ csrf, done }: { readonly csrf: string; readonly done: StepsDone }) => {
   const t = useWords()
   return (

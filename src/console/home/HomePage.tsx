@@ -138,7 +138,7 @@ const FailedPublishes = ({
   )
 }
 
-/** What the import that locks the account needs next. */
+/** The next step of the import that locks the account. */
 const LockingImport = ({
   lock,
   undecided

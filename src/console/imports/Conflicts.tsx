@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact"
 import type { ConflictDecision, DecisionTally, ImportConflict, ImportRun } from "../../imports/Import.ts"
 import { typeOf } from "../../model/Attribute.ts"
 import { FieldMisfit, fieldState, type Misfit, misfitId } from "../Field.tsx"
-import { Time } from "../Frame.tsx"
+import { Hidden, Time } from "../Frame.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { actorName, EntityLink } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
@@ -168,13 +168,13 @@ const everyConflict: ReadonlyArray<{
     decision: "keep_draft",
     replaced: "take_store",
     name: "Keep every draft",
-    changes: "Keep every draft changes {count, number}"
+    changes: "“Keep every draft” replaces {count, plural, one {# decision} other {# decisions}}"
   },
   {
     decision: "take_store",
     replaced: "keep_draft",
     name: "Take every value of the store",
-    changes: "Take every value of the store changes {count, number}"
+    changes: "“Take every value of the store” replaces {count, plural, one {# decision} other {# decisions}}"
   }
 ]
 
@@ -310,9 +310,7 @@ export const ConflictsToDecide = ({
       </p>
       {conflicts.length === 0 && filter.search !== "" && <p class="quiet">{t("Nothing was found.")}</p>}
       <Pages {...shown} />
-      {filterParameters(filter).map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
+      <Hidden of={filterParameters(filter)} />
       {conflicts.length > 0 && (
         <div class="fields">
           {after > 0 && <input type="hidden" name="after" value={after} />}

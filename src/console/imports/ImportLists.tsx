@@ -5,6 +5,7 @@ import type { ReviewList } from "../../imports/StagedImport.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { ImportId } from "../../model/Ids.ts"
 import { fieldName } from "../entities/FieldNames.ts"
+import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { EntityLink, kindWords, titleOr } from "../Naming.tsx"
@@ -70,7 +71,7 @@ const titles: Readonly<Partial<Record<ImportRun["phase"], Sentence>>> = {
 /** The heading of the lists. Undefined: the import has none. */
 export const listsTitle = ({ phase }: ImportRun): Sentence | undefined => titles[phase]
 
-/** What a page shows of a list: entities with all words of `search`; in Conflicts, also only the undecided ones. */
+/** The entities of a list that a page shows: those with all words of `search`; in Conflicts, on request only the undecided ones. */
 export interface ListFilter {
   readonly search: string
   readonly isUndecided: boolean
@@ -165,11 +166,7 @@ export const ListSearch = ({
         </ul>
       )}
       <form method="get" action={`${paths.import}#lists`}>
-        {[["id", run.id] as const, ["list", tab] as const, ...filterParameters({ search: "", isUndecided })].map(
-          ([name, value]) => (
-            <input key={name} type="hidden" name={name} value={value} />
-          )
-        )}
+        <Hidden of={[["id", run.id], ["list", tab], ...filterParameters({ search: "", isUndecided })]} />
         <div class="line">
           <div class="find">
             <Icon name="search" />
@@ -211,9 +208,9 @@ const Difference = ({ difference: { after, before, field, isOverride } }: { read
 const otherWords: Readonly<Record<ReviewedChange["others"][number], Sentence>> = {
   added_to_store: "Added to the store",
   removed_from_store: "Removed from the store",
-  gallery: "Other media, or another order of them",
-  members: "Other products, or another order of them",
-  variant_order: "Another order of variants"
+  gallery: "Media or their order changed",
+  members: "Products or their order changed",
+  variant_order: "Order of variants changed"
 }
 
 const newWords: Readonly<Record<EntityKind, Sentence>> = {

@@ -12,7 +12,7 @@ import {
 import type { ReviewRow } from "../../imports/ReviewLists.ts"
 import { maxEntries } from "../../storedata/MirrorRecords.ts"
 import type { Visitor } from "../Browser.ts"
-import { FieldMisfit, type Misfit, misfitId } from "../Field.tsx"
+import { Facts, FieldMisfit, type Misfit, misfitId } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
@@ -30,40 +30,29 @@ import type { RefusedReview } from "./ImportView.tsx"
 export const restField = "rest"
 export const confirmField = "remove"
 
-const Facts = ({ run }: { readonly run: ImportRun }) => {
+const Details = ({ run }: { readonly run: ImportRun }) => {
   const t = useWords()
   return (
     <div class="sheet">
-      <dl>
-        <dt>{t("State")}</dt>
-        <dd>
-          <PhaseOf phase={run.phase} />
-        </dd>
-        <dt>{t("Store")}</dt>
-        <dd>{run.storeDomain}</dd>
-        <dt>{t("Source")}</dt>
-        <dd>
-          {run.fileName === null
-            ? t("The store itself, read through its platform")
-            : t("The file {file}", { file: run.fileName })}
-        </dd>
-        <dt>{t("By")}</dt>
-        <dd>{actorName(t, run.actor)}</dd>
-        <dt>{t("Began")}</dt>
-        <dd>
-          <Time at={run.createdAt} />
-        </dd>
-        <dt>{t("Last change")}</dt>
-        <dd>
-          <Time at={run.updatedAt} />
-        </dd>
-        {(run.phase === "applying" || run.phase === "failed") && (
-          <>
-            <dt>{t("Applied")}</dt>
-            <dd>{t("{done, number} of {all, number}", { done: run.applied, all: plannedOf(run.summary) })}</dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        of={[
+          [t("State"), <PhaseOf phase={run.phase} />],
+          [t("Store"), run.storeDomain],
+          [
+            t("Source"),
+            run.fileName === null
+              ? t("The store itself, read through its platform")
+              : t("The file {file}", { file: run.fileName })
+          ],
+          [t("By"), actorName(t, run.actor)],
+          [t("Began"), <Time at={run.createdAt} />],
+          [t("Last change"), <Time at={run.updatedAt} />],
+          (run.phase === "applying" || run.phase === "failed") && [
+            t("Applied"),
+            t("{done, number} of {all, number}", { done: run.applied, all: plannedOf(run.summary) })
+          ]
+        ]}
+      />
     </div>
   )
 }
@@ -446,7 +435,7 @@ export const ImportPage = ({
         <StepsOf run={run} reading={reading} />
         {(run.phase === "fetching" || run.phase === "applying") && <Working run={run} />}
         <ProgressOf run={run} reading={reading} now={now} />
-        <Facts run={run} />
+        <Details run={run} />
         <Problems {...run.summary} />
         {isRead(run) && <Summary run={run} />}
         <Lists {...shown} csrf={visitor.csrf} />

@@ -1,21 +1,7 @@
 import { type ImportPhase, type ImportRun, plannedOf, type ReadingProgress } from "../../imports/Import.ts"
 import type { Sentence, Words } from "../languages/Words.tsx"
+import { withTimeLeft } from "../TimeLeft.ts"
 import { useWords } from "../Viewer.tsx"
-
-/** Seconds after which the estimated time left is shown. Earlier estimates would be too inexact. */
-const minSeconds = 3
-
-/** A sentence with the time left after it, if that is known. */
-const withTimeLeft = (t: Words, text: string, done: number, total: number, seconds: number): string => {
-  if (seconds < minSeconds || done === 0 || done >= total) return text
-  const left = Math.ceil((seconds * (total - done)) / done)
-  return left < 60
-    ? t("{progress}, less than a minute left", { progress: text })
-    : t("{progress}, about {minutes, plural, one {# minute} other {# minutes}} left", {
-        progress: text,
-        minutes: Math.ceil(left / 60)
-      })
-}
 
 interface Shown {
   readonly text: string
@@ -32,16 +18,19 @@ const stepWords: Readonly<Record<ReadingProgress["step"], Sentence>> = {
 }
 
 const readingOf = (t: Words, run: ImportRun, { done, seconds, step, total }: ReadingProgress): Shown => {
-  // A file is measured in bytes, a store in records.
-  const isFile = run.source === "csv"
   const amount =
     total === null
       ? t("{count, plural, one {# record} other {# records}}", { count: done })
-      : isFile
+      : step === "checking"
         ? percentOf(done, total)
-        : t("{done, number} of {all, plural, one {# record} other {# records}}", { done, all: total })
+        : t(
+            run.source === "csv"
+              ? "{done, number} of {all, plural, one {# row} other {# rows}}"
+              : "{done, number} of {all, plural, one {# record} other {# records}}",
+            { done, all: total }
+          )
   const text = t("{step}: {amount}", { step: t(stepWords[step]), amount })
-  return { text: total === null ? text : withTimeLeft(t, text, done, total, seconds), done, total }
+  return { text: total === null ? text : withTimeLeft(t, text, { done, total, seconds }), done, total }
 }
 
 const shownOf = (t: Words, run: ImportRun, reading: ReadingProgress | undefined, now: number): Shown | undefined => {
@@ -50,7 +39,7 @@ const shownOf = (t: Words, run: ImportRun, reading: ReadingProgress | undefined,
   const total = plannedOf(run.summary)
   const seconds = (now - Date.parse(run.updatedAt)) / 1_000
   const text = t("Applying: {done, number} of {all, number}", { done: run.applied, all: total })
-  const shown = run.isPaused ? text : withTimeLeft(t, text, run.applied, total, seconds)
+  const shown = run.isPaused ? text : withTimeLeft(t, text, { done: run.applied, total, seconds })
   return { text: shown, done: run.applied, total }
 }
 

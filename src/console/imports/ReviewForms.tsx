@@ -60,8 +60,8 @@ const choicesOf = (form: Parameters) =>
     const all = yield* fieldsOf(form, conflictField, (text) => (isDecision(text) ? text : undefined))
     const shown = yield* fieldsOf(form, seenField, (text) => (text === "" ? null : isDecision(text) ? text : undefined))
     const decisions = new Map([...all].filter(([conflict, decision]) => shown.get(conflict) !== decision))
-    const seen = new Map([...shown].filter(([conflict]) => decisions.has(conflict)))
-    return { decisions, seen, shown, isEmpty: all.size === 0 }
+    const shownDecisions = new Map([...shown].filter(([conflict]) => decisions.has(conflict)))
+    return { decisions, seen: shownDecisions, shown, isEmpty: all.size === 0 }
   })
 
 /** Reads the decision on all undecided conflicts from a form. */
@@ -124,8 +124,8 @@ const notReplaced: Misfit = {
 const unconfirmed: Misfit = { field: confirmField, message: "Tick this to accept the removals." }
 
 /**
- * A page that shows one of these conflicts: the page of the form, or the page that begins with the first conflict. With a filter, the
- * page of the form has the conflicts that it had, whatever the filter finds by now.
+ * The page to show after the form: the page of the form, or else the page that begins with the first of these conflicts. A filtered page keeps
+ * its conflicts, even if the filter finds others by now.
  */
 const placeOf = (form: Parameters, shown: ReadonlyArray<number>, [first, ...others]: ReadonlyArray<number>) => {
   const after = numberOf(form.get("after"))

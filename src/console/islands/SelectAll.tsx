@@ -1,7 +1,7 @@
 import type { IslandWords } from "./Islands.ts"
 
 export const selectAllSentences = [
-  "All that the filters of the list find",
+  "All items that match the list's filters",
   "Select all {count, number}",
   "{count, number} of {all, number} selected"
 ] as const
@@ -54,7 +54,7 @@ export const SelectAll = ({
           aria-pressed={state?.isEverything === true}
           onClick={() => state?.selectEverything(!state.isEverything)}
         >
-          {t("All that the filters of the list find")}
+          {t("All items that match the list's filters")}
         </button>
       )}
       {state?.isEverything === true && <input type="hidden" name={findField} value="all" />}

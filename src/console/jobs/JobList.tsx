@@ -82,17 +82,17 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
     const stores = yield* Stores
     const { asWatcher, withForm } = yield* makePageHandlers
 
-    const named = Effect.map(stores.list, withStoreName)
+    const naming = Effect.map(stores.list, withStoreName)
 
     return {
       list: asWatcher((visitor) =>
-        Effect.zipWith(jobs.list, named, (list, withName) =>
+        Effect.zipWith(jobs.list, naming, (list, withName) =>
           html(visitor, <JobsPage visitor={visitor} jobs={list.map(withName)} />)
         )
       ),
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
-          const job = (yield* named)(yield* jobs.get(yield* idInPath(JobId, request)))
+          const job = (yield* naming)(yield* jobs.get(yield* idInPath(JobId, request)))
           return html(
             visitor,
             <JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />
@@ -118,7 +118,7 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
           const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
             problem: changed.left.issues.map(({ message }) => message).join("; ")
           })
-          return html(visitor, <JobPage visitor={visitor} job={(yield* named)(job)} refusal={refusal} />, {
+          return html(visitor, <JobPage visitor={visitor} job={(yield* naming)(job)} refusal={refusal} />, {
             status: 400
           })
         })

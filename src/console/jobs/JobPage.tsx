@@ -1,6 +1,7 @@
 import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
+import { Facts } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence } from "../languages/Words.tsx"
@@ -85,38 +86,31 @@ export const JobPage = ({
           </p>
         )}
         <div class="sheet">
-          <dl>
-            <dt>{t("State")}</dt>
-            <dd>
-              <JobStateOf state={job.state} />
-              {job.waiting_for !== null && (
-                <span class="quiet"> {t("until {condition}", { condition: t.say(job.waiting_for) })}</span>
-              )}
-            </dd>
-            <dt>{t("Progress")}</dt>
-            <dd>
-              <Progress job={job} />
-            </dd>
-            {Object.entries(job.result).flatMap(([name, count]) => [
-              <dt key={`${name} name`}>{t.say(`${name.charAt(0).toUpperCase()}${name.slice(1)}`)}</dt>,
-              <dd key={name}>{t.number(count)}</dd>
-            ])}
-            <dt>{t("Begun")}</dt>
-            <dd>
-              {t.rich("{time} by {author}", {
-                time: <Time at={job.created_at} />,
-                author: <bdi>{t.say(authorName(job))}</bdi>
-              })}
-            </dd>
-            {job.ended_at !== null && (
-              <>
-                <dt>{t("Ended")}</dt>
-                <dd>
-                  <Time at={job.ended_at} />
-                </dd>
-              </>
-            )}
-          </dl>
+          <Facts
+            of={[
+              [
+                t("State"),
+                <>
+                  <JobStateOf state={job.state} />
+                  {job.waiting_for !== null && (
+                    <span class="quiet"> {t("until {condition}", { condition: t.say(job.waiting_for) })}</span>
+                  )}
+                </>
+              ],
+              [t("Progress"), <Progress job={job} />],
+              ...Object.entries(job.result).map(
+                ([name, count]) => [t.say(`${name.charAt(0).toUpperCase()}${name.slice(1)}`), t.number(count)] as const
+              ),
+              [
+                t("Begun"),
+                t.rich("{time} by {author}", {
+                  time: <Time at={job.created_at} />,
+                  author: <bdi>{t.say(authorName(job))}</bdi>
+                })
+              ],
+              job.ended_at !== null && [t("Ended"), <Time at={job.ended_at} />]
+            ]}
+          />
           <div class="buttons">
             <Allowed to="publish">
               {buttons

@@ -36,7 +36,7 @@ const doneWords: Readonly<Record<JobKindName, Sentence>> = {
   publish_selected: items,
   account_deletion: "{done, plural, one {# row} other {# rows}}",
   export: "{done, plural, one {# product} other {# products}}",
-  health_scan: "{done, plural, one {# scan} other {# scans}}",
+  health_scan: "{done, plural, one {# check} other {# checks}}",
   import: "{done, plural, one {# change} other {# changes}}"
 }
 
@@ -49,7 +49,7 @@ const progressOf: Readonly<Record<JobKindName, Sentence>> = {
   publish_selected: itemsOf,
   account_deletion: "{done, number} of {all, plural, one {# row} other {# rows}}",
   export: "{done, number} of {all, plural, one {# product} other {# products}}",
-  health_scan: "{done, number} of {all, plural, one {# scan} other {# scans}}",
+  health_scan: "{done, number} of {all, plural, one {# check} other {# checks}}",
   import: "{done, number} of {all, plural, one {# change} other {# changes}}"
 }
 

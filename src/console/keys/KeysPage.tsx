@@ -2,7 +2,7 @@ import type { ApiKey } from "../../access/ApiKey.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
-import { CopyText, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
+import { CopyText, Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -37,28 +37,21 @@ const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp
     <li class="sheet">
       <div>
         <h3>{apiKey.name}</h3>
-        <dl>
-          <dt>{t("Ends in")}</dt>
-          <dd>
-            <code>{apiKey.lastFour}</code>
-          </dd>
-          <dt>{t("Permissions")}</dt>
-          <dd>{t(accessOf(apiKey))}</dd>
-          <dt>{t("State")}</dt>
-          <dd>
-            {apiKey.revokedAt === null
-              ? t(stateWords[state])
-              : t.rich("revoked since {time}", { time: <Time at={apiKey.revokedAt} /> })}
-          </dd>
-          <dt>{t("Created")}</dt>
-          <dd>
-            <Time at={apiKey.createdAt} />
-          </dd>
-          <dt>{t("Last used")}</dt>
-          <dd>{apiKey.lastUsedAt === null ? t("never") : <Time at={apiKey.lastUsedAt} />}</dd>
-          <dt>{t("Expires")}</dt>
-          <dd>{apiKey.expiresAt === null ? t("never") : <Time at={apiKey.expiresAt} />}</dd>
-        </dl>
+        <Facts
+          of={[
+            [t("Ends in"), <code>{apiKey.lastFour}</code>],
+            [t("Permissions"), t(accessOf(apiKey))],
+            [
+              t("State"),
+              apiKey.revokedAt === null
+                ? t(stateWords[state])
+                : t.rich("revoked since {time}", { time: <Time at={apiKey.revokedAt} /> })
+            ],
+            [t("Created"), <Time at={apiKey.createdAt} />],
+            [t("Last used"), apiKey.lastUsedAt === null ? t("never") : <Time at={apiKey.lastUsedAt} />],
+            [t("Expires"), apiKey.expiresAt === null ? t("never") : <Time at={apiKey.expiresAt} />]
+          ]}
+        />
       </div>
       {state === "active" && (
         <form method="get" action={paths.revokeKey}>

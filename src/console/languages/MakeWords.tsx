@@ -37,20 +37,20 @@ export const makeWords = (
   const formatOf = (sentence: string) => {
     const known = messages.get(sentence)
     if (known !== undefined) return known
-    const made = new IntlMessageFormat(messageOf(sentence) ?? sentence, locale)
-    messages.set(sentence, made)
-    return made
+    const format = new IntlMessageFormat(messageOf(sentence) ?? sentence, locale)
+    messages.set(sentence, format)
+    return format
   }
 
   // A value keeps its own direction in a text from right to left: "SKU-1" would else move its dash.
   const isolated = (value: string) => (isFromRightToLeft ? `\u2068${value}\u2069` : value)
 
   const written = (sentence: string, values: Values = {}): string => {
-    const given = Object.entries(values).map(([name, value]) => [
+    const isolatedValues = Object.entries(values).map(([name, value]) => [
       name,
       typeof value === "string" ? isolated(nested.includes(name) ? saidOf(value) : value) : value
     ])
-    return String(formatOf(sentence).format(Object.fromEntries(given)))
+    return String(formatOf(sentence).format(Object.fromEntries(isolatedValues)))
   }
 
   /** A message of a service in the language. Other text is unchanged. */
@@ -75,12 +75,12 @@ export const makeWords = (
     typeof saying === "string" ? saidOf(saying, values) : written(saying.sentence, saying.values)
 
   const rich = (sentence: Sentence, parts: Parts = {}): ComponentChildren => {
-    const given = Object.entries(parts).map(([name, part]) => {
+    const contents = Object.entries(parts).map(([name, part]) => {
       const words = typeof part === "string" && nested.includes(name) ? saidOf(part) : part
       return [name, typeof words === "string" && isFromRightToLeft ? <bdi>{words}</bdi> : words]
     })
-    const made = formatOf(sentence).format<ComponentChildren>({ ...tags, ...Object.fromEntries(given) })
-    return Array.isArray(made) ? made.map((part, index) => <Fragment key={index}>{part}</Fragment>) : made
+    const output = formatOf(sentence).format<ComponentChildren>({ ...tags, ...Object.fromEntries(contents) })
+    return Array.isArray(output) ? output.map((part, index) => <Fragment key={index}>{part}</Fragment>) : output
   }
 
   const amount = (text: string) => {

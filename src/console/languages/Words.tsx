@@ -55,7 +55,7 @@ const words = new Map<Language, Words>()
 
 /** The words of a language are made at their first use: those of all languages cost each start 20 ms (Node 20). */
 export const wordsIn = (language: Language): Words => {
-  const made = words.get(language) ?? makeWords(language, (text) => messageIn(language, text), serviceMessageOf)
-  words.set(language, made)
-  return made
+  const instance = words.get(language) ?? makeWords(language, (text) => messageIn(language, text), serviceMessageOf)
+  words.set(language, instance)
+  return instance
 }

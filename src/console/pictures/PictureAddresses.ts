@@ -34,9 +34,9 @@ export interface SignedPicture {
 /** The picture of an address. Undefined: this service did not sign it. */
 export const readPictureAddress = (key: Uint8Array, path: string): SignedPicture | undefined => {
   const [, , width = "", account = "", source = "", signature = ""] = path.split("/")
-  const given = Buffer.from(signature, "base64url")
+  const actual = Buffer.from(signature, "base64url")
   const expected = signatureOf(key, width, account, source)
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return undefined
   const size = pictureWidths.find((each) => String(each) === width)
   return size === undefined
     ? undefined

@@ -79,7 +79,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
       /** Pages of an account ask for the same picture at once: it is fetched once. */
       const fetching = new Map<string, Promise<Option.Option<Picture>>>()
 
-      const kept = (name: string) =>
+      const readFromDisk = (name: string) =>
         Effect.promise(async () => {
           if (onDisk.get(name) === undefined) return Option.none<Picture>()
           const bytes = await readFile(pathOf(name)).catch(() => undefined)
@@ -123,7 +123,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
           if (drawn !== undefined) return Option.some({ bytes: Buffer.from(drawn), type: "image/svg+xml" })
           const source = sourceOf(platforms, signed)
           const name = hash("sha256", source, "hex")
-          const found = yield* kept(name)
+          const found = yield* readFromDisk(name)
           if (Option.isSome(found)) return found
           if (unread.has(name)) return Option.none()
           const runtime = yield* Effect.runtime()

@@ -62,14 +62,14 @@ const ofProducts: ReadonlySet<ListParameter> = new Set(["vendor", "type", "tag",
  * and not an error.
  */
 export const listQueryOf = (kind: EntityKind, query: Parameters): ListQuery => {
-  const given = Object.fromEntries(
+  const values = Object.fromEntries(
     names.flatMap((name) => {
       const value = query.get(name)?.trim() ?? ""
       return value === "" || (kind !== "product" && ofProducts.has(name)) ? [] : [[name, value]]
     })
   ) as ListQuery
-  const { from, missing, order: _, own, state, store_id, walk, ...texts } = given
-  const order = orderOf(given.order)
+  const { from, missing, order: _, own, state, store_id, walk, ...texts } = values
+  const order = orderOf(values.order)
   return {
     ...texts,
     ...(isStoreId(store_id) && { store_id }),
@@ -213,7 +213,7 @@ const searches: Readonly<Record<EntityKind, Sentence>> = {
   media: "Search media"
 }
 
-/** What a search looks at. */
+/** The fields in which a search looks. */
 const searched: Readonly<Record<EntityKind, Sentence>> = {
   product: "Title, SKU, vendor, tag or id",
   variant: "Title, SKU, barcode or id",

@@ -1,3 +1,4 @@
+import { encode } from "uqr"
 import type { Enrolment } from "../../access/SecondFactors.ts"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
@@ -6,7 +7,18 @@ import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
-import { QrCode } from "./QrCode.tsx"
+
+/** A QR code as a picture in the page: one square for each dark cell. */
+const QrCode = ({ label, text }: { readonly text: string; readonly label: string }) => {
+  const { data, size } = encode(text, { ecc: "M", border: 3 })
+  const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join("")
+  return (
+    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
+      <rect width={size} height={size} fill="#fff" />
+      <path d={path} fill="#000" />
+    </svg>
+  )
+}
 
 /** The field for a code of an authenticator app. `rule`: the id of the text that describes it. */
 export const CodeField = ({

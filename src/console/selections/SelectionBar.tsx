@@ -1,5 +1,6 @@
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
+import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import type { ListQuery } from "../products/ProductFilters.tsx"
@@ -47,9 +48,7 @@ export const SelectionBar = ({
   const t = useWords()
   return (
     <div class="selection">
-      {listFieldsOf(kind, query).map(([name, value]) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
+      <Hidden of={listFieldsOf(kind, query)} />
       <Publish stores={stores} chosen={query.store_id} />
       <Allowed to="edit">
         <button type="submit" class="plain" formaction={paths.setSelected}>

@@ -8,7 +8,7 @@ import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
-import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
+import { Frame, Hidden, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { countOf, EntityLink } from "../Naming.tsx"
 import { listAddress } from "../products/ProductFilters.tsx"
@@ -57,9 +57,7 @@ const Steps = ({
       <Refusal text={problemOfForm(misfit)} />
       <form method="post" action={action} class="sheet">
         <HiddenFields csrf={visitor.csrf} />
-        {[...hiddenFieldsOf(selection), ...hidden].map(([name, value]) => (
-          <input key={name} type="hidden" name={name} value={value} />
-        ))}
+        <Hidden of={[...hiddenFieldsOf(selection), ...hidden]} />
         {children}
       </form>
     </Frame>
@@ -80,7 +78,7 @@ const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionConte
       )}
       <label class="pick">
         <input type="radio" name={fields.of} value="all" checked={isAll} />
-        <span>{t("All that the filters of the list find")}</span>
+        <span>{t("All items that match the list's filters")}</span>
       </label>
       <FieldMisfit field={fields.of} misfit={misfit} />
     </fieldset>
@@ -313,7 +311,7 @@ export const reviewWords = {
     where: "Store",
     count: "Publishes",
     explanation:
-      "Their drafts become live on the store, products before what refers to them. What has no draft for this store is skipped. The page of the job lists what is refused.",
+      "Their drafts become live on the store, products before the items that refer to them. Items without a draft for this store are skipped. The page of the job lists the refused items.",
     begin: "Publish {things}"
   }
 } as const satisfies Readonly<Record<string, ReviewWords>>
@@ -366,22 +364,18 @@ export const SelectionReviewPage = ({
     >
       <Facts
         of={[
-          ...(isField ? [[t("Field"), fieldName(t, change.key)] as const] : []),
+          isField && [t("Field"), fieldName(t, change.key)],
           [t(words.where), <bdi>{place}</bdi>],
-          ...(value === null
-            ? []
-            : [
-                [
-                  t("New value"),
-                  change.clears ? (
-                    <span class="quiet">{t("the catalog's value")}</span>
-                  ) : value === "" ? (
-                    <EmptyValue />
-                  ) : (
-                    <bdi class="value">{value}</bdi>
-                  )
-                ] as const
-              ]),
+          value !== null && [
+            t("New value"),
+            change.clears ? (
+              <span class="quiet">{t("the catalog's value")}</span>
+            ) : value === "" ? (
+              <EmptyValue />
+            ) : (
+              <bdi class="value">{value}</bdi>
+            )
+          ],
           [t(words.count), things]
         ]}
       />

@@ -1,7 +1,7 @@
 import { Effect, Either, Option, Schema } from "effect"
 import type { BulkChange } from "../../bulk/BulkChange.ts"
-import { BulkJobs, maxBulkEntities } from "../../bulk/BulkJobs.ts"
-import { MerchantLists } from "../../catalog/MerchantLists.ts"
+import { BulkJobs } from "../../bulk/BulkJobs.ts"
+import { type ChosenEntities, type FoundList, MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Job } from "../../jobs/Job.ts"
@@ -17,8 +17,6 @@ import { newDropWith } from "../drops/DropForm.ts"
 import { fromTyped } from "../entities/CellInput.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
-import { wordsIn } from "../languages/Words.tsx"
-import { countOf } from "../Naming.tsx"
 import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
@@ -68,14 +66,16 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
 
 type Refused = NotFound | PimLocked | ValidationFailed
 
-/** What a review shows: its new value (null: none), the step before, and the job that it begins. */
+/** The data of a review page: the new value (null: none), the address of the step before, and the job that the review begins. */
 interface Reviewed<R> {
   readonly value: string | null
   readonly back: string
   readonly words: ReviewWords
   readonly check: Effect.Effect<void, Refused, R>
-  readonly begin: (ids: ReadonlyArray<EntityId>, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
+  readonly begin: (chosen: ChosenEntities, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
 }
+
+const named = (ids: ReadonlyArray<EntityId>): FoundList => ({ count: ids.length, first: ids, chosen: { ids } })
 
 /** Makes the function that shows the review, and begins the job. */
 const makeFinish = Effect.gen(function* () {
@@ -94,35 +94,27 @@ const makeFinish = Effect.gen(function* () {
   ) =>
     Effect.gen(function* () {
       const { selection, visitor } = content
-      const t = wordsIn(visitor.pageLanguage)
       const { isAll, kind, query } = selection
       const isBegin = form.get(fields.does) === "begin"
-      const given = readJobId(form.get("id") ?? "")
-      const begun = isBegin ? yield* begunBy(given) : Option.none()
+      const id = readJobId(form.get("id") ?? "")
+      const begun = isBegin ? yield* begunBy(id) : Option.none()
       if (Option.isSome(begun)) return Either.right(seeOther(jobPath(begun.value.id)))
       const checked = yield* Effect.either(check)
       if (Either.isLeft(checked))
         return checked.left._tag === "ValidationFailed" ? Either.left(misfitOf(checked.left)) : yield* checked.left
-      const ids = isAll ? yield* lists.ids(kind, filtersOf(query), maxBulkEntities) : selection.ids
-      if (ids.length === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
-      if (ids.length > maxBulkEntities)
-        return Either.left({
-          field: fields.of,
-          message: t("The filters of the list find more than {things}: narrow them.", {
-            things: countOf(t, kind, maxBulkEntities)
-          })
-        })
-      const isSeen = form.get(fields.seen) === String(ids.length)
+      const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : named(selection.ids)
+      if (count === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
+      const isSeen = form.get(fields.seen) === String(count)
       if (isBegin && isSeen) {
-        const job = yield* Effect.either(begin(ids, Option.getOrUndefined(given)))
+        const job = yield* Effect.either(begin(chosen, Option.getOrUndefined(id)))
         if (Either.isRight(job)) return Either.right(seeOther(jobPath(job.right.id)))
         return job.left._tag === "ValidationFailed" ? Either.left(misfitOf(job.left)) : yield* job.left
       }
       const page = (
         <SelectionReviewPage
           {...content}
-          count={ids.length}
-          rows={yield* lists.rows(ids.slice(0, maxNamed))}
+          count={count}
+          rows={yield* lists.rows(first.slice(0, maxNamed))}
           value={value}
           jobId={yield* mintId(JobId)}
           back={back}
@@ -150,7 +142,7 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs |
     /** A change of drafts, as a job. */
     const bulkOf = ({ kind }: Selection, change: BulkChange) => ({
       check: bulk.check(kind, change),
-      begin: (ids: ReadonlyArray<EntityId>, id: JobId | undefined) => bulk.begin({ kind, ids }, change, id)
+      begin: (chosen: ChosenEntities, id: JobId | undefined) => bulk.begin({ kind, ...chosen }, change, id)
     })
 
     const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
@@ -241,7 +233,7 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs |
           const store = yield* storeIn(storeId)
           const done = yield* finish(form, content, {
             check: publishJobs.check(store),
-            begin: (ids, id) => publishJobs.selected(store, ids, id),
+            begin: (chosen, id) => publishJobs.chosen(store, [selection.kind], chosen, id),
             value: null,
             back: "choose",
             words: reviewWords.publish

@@ -28,11 +28,7 @@ import { makePageHandlers, type PageServices, page, queryOf } from "../PageHandl
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { anonymousViewer } from "../Viewer.tsx"
-import { CodePage } from "./CodePage.tsx"
-import { ForgotPasswordPage } from "./ForgotPasswordPage.tsx"
-import { KeptFormPage } from "./KeptFormPage.tsx"
-import { SetPasswordPage } from "./SetPasswordPage.tsx"
-import { SignInPage } from "./SignInPage.tsx"
+import { CodePage, ForgotPasswordPage, KeptFormPage, SetPasswordPage, SignInPage } from "./SignInPages.tsx"
 
 const routes = {
   showSignIn: ["GET", paths.signIn, refuseOnPage, "open"],
@@ -190,10 +186,10 @@ export const signIn = ({
                 device: deviceOf(baseUrl, request)
               })
             )
-            const kept = form.get(fieldNames.kept)
-            if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, kept)
+            const unsent = form.get(fieldNames.kept)
+            if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, unsent)
             const refused = found.left
-            const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={kept} />
+            const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={unsent} />
             return refused._tag === "SignInRefused"
               ? html(viewerOf(request), again, { status: 403 })
               : html(viewerOf(request), again, waiting(refused))
@@ -208,8 +204,8 @@ export const signIn = ({
             }
             const finished = yield* Effect.either(secondFactors.finish(step.token, form.get("code") ?? ""))
             if (Either.isRight(finished)) {
-              const kept = step.kept === undefined ? undefined : parametersOf(step.kept)
-              return yield* start(finished.right, step.returnTo ?? paths.home, request, kept)
+              const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
+              return yield* start(finished.right, step.returnTo ?? paths.home, request, unsent)
             }
             const { _tag, message } = finished.left
             if (_tag === "CodeTooLate")

@@ -1,5 +1,4 @@
-import { type Context, Effect, Option, Schema } from "effect"
-import { maxBulkEntities } from "../../bulk/BulkJobs.ts"
+import { Effect, Option, Schema } from "effect"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -29,7 +28,7 @@ const routes = {
   refresh: ["POST", paths.refreshStore, refuseOnPage, "edit"],
   pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
   publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
-  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish"]
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish", "batch"]
 } as const
 
 const notes = {
@@ -54,6 +53,8 @@ const selectedOf = (form: Parameters) =>
     form.names.filter((name) => name.startsWith(selectedPrefix)),
     (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
   )
+
+const chosenOf = (ids: ReadonlyArray<EntityId>) => ({ chosen: { ids }, count: ids.length })
 
 const platformNameIn =
   ({ find }: PlatformRegistry["Type"], t: Words) =>
@@ -88,13 +89,6 @@ const cannotPublish = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
-/** All entities whose last publish to the store failed, as far as one job takes them. */
-const failedOf = (lists: Context.Tag.Service<MerchantLists>, storeId: StoreId) =>
-  Effect.map(
-    Effect.forEach(EntityKind.literals, (kind) => lists.ids(kind, { storeId, state: "failed" }, maxBulkEntities)),
-    (ids) => ids.flat().slice(0, maxBulkEntities)
-  )
-
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
 export const storeList: Surface<
   Jobs | MerchantLists | PlatformRegistry | PublishJobs | Publishing | Stores | PageServices
@@ -125,10 +119,10 @@ export const storeList: Surface<
         const counts = yield* publishing.pending(store.id)
         const entities = yield* publishing.waiting(store.id, maxListed)
         const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
-        const said = refusal === undefined ? {} : { refusal }
+        const note = refusal === undefined ? {} : { refusal }
         return html(
           visitor,
-          <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...said} />,
+          <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...note} />,
           { status: refusal === undefined ? 200 : 400 }
         )
       })
@@ -203,8 +197,11 @@ export const storeList: Surface<
         Effect.gen(function* () {
           const store = yield* openStoreOf(form)
           const isForFailed = form.get(everyFailed) === "yes"
-          const ids = isForFailed ? yield* failedOf(lists, store.id) : yield* selectedOf(form)
-          if (ids.length > 0) return yield* toJob(visitor, store, false, publishJobs.selected(store.id, ids))
+          const kinds = EntityKind.literals
+          const { chosen, count } = isForFailed
+            ? yield* lists.found(kinds, { storeId: store.id, state: "failed" })
+            : chosenOf(yield* selectedOf(form))
+          if (count > 0) return yield* toJob(visitor, store, false, publishJobs.chosen(store.id, kinds, chosen))
           if (!isForFailed) return yield* showPending(visitor, store, "Nothing is selected: select some drafts first.")
           const open = Option.filter(yield* jobs.openOn(store.id), publishes)
           return Option.isSome(open)

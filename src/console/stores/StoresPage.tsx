@@ -6,6 +6,7 @@ import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { CredentialTest } from "../../stores/StoresRepo.ts"
 import type { Visitor } from "../Browser.ts"
 import { currencyName, languageName } from "../entities/StoreLanguage.ts"
+import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
@@ -14,6 +15,14 @@ import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths
 import { Table } from "../Table.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
 import { linkStoreOf, unlinkStoreOf } from "./LinkStorePage.tsx"
+
+const languagesOf = (t: Words, { locales, primary_locale }: Store) =>
+  locales
+    .map((locale) => {
+      const language = languageName(t, locale)
+      return locale === primary_locale && locales.length > 1 ? t("{language} (main)", { language }) : language
+    })
+    .join(t(", "))
 
 /** Counts of a store's entities by publish state, with links to their lists. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
@@ -208,7 +217,7 @@ const statesIn = (t: Words, stores: ReadonlyArray<Store>, counts: ReadonlyMap<St
     })
     .join(" ")
 
-/** What the store said when its token was last tested. */
+/** The store's answer to the last test of its token. */
 const TokenState = ({ test }: { readonly test: CredentialTest | undefined }) => {
   const t = useWords()
   if (test === undefined) return <>{t("not tested yet")}</>
@@ -313,36 +322,19 @@ export const StoresPage = ({
                 <li class="sheet" key={store.id}>
                   <div>
                     <h3>{store.name}</h3>
-                    <dl>
-                      <dt>{t("Domain")}</dt>
-                      <dd>
-                        <bdi>{store.domain}</bdi>
-                      </dd>
-                      <dt>{t("Platform")}</dt>
-                      <dd>{platformName(store.platform)}</dd>
-                      <dt>{t("Languages")}</dt>
-                      <dd>
-                        {store.locales
-                          .map((locale) =>
-                            locale === store.primary_locale && store.locales.length > 1
-                              ? t("{language} (main)", { language: languageName(t, locale) })
-                              : languageName(t, locale)
-                          )
-                          .join(t(", "))}
-                      </dd>
-                      <dt>{t("Currency")}</dt>
-                      <dd>{currencyName(t, store.currency)}</dd>
-                      <dt>{t("Last import")}</dt>
-                      <dd>{store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />}</dd>
-                      {hasToken(store.platform) && (
-                        <>
-                          <dt>{t("Token")}</dt>
-                          <dd>
-                            <TokenState test={credentialTests.get(store.id)} />
-                          </dd>
-                        </>
-                      )}
-                    </dl>
+                    <Facts
+                      of={[
+                        [t("Domain"), <bdi>{store.domain}</bdi>],
+                        [t("Platform"), platformName(store.platform)],
+                        [t("Languages"), languagesOf(t, store)],
+                        [t("Currency"), currencyName(t, store.currency)],
+                        [
+                          t("Last import"),
+                          store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />
+                        ],
+                        hasToken(store.platform) && [t("Token"), <TokenState test={credentialTests.get(store.id)} />]
+                      ]}
+                    />
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                     <PublishAll
                       counts={counts.get(store.id) ?? nothingToCount}

@@ -162,8 +162,8 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
         const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
         const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
         const isFactorRequired = yield* users.requiresSecondFactor(visitor.accountId)
-        const given = { visitor, users: list, isFactorRequired, now, log, form: emptyInvite, ...content }
-        return html(visitor, <TeamPage {...given} />, { status })
+        const props = { visitor, users: list, isFactorRequired, now, log, form: emptyInvite, ...content }
+        return html(visitor, <TeamPage {...props} />, { status })
       })
 
     const userIn = makeUserIn(users)
@@ -240,10 +240,10 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
           const user = yield* userIn(visitor, form)
           const isInvitation = userState(user) === "invited"
           const days = isInvitation ? linkDays.invitation : linkDays.password
-          const made = yield* Effect.either(users.invite(visitor.accountId, user.email, { days }))
-          return Either.isRight(made)
-            ? yield* showLink(visitor, made.right, days, isInvitation)
-            : yield* show(visitor, { refusal: wordsOf(made.left, user.email) }, 409)
+          const link = yield* Effect.either(users.invite(visitor.accountId, user.email, { days }))
+          return Either.isRight(link)
+            ? yield* showLink(visitor, link.right, days, isInvitation)
+            : yield* show(visitor, { refusal: wordsOf(link.left, user.email) }, 409)
         })
       ),
       askCancel: asking(paths.cancelInvitation, (t, { email }) => ({

@@ -174,11 +174,10 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
           of={[
             [t("State"), t(stateWords[state])],
             [t("Last seen"), user.lastSeenAt === null ? t("never") : <Ago at={user.lastSeenAt} now={now} />],
-            ...(state !== "invited"
-              ? []
-              : user.linkExpiresAt === null
-                ? [[t("Invitation"), t("has expired")] as const]
-                : [[t("Invitation ends"), <Ago key="ends" at={user.linkExpiresAt} now={now} />] as const]),
+            state === "invited" &&
+              (user.linkExpiresAt === null
+                ? [t("Invitation"), t("has expired")]
+                : [t("Invitation ends"), <Ago at={user.linkExpiresAt} now={now} />]),
             [t("Second factor"), user.hasSecondFactor ? t("on") : t("off")]
           ]}
         />

@@ -1,6 +1,6 @@
 import { nextSteps, type SetAside, type Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
-import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
+import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -12,49 +12,31 @@ export interface WebhookPageContent {
   /** The new secret after a rotation. */
   readonly secret?: string
   readonly refusal?: Saying
-  /** What was typed in the form of a replay, and what is wrong with it. */
+  /** The start of a replay as it was typed, and the reason why it is invalid. */
   readonly from?: string | undefined
   readonly misfit?: Misfit | undefined
   readonly note?: string | undefined
 }
 
-const Facts = ({ webhook }: { readonly webhook: Webhook }) => {
+const Details = ({ webhook }: { readonly webhook: Webhook }) => {
   const t = useWords()
+  const { delivered_at, last_seq, next_attempt_at, position, previous_secret_until, problem, state, topics } = webhook
   return (
-    <dl class="sheet">
-      <dt>{t("State")}</dt>
-      <dd>
-        <WebhookStateOf state={webhook.state} />
-      </dd>
-      <dt>{t("Receives")}</dt>
-      <dd>{webhook.topics.length === 0 ? t("every change") : webhook.topics.join(t(", "))}</dd>
-      <dt>{t("Delivered up to")}</dt>
-      <dd>
-        {t("change {position, number} of {last, number}", { position: webhook.position, last: webhook.last_seq })}
-      </dd>
-      <dt>{t("Last accepted delivery")}</dt>
-      <dd>{webhook.delivered_at === null ? t("none yet") : <Time at={webhook.delivered_at} />}</dd>
-      {webhook.problem !== null && (
-        <>
-          <dt>{t("Last failure")}</dt>
-          <dd>{webhook.problem}</dd>
-        </>
-      )}
-      {webhook.problem !== null && webhook.next_attempt_at !== null && (
-        <>
-          <dt>{t("Next attempt")}</dt>
-          <dd>
-            <Time at={webhook.next_attempt_at} />
-          </dd>
-        </>
-      )}
-      {webhook.previous_secret_until !== null && (
-        <>
-          <dt>{t("Previous secret")}</dt>
-          <dd>{t.rich("signs too until {time}", { time: <Time at={webhook.previous_secret_until} /> })}</dd>
-        </>
-      )}
-    </dl>
+    <Facts
+      look="sheet"
+      of={[
+        [t("State"), <WebhookStateOf state={state} />],
+        [t("Receives"), topics.length === 0 ? t("every change") : topics.join(t(", "))],
+        [t("Delivered up to"), t("change {position, number} of {last, number}", { position, last: last_seq })],
+        [t("Last accepted delivery"), delivered_at === null ? t("none yet") : <Time at={delivered_at} />],
+        problem !== null && [t("Last failure"), problem],
+        problem !== null && next_attempt_at !== null && [t("Next attempt"), <Time at={next_attempt_at} />],
+        previous_secret_until !== null && [
+          t("Previous secret"),
+          t.rich("signs too until {time}", { time: <Time at={previous_secret_until} /> })
+        ]
+      ]}
+    />
   )
 }
 
@@ -166,7 +148,7 @@ export const WebhookPage = ({
         <bdi>{webhook.url}</bdi>
       </p>
       {next !== undefined && <p>{t.say(next)}</p>}
-      <Facts webhook={webhook} />
+      <Details webhook={webhook} />
       <div class="buttons">
         <Action button="Send a test" path={paths.testWebhook} visitor={visitor} webhook={webhook} />
         <Action button="Rotate the secret" path={paths.rotateWebhook} visitor={visitor} webhook={webhook} />

@@ -11,6 +11,9 @@ const maxAnswerBytes = 500_000
  * Caches answers in this process. An answer is valid while the account's version equals the answer's version: every visible
  * change raises the version (docs/writing.md), a version never returns, and cached answers hold nothing that can change without
  * it. An answer may be newer than its version, never older. Callers must authorize the request first.
+ *
+ * On a cluster, reading a version costs a statement, so it is read only for targets with a cached answer. An answer whose version was
+ * not read is valid for no request, but the next answer for its target is cached with its version.
  */
 export class AnswerCache {
   private readonly answers = new LRUCache<string, KnownAnswer>({
@@ -22,6 +25,11 @@ export class AnswerCache {
 
   /** Hashes of recently requested keys. An array of fixed size (a power of two), so that a request allocates nothing. */
   private readonly requestedHashes = new Int32Array(4_096)
+
+  /** Whether an answer for the target is cached, of any version. Only then does a request need the account's version. */
+  has(accountId: AccountId, target: string): boolean {
+    return this.answers.has(`${accountId} ${target}`)
+  }
 
   find(accountId: AccountId, target: string, version: number): KnownAnswer | undefined {
     const answer = this.answers.get(`${accountId} ${target}`)

@@ -6,9 +6,9 @@ import { commonHeaders } from "../CommonHeaders.ts"
 import { type Coding, compress } from "../Compression.ts"
 import { etagOf, isNotModified } from "../Conditional.ts"
 
-/** A 200 without the headers of a single request. `version`: the account's version, read before the answer. */
+/** A 200 without the headers of a single request. `version`: the account's version, read before the answer. Null: it was not read. */
 export interface KnownAnswer {
-  readonly version: number
+  readonly version: number | null
   readonly body: Buffer
   readonly etag: string
   readonly contentType: string
@@ -36,10 +36,13 @@ const lasting = new WeakMap<object, KnownAnswer>()
 /** Makes a KnownAnswer of a 200. Undefined for any other answer. */
 export const knownAnswerOf = (
   response: HttpServerResponse.HttpServerResponse,
-  version: number
+  version: number | null
 ): KnownAnswer | undefined => lasting.get(response.body) ?? newAnswerOf(response, version)
 
-const newAnswerOf = (response: HttpServerResponse.HttpServerResponse, version: number): KnownAnswer | undefined => {
+const newAnswerOf = (
+  response: HttpServerResponse.HttpServerResponse,
+  version: number | null
+): KnownAnswer | undefined => {
   const body = response.status === 200 ? bytesOf(response) : undefined
   return body === undefined
     ? undefined
@@ -62,7 +65,7 @@ export const withCoding = (answer: KnownAnswer, coding: Coding): Effect.Effect<K
 
 /** Hashes and compresses the body of a response once, for all requests that get this response. */
 export const toLasting = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<typeof response> => {
-  const answer = newAnswerOf(response, 0)
+  const answer = newAnswerOf(response, null)
   return answer === undefined
     ? Effect.succeed(response)
     : withCoding(answer, "br").pipe(

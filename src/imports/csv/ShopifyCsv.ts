@@ -33,11 +33,19 @@ export interface ShopifyCsvSummary {
   /** In the order of the file. */
   readonly ignoredColumns: ReadonlyArray<IgnoredColumn>
   readonly totalBytes: number
+  /** Number of rows, without the header and empty lines. */
+  readonly rows: number
 }
 
 /** The parts of an export: its products in the order of the file, then one summary. */
 export type ShopifyCsvPart = Data.TaggedEnum<{
-  Product: { readonly product: ImportedProduct; readonly bytesRead: number; readonly totalBytes: number }
+  Product: {
+    readonly product: ImportedProduct
+    /** Number of rows up to the last one of the product. */
+    readonly rowsRead: number
+    readonly bytesRead: number
+    readonly totalBytes: number
+  }
   Summary: ShopifyCsvSummary
 }>
 export const ShopifyCsvPart = Data.taggedEnum<ShopifyCsvPart>()
@@ -203,14 +211,14 @@ class CsvRecords {
     return Effect.async((resume) => {
       const from = this.end
       if (bytes !== null) this.pending = Buffer.concat([this.pending, bytes])
-      const taken = (error?: Error | null) => {
+      const passRecords = (error?: Error | null) => {
         const { records } = this
         this.pending = this.pending.subarray(this.end - from)
         this.records = []
         resume(Effect.succeed({ records, isBroken: Predicate.isNotNullable(error) }))
       }
-      if (bytes === null) this.parser.end(taken)
-      else this.parser.write(bytes, taken)
+      if (bytes === null) this.parser.end(passRecords)
+      else this.parser.write(bytes, passRecords)
     })
   }
 }
@@ -299,12 +307,13 @@ const makeReading = (file: OpenFile) => {
   const problems = new ImportProblems()
   let csv: CsvRecords | null = null
   let bytesRead = 0
+  let rowsRead = 0
   let products: ShopifyCsvProducts | null = null
   let isDone = false
   let isAllRead = false
 
   const productPart = (product: ImportedProduct) =>
-    ShopifyCsvPart.Product({ product, bytesRead, totalBytes: file.size })
+    ShopifyCsvPart.Product({ product, rowsRead, bytesRead, totalBytes: file.size })
 
   const take = (
     records: ReadonlyArray<CsvRecord>,
@@ -322,6 +331,7 @@ const makeReading = (file: OpenFile) => {
       const completed = products.take(record)
       // A file with a problem is refused. The remaining lines are only checked for further problems.
       if (completed !== null && problems.count === 0) parts.push(productPart(completed))
+      rowsRead += 1
     }
     return Either.right(parts)
   }
@@ -353,7 +363,7 @@ const makeReading = (file: OpenFile) => {
     if (problems.rejected !== null) return yield* problems.rejected
     if (last === null) return yield* aboutFile("The file has a header but no products.")
     isDone = true
-    return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size))]
+    return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size, rowsRead))]
   })
 
   const next = Effect.gen(function* () {
@@ -383,7 +393,7 @@ const makeReading = (file: OpenFile) => {
   )
 }
 
-const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsvSummary => {
+const summaryOf = (products: ShopifyCsvProducts, totalBytes: number, rows: number): ShopifyCsvSummary => {
   const { columns, ignoredCells, images, skippedLines, unpublished, variants } = products
   return {
     products: products.products,
@@ -399,7 +409,8 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
       name: columns.names[index] ?? "",
       filledCells: ignoredCells[place] ?? 0
     })),
-    totalBytes
+    totalBytes,
+    rows
   }
 }
 

@@ -159,16 +159,16 @@ export const readHeader = (
   const at: Partial<Record<Column, number>> = {}
   const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
   const ignored: Array<number> = []
-  const seen = new Map<string, number>()
+  const places = new Map<string, number>()
   for (const [index, name] of names.entries()) {
     const rejected = (reason: string) => Either.left(ImportFileRejected.at(line, name, reason))
     const column = columnOf.get(name)
     const owner = (["product", "variant"] as const).find((kind) => metafieldOf(kind, name) !== null)
     const key = owner === undefined ? null : metafieldOf(owner, name)
-    const first = seen.get(name)
+    const first = places.get(name)
     if (first !== undefined)
       return rejected(`This column occurs twice: it is number ${first + 1} and number ${index + 1}.`)
-    seen.set(name, index)
+    places.set(name, index)
     if (column !== undefined) {
       const same = at[column]
       if (same !== undefined) return rejected(`This column means the same as ${quoted(names[same] ?? "")}: keep one.`)

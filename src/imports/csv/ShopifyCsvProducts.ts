@@ -366,11 +366,11 @@ export class ShopifyCsvProducts {
   /** The product's options: names from the first line, values in the order of the file. */
   optionsOf({ options, variants }: Draft): Values {
     if (this.columns.at.option1_name === undefined) return {}
-    const named = optionValues.flatMap((column, index) => {
+    const optionNames = optionValues.flatMap((column, index) => {
       const values = [...new Set(variants.flatMap((variant) => variant.values[column] || []))]
       const name = options[index] || (values.length > 0 ? noOption : "")
       return name === "" ? [] : [{ name, values }]
     })
-    return { options: named.length === 0 ? "" : JSON.stringify(named) }
+    return { options: optionNames.length === 0 ? "" : JSON.stringify(optionNames) }
   }
 }

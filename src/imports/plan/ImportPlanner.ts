@@ -142,7 +142,7 @@ export class ImportPlanner {
       CatalogChange.AcceptImported({
         entityId: id,
         storeId,
-        // A new entity has only values of the store. Without `values`, all of them are accepted.
+        // A new entity is created with the store's values, so no difference is listed: all its values are accepted.
         values: entity === undefined ? {} : values,
         media,
         variants,

@@ -33,13 +33,13 @@ export interface ListState {
  */
 export const followOrder = ({ accepted, here, inStore, isThere, shared }: ListState) => {
   const own = subtract(inStore, shared)
-  const kept = [...here, ...subtract(inStore, here)]
+  const allIds = [...here, ...subtract(inStore, here)]
   const ids = inOrderOf(here, own)
   const before = intersect(accepted ?? [], own)
   const isDrafted = accepted === undefined || !sameOrder(intersect(before, here), intersect(here, before))
   const isMoved = accepted === undefined || !sameOrder(before, intersect(own, before))
-  if (isDrafted && !isMoved) return { ids: kept, kept, isKept: true, isConflict: false }
-  return { ids, kept, isKept: false, isConflict: isThere && isDrafted && !sameOrder(ids, kept) }
+  if (isDrafted && !isMoved) return { ids: allIds, kept: allIds, isKept: true, isConflict: false }
+  return { ids, kept: allIds, isKept: false, isConflict: isThere && isDrafted && !sameOrder(ids, allIds) }
 }
 
 /**

@@ -33,7 +33,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
   const match = yield* makeRecordMatching
   const { pull } = yield* makeStoreReading
 
-  /** Plans the changes that record a batch's values as accepted. Only entities that the export changed get one. */
+  /** Plans the changes that record a batch's values as accepted. Only entities that the imported file changed get such a change. */
   const planBatch = (
     accountId: AccountId,
     id: ImportId,

@@ -109,7 +109,7 @@ export const makeShopifyClient = (
       Effect.catchTag(attempt(throttle, call), "NoAnswer", (failure) =>
         Effect.gen(function* () {
           if (repetition >= maxRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
-          const delay = yield* delayMillis(repetition)
+          const delay = Math.max(yield* delayMillis(repetition), failure.retryAfterMillis ?? 0)
           if ((yield* monotonicMillis) + delay >= call.deadlineMillis) return yield* failure
           yield* Effect.sleep(delay)
           return yield* repeated(throttle, call, isWrite, repetition + 1)

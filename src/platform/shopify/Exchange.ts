@@ -4,10 +4,13 @@ import type { PlatformStore } from "../PlatformClient.ts"
 import { type PlatformFailure, PlatformRefused } from "../PlatformErrors.ts"
 import { apiVersion } from "./Documents.ts"
 
-/** No usable answer. `isHarmless`: the store certainly did nothing. The cause is left out, because it contains the token. */
+/** No usable answer. The cause is left out, because it contains the token. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly reason: PlatformFailure
+  /** The store certainly did nothing. */
   readonly isHarmless: boolean
+  /** No call should be sent earlier than after so many milliseconds, by `Retry-After`. Missing: the answer has no such header. */
+  readonly retryAfterMillis?: number | undefined
 }> {}
 
 /** One call, including all its repetitions. */
@@ -85,12 +88,25 @@ const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIM
 /** The platform's message on one line, at most 500 characters long. */
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)
 
+/** `Retry-After` in seconds, as Shopify sends it (https://shopify.dev/docs/api/usage/limits). A date is ignored. */
+const retryAfterMillis = (header: string | undefined): number | undefined => {
+  const seconds = Number(header?.trim() || Number.NaN)
+  return seconds >= 0 ? Math.ceil(seconds * 1_000) : undefined
+}
+
+interface Received {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly body: string
+}
+
 /** Parses the answer in a response, or returns why there is none. */
-const readResponse = (status: number, body: string): Either.Either<Answer, NoAnswer | PlatformRefused> => {
+const readResponse = ({ body, retryAfter, status }: Received): Either.Either<Answer, NoAnswer | PlatformRefused> => {
   const refusal = refusals[status]
   if (refusal !== undefined) return Either.left(refusal)
-  if (status === 429) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true }))
-  if (status >= 500) return Either.left(new NoAnswer({ reason: "server", isHarmless: false }))
+  const later = { retryAfterMillis: retryAfterMillis(retryAfter) }
+  if (status === 429) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true, ...later }))
+  if (status >= 500) return Either.left(new NoAnswer({ reason: "server", isHarmless: false, ...later }))
   const answer = Either.getOrNull(decodeAnswer(body))
   if (answer === null || (answer.data === undefined && answer.errors === undefined))
     return Either.left(new NoAnswer({ reason: "nonsense", isHarmless: false }))
@@ -121,8 +137,10 @@ export const exchange = (http: HttpClient.HttpClient, origin: string, call: Call
         call.isSent = true
         return http.execute(request)
       }),
-    Effect.flatMap((response) => Effect.map(response.text, (body) => ({ status: response.status, body }))),
+    Effect.flatMap(({ headers, status, text }) =>
+      Effect.map(text, (body): Received => ({ status, retryAfter: headers["retry-after"], body }))
+    ),
     Effect.scoped,
     Effect.mapError((error) => new NoAnswer({ reason: "transport", isHarmless: isNotSent(error) })),
-    Effect.flatMap(({ body, status }) => readResponse(status, body))
+    Effect.flatMap(readResponse)
   )

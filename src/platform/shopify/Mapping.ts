@@ -232,12 +232,14 @@ const optionKeys = ["option1", "option2", "option3"] as const
 
 /** The product's options for the first publish. An option without a definition is added if a variant has a value for it. */
 export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<PublishedEntity>): ProductOptions => {
-  const named = optionsIn(valueOf(product.attributes, "options"))
+  const definedOptions = optionsIn(valueOf(product.attributes, "options"))
   const filled = optionKeys.map((key) => [...new Set(variants.map(({ attributes }) => valueOf(attributes, key)))])
   const used = filled.filter((values) => values.some((value) => value !== "")).length
-  const options = Array.from({ length: Math.max(named.length, used) }, (_, index) => ({
-    name: named[index]?.name ?? (index === 0 ? "Title" : `Option ${index + 1}`),
-    values: [...new Set([...(named[index]?.values ?? []), ...(filled[index] ?? [])])].filter((value) => value !== "")
+  const options = Array.from({ length: Math.max(definedOptions.length, used) }, (_, index) => ({
+    name: definedOptions[index]?.name ?? (index === 0 ? "Title" : `Option ${index + 1}`),
+    values: [...new Set([...(definedOptions[index]?.values ?? []), ...(filled[index] ?? [])])].filter(
+      (value) => value !== ""
+    )
   })).filter(({ values }) => values.length > 0)
   return options.length > 0 ? options : [{ name: "Title", values: ["Default Title"] }]
 }

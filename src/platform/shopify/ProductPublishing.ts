@@ -71,8 +71,8 @@ const firstVariants = (
 ): Readonly<Record<string, unknown>> => {
   if (publication.variants.length === 0) return {}
   const matched = Mapping.matchVariants(publication.variants, live)
-  const taken = new Set([...matched.values()].map(({ id }) => id))
-  const kept = live.filter(({ id }) => !taken.has(id))
+  const matchedIds = new Set([...matched.values()].map(({ id }) => id))
+  const unmatched = live.filter(({ id }) => !matchedIds.has(id))
   const options = Mapping.optionsOf(publication, publication.variants)
   const names = options.map(({ name }) => name)
   return {
@@ -81,7 +81,7 @@ const firstVariants = (
       values: [
         ...new Set([
           ...values,
-          ...kept.flatMap(({ selectedOptions }) =>
+          ...unmatched.flatMap(({ selectedOptions }) =>
             selectedOptions.filter((option) => option.name === name).map(({ value }) => value)
           )
         ])
@@ -94,7 +94,7 @@ const firstVariants = (
         // An existing variant's metafields are set later, because a list in this input would replace all of them.
         return id === undefined ? { ...values, metafields: newMetafields(variant) } : { id, ...values }
       }),
-      ...kept.map(({ id, selectedOptions }) => ({
+      ...unmatched.map(({ id, selectedOptions }) => ({
         id,
         optionValues: selectedOptions.map(({ name, value }) => ({ optionName: name, name: value }))
       }))

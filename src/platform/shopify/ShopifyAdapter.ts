@@ -1,6 +1,25 @@
+import type { HttpClient } from "@effect/platform"
+import { Effect, type Scope } from "effect"
 import type { PlatformAdapter } from "../PlatformAdapter.ts"
-import { defaultOptions } from "./Client.ts"
-import { makeShopifyPlatform } from "./ShopifyPlatform.ts"
+import type { PlatformClient } from "../PlatformClient.ts"
+import { pull } from "./Bulk.ts"
+import { defaultOptions, makeShopifyClient, type ShopifyOptions } from "./Client.ts"
+import { makeFind } from "./Finding.ts"
+import { makePublish } from "./Publishing.ts"
+import { makeReadBack } from "./ReadBack.ts"
+import { makeReading } from "./Reading.ts"
+
+/** The client of Shopify stores, which uses the Admin GraphQL API. */
+export const makeShopifyPlatform = (
+  options: ShopifyOptions
+): Effect.Effect<PlatformClient["Type"], never, HttpClient.HttpClient | Scope.Scope> =>
+  Effect.map(makeShopifyClient(options), (client) => ({
+    ...makeReading(client),
+    pull: (store) => pull(client, store),
+    publish: makePublish(client),
+    readBack: makeReadBack(client).readBack,
+    find: makeFind(client)
+  }))
 
 /** Whether the domain is the address of a store's Admin API. The token is sent to no other address. */
 const isShopify = (domain: string) => /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/.test(domain)

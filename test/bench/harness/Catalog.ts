@@ -15,7 +15,7 @@ export interface BenchCatalog {
 const serverUrl = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
 
 /** Raise it when the fill changes: databases with another version are created again. */
-const fillVersion = 1
+const fillVersion = 3
 const stores = 3
 
 export const urlOf = (database: string): string => {
@@ -78,6 +78,7 @@ const fill = (url: string, name: string, products: number): Promise<void> =>
       [name, products]
     )
     const accountId = account?.id
+    await client.query("INSERT INTO import_lock (account_id) VALUES ($1)", [accountId])
     await client.query(
       `INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
        SELECT $1, md5('store ' || s)::uuid, 'store-' || s || '.example', 'Store ' || s, 'none', 'en', '{en}', 'EUR'
@@ -133,12 +134,14 @@ const fill = (url: string, name: string, products: number): Promise<void> =>
       `INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status,
                                   published_at, last_publish_error, platform_id)
        SELECT $1, entity_id, store_id,
-              CASE WHEN status <> 'never_published' THEN jsonb_build_object('title', 'Title ' || n) END,
+              CASE status WHEN 'never_published' THEN NULL
+                          WHEN 'published' THEN jsonb_build_object('attributes', e.attributes)
+                          ELSE jsonb_build_object('attributes', e.attributes - 'seo_title') END,
               status <> 'published', status,
               CASE WHEN status = 'published' THEN timestamptz '2026-01-06 08:00Z' END,
               CASE WHEN status = 'failed' THEN '{"code": "invalid", "message": "The price is missing."}'::jsonb END,
               CASE WHEN status <> 'never_published' THEN 'gid://product/' || n END
-       FROM version ORDER BY n, s`,
+       FROM version JOIN entity e ON e.account_id = $1 AND e.id = entity_id ORDER BY n, s`,
       [accountId]
     )
     await client.query("COMMIT")

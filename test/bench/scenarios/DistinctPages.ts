@@ -81,7 +81,7 @@ export const distinctPages = scenario({
   walks: [50, 10, 20, 30, 40].map((lead) => ({ limit: 50, lead, rows: products })),
   targets: [
     { peer: "fair", atLeast: 1 },
-    { peer: "bare", atLeast: 0.7 }
+    { peer: "bare", atLeast: 1.15 }
   ],
   what: `${whole(products)} products on 3 stores, 50 rows a page`,
   remark: () => ""

@@ -15,7 +15,7 @@ import type { Scenario } from "./Scenario.ts"
 const products = Number(process.env.BENCH_IMPORT_PRODUCTS ?? 100_000)
 /** The memory of the same command with so few products is the baseline. */
 const fewProducts = 1_000
-const maxRatio = 5
+const maxRatio = 1.8
 const maxGrowthMegabytes = 150
 const domain = "store.example"
 

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
-import { Data, Effect, Layer } from "effect"
+import { Data, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
 import type { Plan } from "../../../src/drafts/CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "../../../src/drafts/ChangeNote.ts"
@@ -68,7 +68,7 @@ const scanAll = (accountId: AccountId, storeId: StoreId | null) =>
   Effect.gen(function* () {
     const repo = yield* HealthRepo
     for (const dimension of HealthDimension.literals)
-      if (storeId === null && (yield* repo.isCurrent(accountId, dimension))) count("dimensions left out")
+      if (storeId === null && Option.isSome(yield* repo.current(accountId, dimension))) count("dimensions left out")
       else if (storeId === null || isPerStore(dimension))
         yield* Effect.repeat(repo.scan(accountId, dimension, storeId), { until: ({ run }) => run !== null })
   })

@@ -1,13 +1,13 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { defaultRules } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
 import type { AccountId } from "../../../src/model/Ids.ts"
 import { EntityId } from "../../../src/model/Ids.ts"
 import { mintId } from "../../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
-import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth } from "../../../src/testing/index.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth, Stores } from "../../../src/testing/index.ts"
 import { featureEngines } from "../../support/TestDatabase.ts"
 
 const products = 60
@@ -60,7 +60,7 @@ for (const { absent, layer, name } of featureEngines)
         const repo = yield* HealthRepo
         const sql = yield* SqlClient.SqlClient
         const { accountId, actor } = yield* aShop
-        assert.deepInclude(yield* step(accountId), { run: null })
+        assert.deepStrictEqual(yield* step(accountId), { run: null, scanned: 0, entities: products })
         for (let steps = 1; steps <= 3; steps++)
           assert.deepStrictEqual(yield* step(accountId), {
             run: null,
@@ -76,7 +76,14 @@ for (const { absent, layer, name } of featureEngines)
           scanned: 3 * perStep,
           entities: products
         })
-        assert.deepStrictEqual(yield* actingAs(actor)(health.unfinished), yield* repo.unfinished(accountId))
+        assert.isAbove(progress?.seconds ?? 0, 0)
+        const seen = yield* actingAs(actor)(health.progress("completeness"))
+        assert.deepInclude(Option.getOrThrow(seen), { scanned: 3 * perStep, entities: products })
+        assert.deepStrictEqual(yield* actingAs(actor)(health.progress("sync")), Option.none())
+        const [store = assert.fail("no store")] = yield* actingAs(actor)(
+          Effect.flatMap(Stores, (stores) => stores.list)
+        )
+        assert.deepStrictEqual(yield* actingAs(actor)(health.progress("completeness", store.id)), Option.none())
         assert.strictEqual((yield* repo.snapshots(accountId, null)).size, 0)
         // The rows of an unfinished scan are not deleted.
         yield* repo.tidy(accountId)
@@ -91,6 +98,28 @@ for (const { absent, layer, name } of featureEngines)
           products
         )
       }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive(
+      "a long gap between two steps counts as a minute of work, and is told apart from a scan that goes on",
+      () =>
+        Effect.gen(function* () {
+          const repo = yield* HealthRepo
+          const sql = yield* SqlClient.SqlClient
+          const { accountId } = yield* aShop
+          yield* step(accountId)
+          yield* step(accountId)
+          const before = (yield* repo.unfinished(accountId))[0] ?? assert.fail("no scan")
+          assert.isBelow(before.idleSeconds, 3_600)
+          yield* sql`UPDATE health_base SET stepped_at = '2020-01-01' WHERE account_id = ${accountId}`
+          const idle = (yield* repo.unfinished(accountId))[0] ?? assert.fail("no scan")
+          assert.isAtLeast(idle.idleSeconds, 8 * 3_600)
+          assert.strictEqual(idle.seconds, before.seconds)
+          yield* step(accountId)
+          const after = (yield* repo.unfinished(accountId))[0] ?? assert.fail("no scan")
+          assert.deepInclude(after, { scanned: 2 * perStep, seconds: before.seconds + 60 })
+          assert.isBelow(after.idleSeconds, 3_600)
+        }).pipe(Effect.provide(servicesOn(layer)))
     )
 
     it.scopedLive("starts again when its rules changed, and keeps no earlier results", () =>

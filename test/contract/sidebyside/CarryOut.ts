@@ -210,7 +210,7 @@ export const observe = (world: World, token: string, operation?: Operation) =>
       // The last use is recorded in the background at an unknown time.
       keys: (yield* keys.list(world.accountId)).map(({ lastFour: _, lastUsedAt: __, ...key }) => key),
       imports: yield* (yield* Imports).list,
-      version: Option.getOrThrow(yield* keys.authenticate(token)).accountVersion
+      version: Option.getOrThrow(yield* keys.versionOf(Option.getOrThrow(yield* keys.authenticate(token))))
     }
   })
 

@@ -149,7 +149,8 @@ describe("Shopify export", () => {
           { name: "Price / Brazil", filledCells: 2 },
           { name: "Cost per item", filledCells: 1 }
         ],
-        totalBytes
+        totalBytes,
+        rows: 5
       })
       assert.isAbove(totalBytes, 900)
     })
@@ -289,6 +290,26 @@ describe("Shopify export", () => {
           read
         )
         assert.strictEqual(read.at(-1), parts.at(-1)?.totalBytes)
+      })
+    )
+  )
+
+  it.effect("a product says how many rows end with it, and the summary how many there are", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const image = "https://a.example/1.jpg"
+        const mug = [`mug,Mug,${image}`, `mug,,${image}`, `mug,,${image}`]
+        const records = [...mug, "", "cup,Cup,", `pot,Pot,${image}`, `pot,,${image}`]
+        const parts = yield* partsOf(yield* written(lines("Handle,Title,Image Src", ...records)))
+        assert.deepStrictEqual(
+          parts.map((part) => (part._tag === "Product" ? [part.product.handle, part.rowsRead] : ["all", part.rows])),
+          [
+            ["mug", 3],
+            ["cup", 4],
+            ["pot", 6],
+            ["all", 6]
+          ]
+        )
       })
     )
   )

@@ -1,0 +1,86 @@
+import { Effect, Option } from "effect"
+import { AccountDeletion } from "../access/AccountDeletion.ts"
+import { Accounts } from "../access/Accounts.ts"
+import { ApiKeys } from "../access/ApiKeys.ts"
+import { makeRotateSecondFactors } from "../access/SecondFactors.ts"
+import { Users } from "../access/Users.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { makeDemoWithUser } from "../demo/DemoUser.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { SecretBox } from "../stores/SecretBox.ts"
+import { Stores } from "../stores/Stores.ts"
+import { Webhooks } from "../webhooks/Webhooks.ts"
+import { AccessRpcs } from "./AccessRpcs.ts"
+import { makeFindKey } from "./FindByName.ts"
+
+export const AccessHandlers = AccessRpcs.toLayer(
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const box = yield* SecretBox
+    const deletion = yield* AccountDeletion
+    const demoWithUser = yield* makeDemoWithUser
+    const findKey = yield* makeFindKey
+    const keys = yield* ApiKeys
+    const transaction = yield* Transaction
+    const users = yield* Users
+    const secretOwners = {
+      store: yield* Stores,
+      webhook: yield* Webhooks,
+      user: { rotateSecrets: yield* makeRotateSecondFactors }
+    }
+
+    return {
+      createAccount: ({ email, name }) =>
+        Effect.gen(function* () {
+          const account = yield* accounts.create(name)
+          return email === undefined ? account : { ...account, invitation: yield* users.invite(account.id, email) }
+          // If `invite` refuses the e-mail, the transaction rolls the account back.
+        }).pipe(transaction.run),
+      deleteAccount: ({ name }) => deletion.begin(name),
+      listAccounts: () => accounts.list,
+      createDemo: () => demoWithUser,
+
+      createKey: ({ expiresAt, name, scopes }) =>
+        withAccountId((accountId) => keys.create(accountId, { expiresAt, name, scopes })),
+      listKeys: () => withAccountId(keys.list),
+      revokeKey: Effect.fnUntraced(function* ({ key }) {
+        const { accountId } = yield* CurrentActor
+        const id = yield* findKey(accountId, key)
+        yield* keys.revoke(accountId, id)
+        return { id }
+      }),
+
+      serviceAddress: () => Effect.map(users.serviceAddress, Option.getOrNull),
+      inviteUser: ({ email, role }) => withAccountId((accountId) => users.invite(accountId, email, { role })),
+      listUsers: () => withAccountId(users.list),
+      setUserRole: ({ email, role }) => withAccountId((accountId) => users.setRole(accountId, email, role)),
+      disableUser: ({ email }) => withAccountId((accountId) => users.disable(accountId, email)),
+      enableUser: ({ email }) => withAccountId((accountId) => users.enable(accountId, email)),
+      requiresSecondFactor: () => withAccountId(users.requiresSecondFactor),
+      // Without a key nobody could set up a second factor, so nobody could sign in.
+      requireSecondFactor: ({ isRequired }) =>
+        withAccountId((accountId) =>
+          Effect.zipRight(isRequired ? box.ready : Effect.void, users.requireSecondFactor(accountId, isRequired))
+        ),
+      showTeamLog: ({ limit }) => withAccountId((accountId) => users.log(accountId, limit)),
+
+      rotateSecrets: Effect.fnUntraced(function* () {
+        const unreadable: Array<{
+          readonly accountId: AccountId
+          readonly kind: keyof typeof secretOwners
+          readonly name: string
+        }> = []
+        let [rotated, current] = [0, 0]
+        for (const { id: accountId } of yield* accounts.list)
+          for (const kind of ["store", "webhook", "user"] as const) {
+            const done = yield* secretOwners[kind].rotateSecrets(accountId)
+            rotated += done.rotated
+            current += done.current
+            unreadable.push(...done.unreadable.map((name) => ({ accountId, kind, name })))
+          }
+        return { rotated, current, unreadable }
+      })
+    }
+  })
+)
