@@ -37,10 +37,14 @@ const openAs = (cookie: string, stove: string, options: { readonly javaScriptEna
     return { ...window, base }
   })
 
-/** Waits until the pictures have this order, by their first letters. Waiting survives the page that a form opens. */
+/**
+ * Waits until the pictures have this order, by their first letters, and their page has loaded. A locator waits on a page without
+ * JavaScript too; `waitForFunction` checks only once there.
+ */
 const waitForOrder = async (page: Page, letters: string) => {
-  const order = "[...document.querySelectorAll('ol.gallery > li')].map((item) => item.dataset.name[0]).join('')"
-  await page.waitForFunction(`document.readyState === 'complete' && ${order} === '${letters}'`)
+  const items = [...letters].map((letter, place) => `:has(> li:nth-child(${place + 1})[data-name^="${letter}"])`)
+  await page.locator(`ol.gallery${items.join("")}`).waitFor()
+  await page.waitForLoadState("load")
 }
 
 const focused = (page: Page) =>
