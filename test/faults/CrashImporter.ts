@@ -7,7 +7,6 @@
 
 import { SqlClient } from "@effect/sql"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
-import * as Database from "../../src/database/Database.ts"
 import { LeaseHolder } from "../../src/database/LeaseHolder.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
@@ -32,7 +31,7 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
-import { dieAt, workUntilDeath } from "./OwnDeath.ts"
+import { dieAt, layerPatientServer, runUntilKilled, workUntilDeath } from "./OwnDeath.ts"
 
 const Deaths = Schema.Array(Schema.Struct({ accountId: AccountId, step: Schema.String, occurrence: Schema.Number }))
 
@@ -77,9 +76,7 @@ const Marking = Layer.unwrapEffect(
   )
 )
 
-const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 12 }))
-)
+const DatabaseLive = layerPatientServer("IMPORT_DATABASE_URL", 12)
 
 /**
  * The holder's name is that of another machine, where nobody can see that the process has ended, so its lease must
@@ -114,10 +111,4 @@ const Importing = Imports.layer.pipe(
   Layer.provide(DatabaseLive)
 )
 
-Effect.runFork(
-  work.pipe(
-    Effect.provide(Importing),
-    Effect.tapErrorCause(Effect.logError),
-    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
-  )
-)
+runUntilKilled(Effect.provide(work, Importing))

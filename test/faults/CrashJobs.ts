@@ -4,9 +4,8 @@
  * plants a fault: the cursor of a step is saved after the commit of its work.
  */
 
-import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
-import * as Database from "../../src/database/Database.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
 import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
@@ -16,7 +15,7 @@ import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { endWithParent } from "./EndWithParent.ts"
-import { dieAt, workUntilDeath } from "./OwnDeath.ts"
+import { dieAt, layerPatientServer, runUntilKilled, workUntilDeath } from "./OwnDeath.ts"
 
 endWithParent()
 
@@ -50,11 +49,7 @@ const SavesLater = Layer.effect(
   }))
 )
 
-const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.string("JOBS_DATABASE_URL"), (url) =>
-    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 16 })
-  )
-)
+const DatabaseLive = layerPatientServer("JOBS_DATABASE_URL", 16)
 
 const Working = Layer.fresh(JobWorker.layer).pipe(
   Layer.provide(Layer.mergeAll(layerScanAfterUnlink, Deadly, isPlanted ? SavesLater : Layer.empty)),
@@ -64,12 +59,4 @@ const Working = Layer.fresh(JobWorker.layer).pipe(
   Layer.provide(DatabaseLive)
 )
 
-const end = Effect.sync((): void => process.exit(1))
-
-Effect.runFork(
-  work.pipe(
-    Effect.provide(Working),
-    Effect.tapErrorCause(Effect.logError),
-    Effect.onExit(() => end)
-  )
-)
+runUntilKilled(Effect.provide(work, Working))

@@ -5,7 +5,6 @@
  * leases, by default the service's. PUBLISH_CARELESS plants a fault: a new idempotency key for each attempt.
  */
 import { Config, Duration, Effect, Layer, Option, Schema } from "effect"
-import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
@@ -22,6 +21,7 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
+import { layerPatientServer, runUntilKilled } from "./OwnDeath.ts"
 
 const Asks = Schema.parseJson(
   Schema.Array(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))
@@ -91,9 +91,7 @@ const Publisher = Layer.unwrapEffect(
   )
 )
 
-const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.redacted("PUBLISH_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 6 }))
-)
+const DatabaseLive = layerPatientServer("PUBLISH_DATABASE_URL", 6)
 
 endWithParent()
 
@@ -107,10 +105,4 @@ const Everything = Publisher.pipe(
   Layer.provide(DatabaseLive)
 )
 
-Effect.runFork(
-  work.pipe(
-    Effect.provide(Everything),
-    Effect.tapErrorCause(Effect.logError),
-    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
-  )
-)
+runUntilKilled(Effect.provide(work, Everything))

@@ -5,8 +5,7 @@
  * the batches have no transaction.
  */
 
-import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
-import * as Database from "../../src/database/Database.ts"
+import { Config, Effect, Layer, Schema } from "effect"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
@@ -21,7 +20,7 @@ import { AccountId, EntityId, StoreId } from "../../src/model/Ids.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
-import { dieAt, workUntilDeath } from "./OwnDeath.ts"
+import { dieAt, layerPatientServer, runUntilKilled, workUntilDeath } from "./OwnDeath.ts"
 
 const Deaths = Schema.Array(
   Schema.Struct({
@@ -84,11 +83,7 @@ const Transactions = Layer.unwrapEffect(
   )
 )
 
-const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.string("REMEDY_DATABASE_URL"), (url) =>
-    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 20 })
-  )
-)
+const DatabaseLive = layerPatientServer("REMEDY_DATABASE_URL", 20)
 
 endWithParent()
 
@@ -110,12 +105,4 @@ const Remedying = Remediation.layer.pipe(
   Layer.provide(DatabaseLive)
 )
 
-const end = Effect.sync((): void => process.exit(1))
-
-Effect.runFork(
-  work.pipe(
-    Effect.provide(Remedying),
-    Effect.tapErrorCause(Effect.logError),
-    Effect.onExit(() => end)
-  )
-)
+runUntilKilled(Effect.provide(work, Remedying))

@@ -5,9 +5,8 @@
  */
 
 import { SqlClient } from "@effect/sql"
-import { Config, Effect, Layer, Logger } from "effect"
+import { Config, Effect, Layer } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
-import * as Database from "../../src/database/Database.ts"
 import { withoutTransaction } from "../../src/database/SpareTransaction.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
@@ -27,6 +26,7 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { endWithParent } from "./EndWithParent.ts"
+import { layerPatientServer, runUntilKilled } from "./OwnDeath.ts"
 
 const Deadly = Layer.effect(
   FaultInjector,
@@ -73,9 +73,7 @@ const Planted = Layer.effect(
   })
 )
 
-const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.redacted("DROPS_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 4 }))
-)
+const DatabaseLive = layerPatientServer("DROPS_DATABASE_URL", 4)
 
 const Repositories = Layer.mergeAll(
   CatalogRepo.layer,
@@ -98,14 +96,12 @@ const Executing = Layer.merge(Drops.layer, layerWorkers).pipe(
   Layer.provide(Layer.mergeAll(CatalogChanges.layer, MetafieldDefinitions.layer, StoreAccess.layer)),
   Layer.provide(SecretBox.layer),
   Layer.provide(Repositories),
-  Layer.provide(DatabaseLive),
-  Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
+  Layer.provide(DatabaseLive)
 )
 
-Effect.runFork(
-  Effect.flatMap(Drops, ({ work }) => work).pipe(
-    Effect.provide(Executing),
-    Effect.tapErrorCause(Effect.logError),
-    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
+runUntilKilled(
+  Effect.provide(
+    Effect.flatMap(Drops, ({ work }) => work),
+    Executing
   )
 )

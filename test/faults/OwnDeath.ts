@@ -1,4 +1,6 @@
-import { Effect, FiberRef } from "effect"
+import { Config, Effect, FiberRef, Layer, Logger } from "effect"
+import { layerServer } from "../../src/database/Database.ts"
+import { defaultDeadlines } from "../../src/database/Deadlines.ts"
 
 /** The step at which a fiber stops, and the number of times that it must reach this step first. */
 export interface Death {
@@ -35,3 +37,30 @@ export const workUntilDeath = <D extends Death, E, R>(
       { concurrency: "unbounded", discard: true }
     )
   })
+
+const patience = 600_000
+
+/**
+ * The server that a setting names. Its deadlines are long: a fiber that has stopped inside a transaction holds it until the slowest of the
+ * other fibers has come to its step.
+ */
+export const layerPatientServer = (urlSetting: string, maxConnections: number) =>
+  Layer.unwrapEffect(
+    Effect.map(Config.redacted(urlSetting), (url) =>
+      layerServer({
+        url,
+        maxConnections,
+        deadlines: { ...defaultDeadlines, background: patience, connection: patience, idleInBackground: patience }
+      })
+    )
+  )
+
+/** Runs a program that should be killed. If it ends before, it logs why to the standard error, and the process ends with code 1. */
+export const runUntilKilled = <E>(program: Effect.Effect<unknown, E>) =>
+  Effect.runFork(
+    program.pipe(
+      Effect.tapErrorCause(Effect.logError),
+      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+      Effect.onExit(() => Effect.sync((): void => process.exit(1)))
+    )
+  )

@@ -64,7 +64,7 @@ export interface Seen {
 }
 
 /** Longer than any limit of the service: a request without an answer by then counts as never answered. */
-const usualWaitMillis = 12_000
+const usualWaitMillis = 60_000
 
 /** Sends requests to one process on new connections. `waitMillis` 0: waits without a limit. */
 export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
