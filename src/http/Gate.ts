@@ -136,6 +136,8 @@ const serve = <E, R>(
   version: number | null
 ): HttpApp.Default<E | ApiError, R> => {
   const { request } = state
+  // Before the cache, because the access log names the account of cached answers too.
+  state.actor = { _tag: "Key", accountId, keyId }
   if (isCacheable(route)) {
     state.reading = { accountId, target, version }
     state.known = version === null ? undefined : cache.find(accountId, target, version)
@@ -145,7 +147,6 @@ const serve = <E, R>(
     }
     cacheMisses.add(1)
   }
-  state.actor = { _tag: "Key", accountId, keyId }
   if (route.bodyLimitBytes !== undefined) {
     chargeTo(toIncomingMessage(request), keyId)
     return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {

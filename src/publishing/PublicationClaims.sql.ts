@@ -300,15 +300,13 @@ export const makeClaimWrites = (
       update(claimed, sql`lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second'`),
     pin: (claimed, content) => update(claimed, sql`content = ${JSON.stringify(content)}::jsonb`),
     postpone: (claimed, ended, error, delaySeconds) =>
-      Effect.asVoid(
-        end(
-          claimed,
-          ended,
-          sql`
-            error = ${JSON.stringify(error)}::jsonb,
-            next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
-        ).pipe(Effect.zipLeft(tell(claimed, delaySeconds)))
-      ),
+      end(
+        claimed,
+        ended,
+        sql`
+          error = ${JSON.stringify(error)}::jsonb,
+          next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
+      ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(
         Effect.zipRight(tell(claimed))

@@ -334,7 +334,7 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin"
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
     postpone: (claimed, ended, error, delaySeconds) =>
-      Effect.asVoid(end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 }))),
+      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

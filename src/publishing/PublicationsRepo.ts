@@ -100,13 +100,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
     readonly pin: (claimed: ClaimedPublication, content: PublicationContent) => Effect.Effect<boolean>
-    /** Ends the attempt. The next attempt can start after the delay. */
+    /** Ends the attempt. The next attempt can start after the delay. False: as for `finish`. */
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       error: PublishError,
       delaySeconds: number
-    ) => Effect.Effect<void>
+    ) => Effect.Effect<boolean>
     /** Ends an attempt that does not count against the limits. The next attempt can start at once. */
     readonly giveBack: (claimed: ClaimedPublication) => Effect.Effect<void>
     /** Ends the attempt and the publication. False: this attempt does not hold the claim any more, and nothing is written. */

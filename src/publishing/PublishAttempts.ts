@@ -7,6 +7,7 @@ import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } fro
 import type { Publication, Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
+import type { FailedAttempt } from "./FailedAttempts.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import {
   fillFields,
@@ -143,7 +144,7 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
       )
   })
 
-/** Runs one attempt of a claimed publication: prepares it, sends it and saves the result. */
+/** Runs one attempt of a claimed publication: prepares it, sends it and saves the result. Returns its failure, if it failed. */
 export const makeAttempt = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const faults = yield* FaultInjector
@@ -183,11 +184,11 @@ export const makeAttempt = (options: PublishingOptions) =>
           return postpone(claimed, { outcome, reason: decision.error.reason }, toPublishError(decision.error))
         }
         case "GiveBack":
-          return transaction.run(repo.giveBack(claimed))
+          return Effect.as(transaction.run(repo.giveBack(claimed)), undefined)
       }
     }
 
-    return (claimed: ClaimedPublication): Effect.Effect<void> =>
+    return (claimed: ClaimedPublication): Effect.Effect<FailedAttempt | undefined> =>
       Effect.gen(function* () {
         yield* faults.at("claimed")
         const { content, push } = yield* prepare(claimed)
@@ -201,6 +202,6 @@ export const makeAttempt = (options: PublishingOptions) =>
           )
         }
         const decision = yield* send(claimed, push.right.publication)
-        yield* saveDecision(claimed, content, push.right, decision)
+        return yield* saveDecision(claimed, content, push.right, decision)
       })
   })

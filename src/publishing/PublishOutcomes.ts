@@ -9,6 +9,7 @@ import type { PublishError } from "../model/PublishState.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { metrics } from "../telemetry/Metrics.ts"
+import type { FailedAttempt } from "./FailedAttempts.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublicationContent, Push } from "./PublicationContent.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -46,7 +47,7 @@ const toChanges = (
           .map(([entityId, platformId]) => CatalogChange.Identify({ entityId, storeId, platformId }))
       ]
 
-/** Ends a publication: saves its outcome, the publish states of its entities and their history. */
+/** Ends a publication: saves its outcome, the publish states of its entities and their history. Returns the failure that it has saved. */
 export const makeFinishPublication = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
@@ -102,13 +103,16 @@ export const makeFinishPublication = Effect.gen(function* () {
   return (claimed: ClaimedPublication, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
-      Effect.flatMap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
+      Effect.tap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
+      Effect.map((isSaved): FailedAttempt | undefined =>
+        isSaved && outcome._tag === "Failed" ? { error: outcome.error, nextSeconds: null } : undefined
+      ),
       // The entities are locked and on the store. A change that is refused is therefore a defect.
       Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die })
     )
 })
 
-/** Ends an attempt without an outcome, and delays the next attempt. */
+/** Ends an attempt without an outcome, and delays the next attempt. Returns the failure, unless another process has the claim. */
 export const makePostponePublication = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const faults = yield* FaultInjector
@@ -123,8 +127,9 @@ export const makePostponePublication = (options: PublishingOptions) =>
         )
         // At least half of the maximum: after an unknown outcome, the store needs time to finish its work.
         const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
-        yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
+        const isSaved = yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
         metrics.publishAttempts.of(end.outcome).add(1)
         yield* faults.at("postponed")
+        return isSaved ? ({ error, nextSeconds: delaySeconds } satisfies FailedAttempt) : undefined
       })
   })

@@ -3,6 +3,7 @@ import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
 import { traceWork } from "../telemetry/Tracing.ts"
+import { type FailedAttempt, makeNoteFailure } from "./FailedAttempts.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import { includedIds } from "./PublicationContent.ts"
 import type { PublicationRecord } from "./PublicationRecord.ts"
@@ -18,7 +19,7 @@ const attemptSeconds = metrics.publishAttemptSeconds.of()
 /** Pause after claiming failed, for example because the database could not be reached. */
 const pauseAfterFailure = Duration.seconds(10)
 
-/** Runs one attempt of a claimed publication and renews the lease meanwhile. */
+/** Runs one attempt of a claimed publication and renews the lease meanwhile. Returns its failure, if it failed. */
 const makeRunClaimed = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const attempt = yield* makeAttempt(options)
@@ -45,7 +46,9 @@ const makeRunClaimed = (options: PublishingOptions) =>
         options.attemptLimit
       ).pipe(
         Effect.flatMap((ended) =>
-          Option.isSome(ended) ? Effect.void : postpone(claimed, { outcome: "unknown", reason: "timeout" }, tooSlow)
+          Option.isSome(ended)
+            ? Effect.succeed(ended.value)
+            : postpone(claimed, { outcome: "unknown", reason: "timeout" }, tooSlow)
         )
       )
 
@@ -56,10 +59,10 @@ const makeRunClaimed = (options: PublishingOptions) =>
         .pipe(
           Effect.delay(options.betweenRenewals),
           Effect.repeat({ while: (isStillClaimed) => isStillClaimed }),
-          Effect.asVoid
+          Effect.as(undefined)
         )
 
-    return (claimed: ClaimedPublication) =>
+    return (claimed: ClaimedPublication): Effect.Effect<FailedAttempt | undefined> =>
       Effect.raceFirst(timed(attemptSeconds, attemptInTime(claimed)), keepLease(claimed)).pipe(
         traceWork("publish", {
           "catalog.account_id": claimed.accountId,
@@ -74,9 +77,12 @@ const makeRunClaimed = (options: PublishingOptions) =>
         ),
         // After a defect nothing is saved: the lease expires, and the publication is claimed again.
         Effect.catchAllCause((cause) =>
-          Cause.isInterruptedOnly(cause)
-            ? Effect.void
-            : Effect.logWarning(`An attempt of publication ${claimed.id} failed unexpectedly`, cause)
+          Effect.as(
+            Cause.isInterruptedOnly(cause)
+              ? Effect.void
+              : Effect.logWarning(`An attempt of publication ${claimed.id} failed unexpectedly`, cause),
+            undefined
+          )
         )
       )
   })
@@ -86,12 +92,22 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const runClaimed = yield* makeRunClaimed(options)
+    const noteFailure = yield* makeNoteFailure
+
+    // The service logs failed attempts, also of publications that a command runs in it. A command that runs them in a process of
+    // its own logs nothing, because it prints their outcomes.
+    let isService = false
+    const runAndNote = (claimed: ClaimedPublication) =>
+      Effect.flatMap(runClaimed(claimed), (failed) =>
+        isService && failed !== undefined ? noteFailure(claimed, failed) : Effect.void
+      )
 
     const leaseSeconds = Duration.toSeconds(options.lease)
 
     return (only: ReadonlyArray<PublicationId> | null): Effect.Effect<never> =>
       Effect.scoped(
         Effect.gen(function* () {
+          if (only === null) isService = true
           const waitForSignal = yield* signal.subscribe
           const fork = yield* FiberSet.makeRuntime<never>()
           let running = 0
@@ -107,7 +123,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
               const claimed = yield* repo.claim({ limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only })
               for (const each of claimed) {
                 running++
-                fork(Effect.ensuring(runClaimed(each), release))
+                fork(Effect.ensuring(runAndNote(each), release))
               }
             })
           ).pipe(

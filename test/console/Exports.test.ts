@@ -44,7 +44,9 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       )
       const refused = yield* ask(file, { cookie })
       assertErrorPage(refused, 429, /<h1>Two downloads are running<\/h1>/)
-      assert.include(refused.text, "This account has 2 downloads of its catalog already.")
+      assert.include(refused.text, "An account has up to two downloads of its catalog at a time.")
+      const german = yield* ask(file, { cookie, headers: { "accept-language": "de" } })
+      assertErrorPage(german, 429, /<h1>Zwei Downloads laufen<\/h1>/)
       assert.strictEqual((yield* ask(file, { cookie: stranger })).status, 200)
       for (const download of downloads) download.destroy()
       yield* ask(file, { cookie }).pipe(Effect.repeat({ until: ({ status }) => status === 200 }))
@@ -107,6 +109,12 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       const refused = yield* ask("/exports/products.csv", { cookie, form: { ...form, id: shop.id } })
       assert.strictEqual(refused.status, 400)
       assert.include(refused.text, "tarn.demo.example has a platform. Publish the changes to it instead.")
+      const german = yield* ask("/exports/products.csv", {
+        cookie,
+        form: { ...form, id: shop.id },
+        headers: { "accept-language": "de" }
+      })
+      assert.include(german.text, "tarn.demo.example hat eine Plattform.")
       assertNotThere(yield* ask("/exports/products.csv?id=x", { cookie }))
       assertForeignForm(yield* ask("/exports/products.csv", { cookie, form: { id: files.id } }))
     })

@@ -14,8 +14,8 @@ import { ImportId } from "../../src/model/Ids.ts"
 type Sentences = Readonly<Record<string, string>>
 const languages: Readonly<Record<string, Sentences>> = { de, zh, ar }
 
-/** The folders of texts that only programs read. */
-const ofPrograms = /src\/console\/(?:events|exports)\//
+/** The folder of texts that only programs read. */
+const ofPrograms = /src\/console\/events\//
 
 const sources = readdirSync("src/console", { recursive: true, encoding: "utf8" })
   .map((path) => join("src/console", path))
@@ -108,7 +108,7 @@ it("a sentence without a translation is found", () => {
   assert.deepStrictEqual(missingIn(planted, de), ["Nobody wrote this."])
 })
 
-/** Words of services that the command line shares, and of a folder that is not one of pages. They come to the pages as text. */
+/** Words of services that the command line shares. They come to the pages as text. */
 const ofServices = [
   /** The names of the roles. */
   ...["View", "Edit", "Publish", "Administrator"],
@@ -143,9 +143,7 @@ const ofServices = [
   "This code is wrong or was used already. Enter the newest code of your app.",
   "This sign-in has expired. Enter your e-mail and password again.",
   "This link is no longer valid: it was used, has expired, or was replaced by a newer one. Ask an administrator of your account for a new one.",
-  "A user of another account signs in with this e-mail address. Sign in there, or ask for an invitation of another address.",
-  /** Why a list is not exported. */
-  "The filters of the list find more than {things}: narrow them."
+  "A user of another account signs in with this e-mail address. Sign in there, or ask for an invitation of another address."
 ]
 
 it("no language has a sentence that no page uses, and all have the same placeholders", () => {
@@ -165,7 +163,7 @@ it("the words of services are the ones that the services say", () => {
   const services = [
     ...["src/access/Mailer.ts", "src/access/SignIns.ts", "src/access/SecondFactors.ts"],
     ...["src/connections/Tier.ts", "src/jobs/Job.ts", "src/model/Role.ts"],
-    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts", "src/console/exports/ExportDownloads.tsx"]
+    ...["src/oauth/AuthorizationServer.tsx", "src/webhooks/Webhook.ts"]
   ]
   const said = new Set(services.flatMap((path) => literalsIn(parsed(path))))
   assert.deepStrictEqual(

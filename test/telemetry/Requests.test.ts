@@ -94,7 +94,14 @@ describe("requests", () => {
           headers: { "if-none-match": rest.headers.etag }
         })
         assert.strictEqual(known.status, 304)
-        assert.include(yield* lineOf(known.headers["x-request-id"]), { ...common, status: 304 })
+        assert.include(yield* lineOf(known.headers["x-request-id"]), { ...common, status: 304, key: restLine.key })
+
+        // This request is answered from memory.
+        const hits = sumOf((yield* scrape(metricsPort)).families, "catalog_answer_cache_total", { outcome: "hit" })
+        const cached = yield* send(port, { method: "GET", path: "/api/v1/products?search=secretword&limit=1", token })
+        const { families } = yield* scrape(metricsPort)
+        assert.strictEqual(sumOf(families, "catalog_answer_cache_total", { outcome: "hit" }) - hits, 1)
+        assert.include(yield* lineOf(cached.headers["x-request-id"]), { ...common, status: 200, key: restLine.key })
 
         const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
         const called = yield* send(port, { token: agent.token, ...plain })

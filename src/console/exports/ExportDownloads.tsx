@@ -32,15 +32,22 @@ const routes = {
   selected: ["POST", paths.exportSelected, refuseOnPage, "view", "batch"]
 } as const
 
-/** Maximum downloads of an account that a process sends at the same time. The file of each is on the disk until it is sent. */
+/**
+ * Maximum downloads of an account that a process sends at the same time. The file of each is on the disk until it is sent. The words
+ * of the refusal name this number.
+ */
 const maxDownloads = 2
 
 const tooManyDownloads = new PageRefused({
   status: 429,
   title: "Two downloads are running",
-  message: `This account has ${maxDownloads} downloads of its catalog already. Wait until one ends, or cancel it in your browser.`,
+  message:
+    "An account has up to two downloads of its catalog at a time. Wait until one ends, or cancel it in your browser.",
   next: { path: paths.stores, name: "To the stores" }
 })
+
+/** The title of the page on which the format is chosen. It is translated there. */
+const title = "Export the selected"
 
 /** Makes a function that refuses downloads beyond `maxDownloads`. A download counts until its connection has taken or lost it. */
 const makeAdmit = () => {
@@ -74,7 +81,8 @@ const cannotPublish = ({ domain }: Store) =>
   new PageRefused({
     status: 400,
     title: "An export does not publish to this store",
-    message: `${domain} has a platform. Publish the changes to it instead.`,
+    message: "{store} has a platform. Publish the changes to it instead.",
+    values: { store: domain },
     next: { path: paths.stores, name: "To the stores" }
   })
 
@@ -109,7 +117,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
                 <ExportPage
                   visitor={visitor}
                   action={paths.exportSelected}
-                  title="Export the selected"
+                  title={title}
                   selection={selection}
                   change={{ key: "", storeId, typed: "", clears: false }}
                   stores={linked}
