@@ -20,6 +20,8 @@ export const makeAwaitFilterStore = Effect.gen(function* () {
       if (storeId === undefined) return undefined
       if (Option.isNone(yield* stores.find(accountId, storeId))) return yield* new NotFound()
       const open = Option.getOrUndefined(yield* jobs.openOn(accountId, storeId))
-      return open?.kind === "store_link" ? { _tag: "Wait", why: `the end of the job ${open.title}` } : undefined
+      return open?.kind === "store_link"
+        ? { _tag: "Wait", why: "the end of the job that links the store again" }
+        : undefined
     })
 })

@@ -475,7 +475,7 @@ for (const engine of serviceEngines) {
                   state: "queued",
                   done: 0,
                   total: 2,
-                  waiting_for: "the end of the job Link a.example"
+                  waiting_for: "the end of the job that links the store again"
                 })
                 yield* jobs.command("resume", job.id)
                 yield* finish(job.id)
