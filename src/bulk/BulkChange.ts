@@ -31,7 +31,13 @@ export type BulkWork = typeof BulkWork.Type
  * The input of a job. With `found`, the job collects its entities itself. That form has no `kind`, so that a process of an older version,
  * which knows no `found`, cannot read it: it would end the job without a change.
  */
-export const BulkInput = Schema.Union(BulkWork, Schema.Struct({ change: BulkChange, found: FoundEntities }))
+export const BulkInput = Schema.Union(
+  BulkWork,
+  Schema.Struct({
+    change: BulkChange,
+    found: Schema.Struct({ ...FoundEntities.fields, kinds: Schema.Tuple(EntityKind) })
+  })
+)
 export type BulkInput = typeof BulkInput.Type
 
 /**

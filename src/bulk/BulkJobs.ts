@@ -5,7 +5,7 @@ import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { type FoundEntities, foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
+import { foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult } from "../jobs/JobKind.ts"
@@ -16,6 +16,7 @@ import { misfitOfField } from "../model/AttributeRules.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, JobId, nilUuid } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import { makeAwaitFilterStore } from "../stores/FilterStore.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type BulkChange, BulkCursor, BulkInput, type BulkItem, type BulkWork, decideStep } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
@@ -28,14 +29,20 @@ export type BulkSelection = { readonly kind: EntityKind } & ChosenEntities
 
 const collectingFirst = { _tag: "Collecting", after: EntityId.make(nilUuid), place: 0, collected: 0 } as const
 
-const workOf = (input: BulkInput): BulkWork => {
-  if (!("found" in input)) return input
-  const [kind = "product"] = input.found.kinds
-  return { kind, change: input.change }
-}
+type CollectedInput = Exclude<BulkInput, BulkWork>
+
+const workOf = (input: BulkInput): BulkWork =>
+  "found" in input ? { kind: input.found.kinds[0], change: input.change } : input
+
+const storeGone = () =>
+  new JobStopped({
+    why: "The store is no longer linked.",
+    next: "What was changed before stays changed. Link the store again, then resume the job."
+  })
 
 /** The kind of job that changes the drafts of a selection. */
 export const makeBulkKinds = Effect.gen(function* () {
+  const awaitFilterStore = yield* makeAwaitFilterStore
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
   const importLock = yield* ImportLockRepo
@@ -45,17 +52,17 @@ export const makeBulkKinds = Effect.gen(function* () {
   /** Adds the next entities that the filters find to the job. Their number is known when all are collected. */
   const collect = (
     { accountId, id, size }: Pick<StepInput<BulkInput, BulkCursor>, "accountId" | "id" | "size">,
-    filtered: FoundEntities,
+    filtered: CollectedInput["found"],
     { after, collected, place }: Omit<Extract<BulkCursor, { readonly _tag: "Collecting" }>, "_tag">
-  ): Effect.Effect<StepResult<BulkCursor>> =>
+  ): Effect.Effect<StepResult<BulkCursor>, NotFound> =>
     Effect.gen(function* () {
+      const wait = yield* awaitFilterStore(accountId, filtered.filters.storeId)
+      if (wait !== undefined) return wait
       const looked = lookedPerItem * size
       const { ids, next } = yield* found.next(accountId, id, filtered, { after, looked, limit: looked })
       const [kind] = filtered.kinds
       const added =
-        ids.length === 0 || kind === undefined
-          ? 0
-          : yield* repo.stage(accountId, id, { kind, ids, after: place, asOfBegin: true })
+        ids.length === 0 ? 0 : yield* repo.stage(accountId, id, { kind, ids, after: place, asOfBegin: true })
       const all = collected + added
       if (next !== null)
         return {
@@ -83,11 +90,7 @@ export const makeBulkKinds = Effect.gen(function* () {
             })
         )
       )
-      if (remedy.isGone)
-        return yield* new JobStopped({
-          why: "The store is no longer linked.",
-          next: "What was changed before stays changed. Link the store again, then resume the job."
-        })
+      if (remedy.isGone) return yield* storeGone()
       const changed = items.filter(({ id }) => locked.revisions.get(id) !== remedy.before.get(id)).length
       return { changed, refused: remedy.refused }
     })
@@ -106,7 +109,7 @@ export const makeBulkKinds = Effect.gen(function* () {
           const place = cursor ?? start
           if (typeof place === "object")
             return "found" in input
-              ? yield* collect({ accountId, id, size }, input.found, place)
+              ? yield* Effect.catchTag(collect({ accountId, id, size }, input.found, place), "NotFound", storeGone)
               : yield* Effect.dieMessage("The job has a list of entities already.")
           const items = yield* repo.take(accountId, id, size)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }

@@ -22,7 +22,7 @@ export const FoundEntities = Schema.Struct({ kinds: Schema.Array(EntityKind), fi
 export type FoundEntities = typeof FoundEntities.Type
 
 /** The same as `FoundEntities`, without filters that are undefined. */
-export const foundEntities = (kinds: ReadonlyArray<EntityKind>, filters: MerchantFilters): FoundEntities => {
+export const foundEntities = <const Kinds extends FoundEntities["kinds"]>(kinds: Kinds, filters: MerchantFilters) => {
   const { hasOwnValues, missing, productType, search, state, storeId, tag, vendor } = filters
   return {
     kinds,
@@ -36,7 +36,7 @@ export const foundEntities = (kinds: ReadonlyArray<EntityKind>, filters: Merchan
       ...(hasOwnValues !== undefined && { hasOwnValues }),
       ...(missing !== undefined && { missing })
     }
-  }
+  } satisfies FoundEntities
 }
 
 /** Where a walk by id continues. `limit`: the maximum number of found entities; `looked`: of entities that are looked at. */

@@ -6,6 +6,7 @@ import type { CurrentActor } from "../model/Actor.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { makeAwaitFilterStore } from "../stores/FilterStore.ts"
 import type { RequestedBatch } from "./PendingRequests.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { Publishing } from "./Publishing.ts"
@@ -43,6 +44,7 @@ const firstOf = (isOfProducts: boolean, done: number): typeof FoundPlace.Type =>
  * not requested twice. No list of the entities is needed: a publish sends the draft of its time, so no revision has to be kept.
  */
 export const makeFoundStep = Effect.gen(function* () {
+  const awaitFilterStore = yield* makeAwaitFilterStore
   const foundEntities = yield* FoundEntitiesRepo
   const lockTargets = yield* makeLockTargets
   const publishing = yield* Publishing
@@ -60,6 +62,8 @@ export const makeFoundStep = Effect.gen(function* () {
     CurrentActor
   > =>
     Effect.gen(function* () {
+      const wait = yield* awaitFilterStore(accountId, found.filters.storeId)
+      if (wait !== undefined) return wait
       const hasProducts = found.kinds.includes("product")
       const others = found.kinds.filter((kind) => kind !== "product")
       const place = cursor ?? firstOf(hasProducts, 0)

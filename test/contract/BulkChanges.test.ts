@@ -446,6 +446,56 @@ for (const engine of serviceEngines) {
           )
       )
 
+      it.effect(
+        "a job whose store is unlinked while it collects fails, and leaves nothing out when it is resumed",
+        () =>
+          inShop(({ a, stove, tent }) =>
+            Effect.gen(function* () {
+              const stores = yield* Stores
+              const jobs = yield* Jobs
+              for (const change of [setField("title", "Zelt", a.id), setField("product_type", "Camp")]) {
+                const { id } = yield* beginFound({ storeId: a.id }, 2, change)
+                yield* stores.unlink("a.example")
+                assert.deepInclude(yield* finish(id), {
+                  state: "failed",
+                  done: 0,
+                  total: 2,
+                  problem: {
+                    why: "The store is no longer linked.",
+                    next: "What was changed before stays changed. Link the store again, then resume the job."
+                  }
+                })
+                // The lists of the store miss the entities that the job of the link has not reached.
+                const { job } = yield* stores.beginLink({ domain: "a.example" })
+                assert(job !== null)
+                yield* jobs.command("pause", job.id)
+                yield* jobs.command("resume", id)
+                yield* (yield* JobWorker).runDue
+                assert.deepInclude(yield* jobs.get(id), {
+                  state: "queued",
+                  done: 0,
+                  total: 2,
+                  waiting_for: "the end of the job that links the store again"
+                })
+                yield* jobs.command("resume", job.id)
+                yield* finish(job.id)
+                yield* jobs.command("pause", id)
+                yield* jobs.command("resume", id)
+                assert.deepInclude(yield* finish(id), {
+                  state: "done",
+                  done: 2,
+                  total: 2,
+                  result: { changed: 2, unchanged: 0, refused: 0 }
+                })
+              }
+              for (const each of [tent, stove]) {
+                assert.deepInclude(yield* valueOf(each, "title", a.id), { value: "Zelt", isOwn: true })
+                assert.deepInclude(yield* valueOf(each, "product_type"), { value: "Camp" })
+              }
+            })
+          )
+      )
+
       it.effect("after a cancel no further entity is changed", () =>
         inShop(({ tent }) =>
           Effect.gen(function* () {

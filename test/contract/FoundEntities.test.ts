@@ -181,6 +181,19 @@ for (const engine of serviceEngines) {
             })
           )
       )
+
+      it.effect("a job that publishes the list of another store stops if that store is unlinked meanwhile", () =>
+        inShop(({ other, store }) =>
+          Effect.gen(function* () {
+            const chosen = { filters: { storeId: other.id }, count: 1 }
+            const { id } = yield* (yield* PublishJobs).chosen(store.id, ["product"], chosen)
+            yield* (yield* Stores).unlink(other.domain)
+            const ended = yield* Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet))
+            assert.deepInclude(Option.getOrThrow(ended), { state: "failed", done: 0, total: 1 })
+            assert.strictEqual(Option.getOrThrow(ended).problem?.why, "The store is no longer linked.")
+          })
+        )
+      )
     })
   })
 }
