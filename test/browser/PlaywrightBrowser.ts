@@ -38,6 +38,8 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
       Effect.promise(() => browser.newContext(options)),
       (context) => Effect.promise(() => context.close())
     )
+    // Playwright's 30 s are too short on a busy machine. It only ends a wait for what never happens.
+    context.setDefaultTimeout(180_000)
     const page = yield* Effect.promise(() => context.newPage())
     const complaints: Array<string> = []
     page.on("console", (message) => complaints.push(message.text()))
