@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions } from "playwright-core"
@@ -93,7 +94,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           assert.deepStrictEqual(await options.allTextContents(), ["Search products for “<b>zzz”"])
           // An answer that comes late for an earlier text is not shown.
           await page.route("**/console-api/search?search=stove", async (route) => {
-            await new Promise((resolve) => setTimeout(resolve, 500))
+            await sleep(500)
             await route.continue().catch(() => {})
           })
           await palette.getByRole("combobox").fill("stove")

@@ -5,8 +5,9 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { assert } from "@effect/vitest"
 import axe from "axe-core"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { hangLimit } from "../support/HangLimit.ts"
 import { program } from "./Chromium.ts"
 
 /** The folder for screenshots, from CATALOG_SCREENSHOTS; without it, none are taken. */
@@ -38,8 +39,8 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
       Effect.promise(() => browser.newContext(options)),
       (context) => Effect.promise(() => context.close())
     )
-    // Playwright's 30 s are too short on a busy machine. It only ends a wait for what never happens.
-    context.setDefaultTimeout(180_000)
+    // Playwright's 30 s are too short on a busy machine.
+    context.setDefaultTimeout(Duration.toMillis(hangLimit))
     const page = yield* Effect.promise(() => context.newPage())
     const complaints: Array<string> = []
     page.on("console", (message) => complaints.push(message.text()))

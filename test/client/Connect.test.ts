@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { CatalogError, connect, verifyWebhook } from "catalog/client"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "catalog/testing"
@@ -133,7 +134,7 @@ layer(MemoryServer)("a client", (it) => {
       const changes = catalog.changes.follow({ after, poll: 0.05, signal })[Symbol.asyncIterator]()
       const first = changes.next()
       // Usually the change comes while the client polls. The test passes in both cases.
-      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
+      yield* Effect.promise(() => sleep(200))
       yield* rename("Late")
       const { value } = yield* Effect.promise(() => first)
       assert.strictEqual(value?.type, "entity.updated")

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Either, Fiber, Layer, Option, Redacted } from "effect"
@@ -272,7 +273,7 @@ for (const engine of all) {
               ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
             )
             yield* apply(ids.map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "again" } })))
-            receiver.behaviour.answer = () => new Promise((resolve) => setTimeout(() => resolve(204), 200))
+            receiver.behaviour.answer = () => sleep(200, 204)
             assert.isAbove(yield* runDue, 1, "the deliveries take several turns")
             const sent = numbers(arrived())
             assert.lengthOf(sent, 200)

@@ -4,6 +4,7 @@
  */
 
 import { subscribe } from "node:diagnostics_channel"
+import { setTimeout as sleep } from "node:timers/promises"
 import { HttpServer } from "@effect/platform"
 import { Config, Effect, Layer, Option, Redacted } from "effect"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
@@ -23,7 +24,7 @@ const collected = async () => {
   // Finalizers and weak maps of one collection allow the next one to free more.
   for (let round = 0; round < 4; round++) {
     globalThis.gc?.()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50)
   }
   const { external, heapUsed, rss } = process.memoryUsage()
   return { heap: heapUsed + external, rss }

@@ -1,4 +1,5 @@
 import { once } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Ref, Schedule } from "effect"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
@@ -100,7 +101,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
         const dice = new Dice("killed webhooks")
         const refused = new Set<number>()
         receiver.behaviour.answer = async ({ message: { data } }) => {
-          await new Promise((resolve) => setTimeout(resolve, dice.below(12)))
+          await sleep(dice.below(12))
           // Every fiftieth change is refused once, so that it is set aside while others continue.
           if (refused.has(data.seq) || data.seq % 50 !== 0) return 204
           refused.add(data.seq)
@@ -138,7 +139,7 @@ describe.skipIf(!serverAnswers)("processes that deliver webhooks are killed", ()
           const { accountId, actor, id, receiver, stopped, writing } = yield* aWorld("/planted")
           // A slow receiver, so that a kill comes during a delivery.
           receiver.behaviour.answer = async () => {
-            await new Promise((resolve) => setTimeout(resolve, 20 + dice.below(40)))
+            await sleep(20 + dice.below(40))
             return 204
           }
           yield* Effect.all([Effect.ensuring(killing(dice, amount(5, 40), true), Ref.set(stopped, true)), writing], {

@@ -1,4 +1,5 @@
 import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { HttpServer } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Scope } from "effect"
@@ -69,7 +70,7 @@ const aServer = (delay: Duration.Duration, grace: Duration.Duration) =>
   })
 
 const until = async (holds: () => Promise<boolean>) => {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (!(await holds())) await sleep(5)
 }
 
 const untilRefused = (port: number) =>

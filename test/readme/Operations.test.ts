@@ -13,6 +13,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { SqlClient } from "@effect/sql"
@@ -139,8 +140,10 @@ const served = (command: string, env: Readonly<Record<string, string>>, cwd: str
         try {
           const { status } = await fetch(`${baseUrl}/healthz`)
           if (status === 200) break
-        } catch {}
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        } catch {
+          // It does not listen yet.
+        }
+        await sleep(100)
       }
     })
     yield* ready
