@@ -8,7 +8,7 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
-import { anyKind, type StepInput, type StepResult } from "../jobs/JobKind.ts"
+import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -103,8 +103,7 @@ export const makeBulkKinds = Effect.gen(function* () {
       sizes: { first: 10, max: 200 },
       step: ({ accountId, cursor, id, input, size }) =>
         Effect.gen(function* (): Effect.fn.Return<StepResult<BulkCursor>, JobStopped, CurrentActor> {
-          if (Option.isSome(yield* importLock.share(accountId)))
-            return { _tag: "Wait", why: "the end of an import or of its review" }
+          if (Option.isSome(yield* importLock.share(accountId))) return waitForImport
           const start = "found" in input ? collectingFirst : 0
           const place = cursor ?? start
           if (typeof place === "object")

@@ -6,7 +6,7 @@ import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
-import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { anyKind, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -74,8 +74,7 @@ export const makeExportKinds = Effect.gen(function* () {
           JobStopped | NotFound | ValidationFailed,
           CurrentActor
         > {
-          if (Option.isSome(yield* importLock.share(accountId)))
-            return { _tag: "Wait", why: "the end of an import or of its review" } as const
+          if (Option.isSome(yield* importLock.share(accountId))) return waitForImport
           const actor = yield* CurrentActor
           const items = yield* repo.take(accountId, exportId, size)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 } as const

@@ -23,6 +23,9 @@ export type StepResult<Cursor> =
   | { readonly _tag: "Wait"; readonly why: string; readonly seconds?: number }
   | { readonly _tag: "Deleted" }
 
+/** The result of a step that does not run during an import or its review. */
+export const waitForImport: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }
+
 /** `cursor` null: the first step. `size`: number of items that the step should do. */
 export interface StepInput<Input, Cursor> {
   readonly accountId: AccountId

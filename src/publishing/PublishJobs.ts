@@ -3,7 +3,7 @@ import type { ChosenEntities } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { foundEntities } from "../jobs/FoundEntities.ts"
 import { JobStopped } from "../jobs/Job.ts"
-import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { anyKind, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -53,8 +53,6 @@ const sizes = { first: 10, max: 200 }
 /** Delay between queries of the outcomes of publishes. */
 const lookSeconds = 1
 
-const whyWaiting: StepResult<never> = { _tag: "Wait", why: "the end of an import or of its review" }
-
 /** Makes the function that requests publishes of the next selected entities. */
 const makeNamedStep = Effect.gen(function* () {
   const lockTargets = yield* makeLockTargets
@@ -97,10 +95,10 @@ export const makePublishJobKinds = Effect.gen(function* () {
   ): Effect.Effect<StepResult<Cursor>, JobStopped, CurrentActor> =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
-      return Option.isSome(yield* importLock.share(accountId)) ? whyWaiting : yield* step
+      return Option.isSome(yield* importLock.share(accountId)) ? waitForImport : yield* step
     }).pipe(
       Effect.catchTags({
-        PimLocked: () => Effect.succeed<StepResult<Cursor>>(whyWaiting),
+        PimLocked: () => Effect.succeed<StepResult<Cursor>>(waitForImport),
         NotFound: () =>
           new JobStopped({
             why: "The store is no longer linked.",

@@ -4,7 +4,7 @@ import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { anyKind, type StepResult } from "../jobs/JobKind.ts"
+import { anyKind, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { StoresRepo } from "./StoresRepo.ts"
@@ -67,8 +67,7 @@ export const makeStoreJobKinds = Effect.gen(function* () {
           }
           // All writers of the account share this lock, so they wait for at most one step. It keeps reviews from
           // starting, because a review requires that the entities do not change.
-          if (Option.isSome(yield* importLock.take(accountId)))
-            return { _tag: "Wait", why: "the end of an import or of its review" }
+          if (Option.isSome(yield* importLock.take(accountId))) return waitForImport
           const { entities, last } = yield* deriveNext(accountId, storeId, cursor?.after ?? null, size)
           return {
             _tag: "Progress",
