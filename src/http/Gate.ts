@@ -136,8 +136,6 @@ const serve = <E, R>(
   version: number | null
 ): HttpApp.Default<E | ApiError, R> => {
   const { request } = state
-  // Before the cache, because the access log names the account of cached answers too.
-  state.actor = { _tag: "Key", accountId, keyId }
   if (isCacheable(route)) {
     state.reading = { accountId, target, version }
     state.known = version === null ? undefined : cache.find(accountId, target, version)
@@ -247,6 +245,8 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
             return admit(state, methods, credential)
           }
           const { accountId, keyId } = credential.value
+          // Before the budget and the cache, because the access log names the account of refused and of cached requests too.
+          state.actor = { _tag: "Key", accountId, keyId }
           return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, rateStatus }): Answer => {
             state.rateStatus = rateStatus
             return refusal ?? admit(state, methods, credential)

@@ -103,6 +103,16 @@ describe("requests", () => {
         assert.strictEqual(sumOf(families, "catalog_answer_cache_total", { outcome: "hit" }) - hits, 1)
         assert.include(yield* lineOf(cached.headers["x-request-id"]), { ...common, status: 200, key: restLine.key })
 
+        // Refused after the look-up of the key.
+        for (const [method, path, status] of [
+          ["DELETE", "/api/v1/products", 405],
+          ["GET", "/api/v1/nothing", 404]
+        ] as const) {
+          const turnedAway = yield* send(port, { method, path, token })
+          assert.strictEqual(turnedAway.status, status)
+          assert.include(yield* lineOf(turnedAway.headers["x-request-id"]), { ...common, status, key: restLine.key })
+        }
+
         const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
         const called = yield* send(port, { token: agent.token, ...plain })
         assert.strictEqual(called.status, 200)
