@@ -123,6 +123,12 @@ export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => 
   }
 }
 
+/** The entities that changes write (`owners`) and refer to (`references`), each once. */
+export const idsOf = (changes: ReadonlyArray<CatalogChange>) => ({
+  owners: [...new Set(changes.flatMap(ownersOf))],
+  references: [...new Set(changes.flatMap(referencesOf))]
+})
+
 const Values = Schema.Record({ key: Schema.String, value: Schema.NullOr(Schema.String) })
 const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
 const Types = Schema.optionalWith(Texts, { exact: true })

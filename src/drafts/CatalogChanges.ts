@@ -1,39 +1,21 @@
-import { Context, Effect, Either, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { atNode } from "../database/ClusterNodes.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
-import type { ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
-import {
-  type CatalogChange,
-  type Decision,
-  type LockedCatalog,
-  ownersOf,
-  type Plan,
-  referencesOf
-} from "./CatalogChange.ts"
+import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
+import { type CatalogChange, type Decision, idsOf, type LockedCatalog, type Plan } from "./CatalogChange.ts"
 import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
 import { type Author, HistoryRepo } from "./HistoryRepo.ts"
+import { isStill, makeImportedPlans, type PlannedAhead } from "./ImportedPlans.ts"
 import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 type Refusal = NotFound | ValidationFailed
 
 /** Changes that no import, drop or undo made. */
 const ofActor = { importId: null, dropId: null, undoOf: null }
-
-/** A plan that is based on a state in which none of its entities exists, and these stores are linked. */
-export interface PlannedAhead {
-  readonly plan: Plan
-  readonly storeIds: ReadonlyArray<StoreId>
-}
-
-const isStill = ({ aggregates, kinds, storeIds }: LockedCatalog, ahead: PlannedAhead): boolean =>
-  aggregates.size === 0 &&
-  kinds.size === 0 &&
-  storeIds.length === ahead.storeIds.length &&
-  storeIds.every((id, index) => id === ahead.storeIds[index])
 
 /** The only way to write the catalog. Every revision of a draft gets an entry in the entity's history. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -76,14 +58,16 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       undoOf?: ConnectionId
     ) => Effect.Effect<{ readonly remedy: R; readonly locked: LockedCatalog }, PimLocked, CurrentActor>
     /**
-     * Plans changes for `applyImported` before its transaction. None: they do not only create entities, or refer to others.
+     * Plans changes for `applyImported` before its transaction, and builds their statements. It takes short steps, so that the batch that
+     * is written meanwhile does not wait. None: a group writes entities that it does not create, or refers to entities that neither it nor an earlier group creates.
      */
     readonly planAhead: (
-      changes: ReadonlyArray<CatalogChange>
+      importId: ImportId,
+      groups: ReadonlyArray<ReadonlyArray<CatalogChange>>
     ) => Effect.Effect<Option.Option<PlannedAhead>, never, CurrentActor>
     /**
      * As `apply`, for the import that holds the import lock. Runs in that import's transaction. `select` gets the locked state and
-     * returns the changes to apply. `ahead`: the plan of these changes; it is used if the locked state is still the one that it is based on.
+     * returns the changes to apply. `ahead`: the write of these changes; it is used if the locked state is still the one that it is based on.
      */
     readonly applyImported: (
       importId: ImportId,
@@ -99,6 +83,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const drafts = yield* DraftsRepo
       const history = yield* HistoryRepo
       const importLock = yield* ImportLockRepo
+      const imported = makeImportedPlans(drafts, history)
       const transaction = yield* Transaction
 
       const carryOut = (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>, author: Author) =>
@@ -108,15 +93,13 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           if (isEmpty(plan)) return locked
-          const record = history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences)
           if (author.importId === null) {
             yield* drafts.save(accountId, plan)
-            yield* record
+            yield* history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences)
             // The counter comes last: otherwise a reader could pass changes that are not committed, and writers could deadlock.
             yield* drafts.raise(accountId, plan)
           } else {
-            yield* drafts.saveStamped(accountId, plan)
-            yield* record
+            yield* Effect.flatten(imported.prepare(locked, plan, author))
           }
           return stateAfter(locked, plan)
         })
@@ -129,12 +112,9 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       ) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
-          const owners = [...new Set(changes.flatMap(ownersOf))]
-          const references = [...new Set(changes.flatMap(referencesOf))]
+          const { owners, references } = ahead ?? idsOf(changes)
           const locked = yield* drafts.lock(accountId, owners, references)
-          yield* ahead !== undefined && isStill(locked, ahead)
-            ? carryOutPlan(locked, ahead.plan, author)
-            : carryOut(locked, select(locked), author)
+          yield* ahead !== undefined && isStill(locked, ahead) ? ahead.write : carryOut(locked, select(locked), author)
         })
 
       const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
@@ -189,17 +169,10 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             })
           )
         }),
-        planAhead: (changes) =>
-          Effect.gen(function* () {
-            const { accountId } = yield* CurrentActor
-            const created = new Set(changes.flatMap((change) => (change._tag === "CreateEntity" ? [change.id] : [])))
-            if (!changes.flatMap(ownersOf).every((id) => created.has(id))) return Option.none()
-            const none = yield* drafts.lock(accountId, [], [])
-            return Option.map(Either.getRight(planChanges(none, changes)), (plan) => ({
-              plan,
-              storeIds: none.storeIds
-            }))
-          }),
+        planAhead: (importId, groups) =>
+          Effect.flatMap(Effect.flatMap(CurrentActor, history.nameOf), (by) =>
+            imported.planAhead(groups, { ...ofActor, by, importId })
+          ),
         applyImported: (importId, changes, select, ahead) =>
           Effect.flatMap(Effect.flatMap(CurrentActor, history.nameOf), (by) =>
             write(changes, { ...ofActor, by, importId }, select, ahead)

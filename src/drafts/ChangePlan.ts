@@ -1,7 +1,5 @@
 import { Either } from "effect"
-import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
 import type { CatalogChange, LockedCatalog, Plan } from "./CatalogChange.ts"
 import { ChangePlanner } from "./ChangePlanner.ts"
 
@@ -36,28 +34,13 @@ export const planDerivations = (locked: LockedCatalog): Plan => {
   return planner.plan()
 }
 
-/**
- * Raises the publish times of a plan to `time`, the time of its last change, if they are earlier. So no publish time is before
- * the time at which the same plan created or changed the entity.
- */
-export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
-  const withTimes = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
-    const previous = new Map(before?.versions.map(({ publishedAt, storeId }) => [storeId, publishedAt]))
-    const isEarly = ({ publishedAt, storeId }: VersionState) =>
-      publishedAt !== null && publishedAt !== previous.get(storeId) && publishedAt < time
-    return after.versions.some(isEarly)
-      ? {
-          ...after,
-          versions: after.versions.map((version) => (isEarly(version) ? { ...version, publishedAt: time } : version))
-        }
-      : after
-  }
-  return {
-    ...plan,
-    created: plan.created.map((after) => withTimes(after, undefined)),
-    updated: plan.updated.map(({ after, before }) => ({ before, after: withTimes(after, before) }))
-  }
-}
+/** Joins plans of different entities. */
+export const joinPlans = (plans: ReadonlyArray<Plan>): Plan => ({
+  created: plans.flatMap(({ created }) => created),
+  updated: plans.flatMap(({ updated }) => updated),
+  stamped: plans.flatMap(({ stamped }) => stamped),
+  drafted: plans.flatMap(({ drafted }) => drafted)
+})
 
 /** The locked state after the plan was written. */
 export const stateAfter = (locked: LockedCatalog, plan: Plan): LockedCatalog => ({

@@ -3,20 +3,13 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, type Context, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll, findSingle } from "../database/Rows.ts"
+import { findAll, findSingle, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
-
-/**
- * Declares the type of a schema without decoding the rows. Use it only for rows that this service alone writes, and for schemas
- * without transformations. For thousands of rows, decoding took longer than the statements.
- */
-const withoutChecks = <A extends object, I>(_schema: Schema.Schema<A, I>): Schema.Schema<A> =>
-  Schema.declare((value): value is A => typeof value === "object" && value !== null)
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 

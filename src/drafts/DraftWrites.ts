@@ -3,34 +3,32 @@ import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import type { AccountId } from "../model/Ids.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
+import { giveWay } from "../runtime/Pause.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { emptyNote, noteOf } from "./ChangeNote.ts"
 import { makeInsertNote, makeInsertNoteAfter, type NoteRows, noteRows, RaisedCounters } from "./ChangeNotes.sql.ts"
-import { publishedFrom } from "./ChangePlan.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 import { makeWriteParts, runUnlessEmpty } from "./EntityParts.sql.ts"
-import { Counters, makeEntityRows, type Stamps } from "./EntityRows.sql.ts"
+import { Counters, makeEntityRows } from "./EntityRows.sql.ts"
 import { derivedUpdates, type EntityUpdate, placesOf, risenUpdates } from "./PlanRows.ts"
 
 /** Writes plans. */
 export const makeDraftWrites = (
   sql: SqlClient,
   isDistributed: boolean
-): Pick<Context.Tag.Service<DraftsRepo>, "raise" | "save" | "saveStamped"> => {
+): Pick<Context.Tag.Service<DraftsRepo>, "raise" | "save" | "prepareStamped"> => {
   const { insertEntities, selectCounters, updateEntities, updateEntity } = makeEntityRows(sql)
   const writeParts = makeWriteParts(sql)
   const insertNote = makeInsertNote(sql)
   const insertNoteAfter = makeInsertNoteAfter(sql)
 
-  /** Inserts the created entities of a plan. Meanwhile builds the statements that write its parts, and returns them. */
-  const insertCreated = (accountId: AccountId, plan: Plan, stamps?: Stamps) => {
-    const parts = Effect.sync(() => writeParts(accountId, plan))
-    const { created } = plan
-    if (created.length === 0) return parts
-    const inserted = Effect.suspend(() => insertAll(insertEntities(accountId, created, stamps), created.length))
-    return Effect.map(Effect.all([inserted, parts], { concurrency: 2 }), ([, built]) => built)
+  /** Builds the statement that inserts the created entities of a plan. */
+  const insertCreated = (accountId: AccountId, { created }: Plan, places?: ReadonlyMap<EntityId, number>) => {
+    if (created.length === 0) return () => Effect.void
+    const insert = insertEntities(accountId, created, places)
+    return (counters?: Counters) => insertAll(insert(counters), created.length)
   }
 
   const raiseAccount = (accountId: string, count: number, { changes }: NoteRows) => sql`
@@ -80,12 +78,27 @@ export const makeDraftWrites = (
       ? Effect.tap(raise(accountId, count, note), (raised) => insertNoteAfter(accountId, note, raised))
       : raiseAndNote(accountId, count, note)
 
+  /** Builds the statements of a plan in short steps. */
+  const buildStamped = (accountId: AccountId, plan: Plan) =>
+    Effect.gen(function* () {
+      const created = new Set(plan.created.map(({ id }) => id))
+      const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
+      yield* giveWay
+      const insert = insertCreated(accountId, plan, placesOf(plan))
+      yield* giveWay
+      const write = writeParts(accountId, plan)
+      yield* giveWay
+      const note = noteRows(noteOf(plan))
+      yield* giveWay
+      return { count: plan.stamped.length, insert, note, updates, write }
+    })
+
   return {
     save: (accountId, plan) =>
       Effect.gen(function* () {
-        const parts = yield* insertCreated(accountId, plan)
+        yield* insertCreated(accountId, plan)()
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
-        yield* parts
+        yield* writeParts(accountId, plan)(null)
       }).pipe(orDie),
     raise: (accountId, plan, changed = plan === undefined ? emptyNote : noteOf(plan)) => {
       const note = noteRows(changed)
@@ -108,15 +121,14 @@ export const makeDraftWrites = (
             : sql`WITH raised AS (${counters}), noted AS (${insertNote(accountId, note)}) SELECT FROM raised`
       return orDie(Effect.asVoid(statement))
     },
-    saveStamped: (accountId, planned) =>
-      Effect.gen(function* () {
-        const counters = yield* Effect.orDie(raiseFirst(accountId, planned.stamped.length, noteRows(noteOf(planned))))
-        const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
-        const created = new Set(plan.created.map(({ id }) => id))
-        const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
-        const parts = yield* insertCreated(accountId, plan, { places: placesOf(plan), counters })
-        yield* updateRows(accountId, updates, counters)
-        yield* parts
-      }).pipe(orDie)
+    prepareStamped: (accountId, plan) =>
+      Effect.map(buildStamped(accountId, plan), ({ count, insert, note, updates, write }) =>
+        Effect.gen(function* () {
+          const counters = yield* raiseFirst(accountId, count, note)
+          yield* insert(counters)
+          yield* updateRows(accountId, updates, counters)
+          yield* write(plusMicros(counters.timeBefore, count))
+        }).pipe(Effect.orDie)
+      )
   }
 }

@@ -1,5 +1,5 @@
 import { Clock, type Context, Effect, Layer, Ref } from "effect"
-import type { Aggregate } from "../catalog/Aggregate.ts"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
 import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -7,7 +7,6 @@ import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
-import { publishedFrom } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { groupAt, type StoredGroup, slicesOf } from "./FeedChanges.ts"
 
@@ -21,6 +20,29 @@ declare module "../database/MemoryStore.memory.ts" {
 }
 
 export const emptyFeed: Pick<MemorySlices, "feed" | "feedFloor"> = { feed: [], feedFloor: 0 }
+
+/**
+ * Raises the publish times of a plan to `time`, the time of its last change, if they are earlier. So no publish time is before
+ * the time at which the same plan created or changed the entity.
+ */
+const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
+  const withTimes = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
+    const previous = new Map(before?.versions.map(({ publishedAt, storeId }) => [storeId, publishedAt]))
+    const isEarly = ({ publishedAt, storeId }: VersionState) =>
+      publishedAt !== null && publishedAt !== previous.get(storeId) && publishedAt < time
+    return after.versions.some(isEarly)
+      ? {
+          ...after,
+          versions: after.versions.map((version) => (isEarly(version) ? { ...version, publishedAt: time } : version))
+        }
+      : after
+  }
+  return {
+    ...plan,
+    created: plan.created.map((after) => withTimes(after, undefined)),
+    updated: plan.updated.map(({ after, before }) => ({ before, after: withTimes(after, before) }))
+  }
+}
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerDraftsRepoMemory = Layer.effect(
@@ -119,19 +141,21 @@ export const layerDraftsRepoMemory = Layer.effect(
             )
           }
         }),
-      saveStamped: (accountId, plan) =>
-        Effect.gen(function* () {
-          const time = yield* now
-          const lastChangedAt = (yield* Ref.get(store)).get(accountId)?.lastChangedAt ?? time
-          const first = max(plusMicros(lastChangedAt, 1), time)
-          const count = plan.stamped.length
-          yield* saveAt(
-            accountId,
-            publishedFrom(plan, count === 0 ? lastChangedAt : plusMicros(first, count - 1)),
-            first
-          )
-          yield* raiseAt(accountId, plan, time, noteOf(plan))
-        }),
+      prepareStamped: (accountId, plan) =>
+        Effect.succeed(
+          Effect.gen(function* () {
+            const time = yield* now
+            const lastChangedAt = (yield* Ref.get(store)).get(accountId)?.lastChangedAt ?? time
+            const first = max(plusMicros(lastChangedAt, 1), time)
+            const count = plan.stamped.length
+            yield* saveAt(
+              accountId,
+              publishedFrom(plan, count === 0 ? lastChangedAt : plusMicros(first, count - 1)),
+              first
+            )
+            yield* raiseAt(accountId, plan, time, noteOf(plan))
+          })
+        ),
       save: (accountId, plan) => Effect.flatMap(now, (time) => saveAt(accountId, plan, time)),
       raise: (accountId, plan, note = plan === undefined ? emptyNote : noteOf(plan)) =>
         Effect.flatMap(now, (time) => raiseAt(accountId, plan ?? { drafted: [], stamped: [] }, time, note))

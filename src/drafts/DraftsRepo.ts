@@ -24,10 +24,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     /** Writes a plan, except the rows of existing entities whose revision rises. `raise` writes those rows. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
-     * Raises the account's counters first, then writes a plan with the new counters, so that each new entity is written only once.
-     * Only for an import, because an import excludes all other writes of the account.
+     * Builds the statements of a plan, and returns an effect that runs them in a transaction. It raises the account's counters first,
+     * then writes the plan with the new counters, so that each new entity is written only once. Only for an import, because an import
+     * excludes all other writes of the account.
      */
-    readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
+    readonly prepareStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<Effect.Effect<void>>
     /**
      * Raises the account's version, and writes revisions and change_seq of a plan. It must be the last step of a transaction, so that a
      * reader of lists misses no entity. Without a plan, only the version rises. `note`: the changes of the transaction, if they differ

@@ -3,31 +3,37 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import type { AccountId } from "../model/Ids.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { differences, upsertedRows, versionUpdate } from "./PlanRows.ts"
 
-/** Statements on store versions. */
+/** The publish time of a row `r`, but not earlier than `time`. */
+const publishedFrom = (sql: SqlClient, time: Timestamp | null) =>
+  sql`CASE WHEN r."publishedAt" IS NOT NULL THEN greatest(r."publishedAt", ${time}::timestamptz) END`
+
+/** Statements on store versions. A publish time that they set is not before `time`. */
 const makeVersionRows = (sql: SqlClient) => ({
-  updateVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+  updateVersions: (accountId: AccountId, versions: string, time: Timestamp | null) => sql`
     UPDATE store_version v
     SET overrides = coalesce(r.overrides, v.overrides),
         accepted = CASE WHEN r."acceptsAnew" THEN nullif(r.accepted, 'null') ELSE v.accepted END,
         pending_publish = r."pendingPublish", last_publish_status = r."lastPublishStatus",
-        published_at = r."publishedAt", last_publish_error = nullif(r."lastPublishError", 'null'),
+        published_at = CASE WHEN r."publishesAnew" THEN ${publishedFrom(sql, time)} ELSE v.published_at END,
+        last_publish_error = nullif(r."lastPublishError", 'null'),
         platform_id = r."platformId"
-    FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+    FROM jsonb_to_recordset(${versions}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "acceptsAnew" boolean,
-      "pendingPublish" boolean, "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb,
+      "pendingPublish" boolean, "lastPublishStatus" text, "publishedAt" timestamptz, "publishesAnew" boolean, "lastPublishError" jsonb,
       "platformId" text
     )
     WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`,
 
-  upsertVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+  upsertVersions: (accountId: AccountId, versions: string, time: Timestamp | null) => sql`
     INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
                                last_publish_status, published_at, last_publish_error, platform_id)
     SELECT own.account_id, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
-           r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null'), r."platformId"
-    FROM account_state own CROSS JOIN jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+           r."lastPublishStatus", ${publishedFrom(sql, time)}, nullif(r."lastPublishError", 'null'), r."platformId"
+    FROM account_state own CROSS JOIN jsonb_to_recordset(${versions}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
       "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "platformId" text
     )
@@ -81,21 +87,33 @@ export const runUnlessEmpty = <Row>(
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
 ) => (rows.length === 0 ? Effect.void : statement(rows))
 
+/** As `runUnlessEmpty`, for a statement on store versions, which gets the rows as JSON. */
+const runTimed = (
+  rows: ReadonlyArray<unknown>,
+  statement: (versions: string, time: Timestamp | null) => Effect.Effect<unknown, SqlError>
+): ((time: Timestamp | null) => Effect.Effect<unknown, SqlError>) => {
+  if (rows.length === 0) return () => Effect.void
+  const versions = JSON.stringify(rows)
+  return (time) => statement(versions, time)
+}
+
 /**
  * Builds the statements that write the store versions, galleries and members of a plan. They must run after the plan's entities were
- * inserted; for thousands of rows, building them takes as long as running them.
+ * inserted; for thousands of rows, building them takes as long as running them. `time`: publish times of the plan are raised to it.
  */
 export const makeWriteParts = (sql: SqlClient) => {
   const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
   const { deleteGalleries, deleteMembers, upsertGalleries, upsertMembers } = makeRelationRows(sql)
 
-  return (accountId: AccountId, plan: Plan): Effect.Effect<void, SqlError> => {
+  return (accountId: AccountId, plan: Plan): ((time: Timestamp | null) => Effect.Effect<void, SqlError>) => {
     const { galleries, members, versions } = differences(plan)
-    return Effect.all(
+    const removed = runUnlessEmpty(versions.removed, (rows) => deleteVersions(accountId, rows))
+    const changed = runTimed(versions.changed.map(versionUpdate), (rows, time) => updateVersions(accountId, rows, time))
+    const added = runTimed(versions.added, (rows, time) =>
+      insertAll(upsertVersions(accountId, rows, time), versions.added.length)
+    )
+    const related = Effect.all(
       [
-        runUnlessEmpty(versions.removed, (rows) => deleteVersions(accountId, rows)),
-        runUnlessEmpty(versions.changed.map(versionUpdate), (rows) => updateVersions(accountId, rows)),
-        runUnlessEmpty(versions.added, (rows) => insertAll(upsertVersions(accountId, rows), rows.length)),
         runUnlessEmpty(galleries.removed, (rows) => deleteGalleries(accountId, rows)),
         runUnlessEmpty(upsertedRows(galleries), (rows) => insertAll(upsertGalleries(accountId, rows), rows.length)),
         runUnlessEmpty(members.removed, (rows) => deleteMembers(accountId, rows)),
@@ -103,5 +121,6 @@ export const makeWriteParts = (sql: SqlClient) => {
       ],
       { discard: true }
     )
+    return (time) => Effect.all([removed, changed(time), added(time), related], { discard: true })
   }
 }

@@ -11,12 +11,6 @@ import { type EntityUpdate, entityRow } from "./PlanRows.ts"
 export const Counters = Schema.Struct({ seqBefore: Schema.Int, timeBefore: Timestamp })
 export type Counters = typeof Counters.Type
 
-/** The entities' positions in the change order, counted from 1 after `counters`. */
-export interface Stamps {
-  readonly places: ReadonlyMap<EntityId, number>
-  readonly counters: Counters
-}
-
 const updatedColumns = {
   id: "uuid",
   position: "integer",
@@ -43,29 +37,37 @@ const renamedColumns = {
 
 /** Statements that write the rows of entities. */
 export const makeEntityRows = (sql: SqlClient) => ({
-  insertEntities: (accountId: AccountId, created: ReadonlyArray<Aggregate>, stamps?: Stamps) => {
-    const rows = created.map((aggregate) => ({
-      ...entityRow(aggregate),
-      kind: aggregate.kind,
-      parentId: aggregate.parentId,
-      n: stamps?.places.get(aggregate.id)
-    }))
-    const seqBefore = stamps?.counters.seqBefore ?? null
-    const timeBefore = stamps?.counters.timeBefore ?? null
-    return sql`
+  /**
+   * Builds an INSERT of new entities, which needs the counters only when it runs. `places`: the entities' positions in the change order,
+   * counted from 1 after the counters; an entity without a place is not stamped.
+   */
+  insertEntities: (
+    accountId: AccountId,
+    created: ReadonlyArray<Aggregate>,
+    places: ReadonlyMap<EntityId, number> = new Map()
+  ) => {
+    const rows = JSON.stringify(
+      created.map((aggregate) => ({
+        ...entityRow(aggregate),
+        kind: aggregate.kind,
+        parentId: aggregate.parentId,
+        n: places.get(aggregate.id)
+      }))
+    )
+    return ({ seqBefore, timeBefore }: Partial<Counters> = {}) => sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
                         store_ids, search_text, lacks_pictures, draft_revision, change_seq, canonical_changed_at, created_at,
                         stamped_by)
     SELECT own.account_id, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
            r."lastPublishStatus", r."storeIds", r."searchText", r."lacksPictures",
-           CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
-           plus_micros(${timeBefore}::timestamptz, r.n),
+           CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore ?? null}::bigint + r.n,
+           plus_micros(${timeBefore ?? null}::timestamptz, r.n),
            -- All entities of one transaction have the same time of creation.
-           coalesce(plus_micros(${timeBefore}::timestamptz, 1), t.now),
+           coalesce(plus_micros(${timeBefore ?? null}::timestamptz, 1), t.now),
            CASE WHEN r.n IS NOT NULL THEN t.id END
     FROM account_state own
     CROSS JOIN (SELECT tx_stamp() AS id, app_now() AS now) t
-    CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
+    CROSS JOIN jsonb_to_recordset(${rows}::jsonb) AS r (
       id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
       "lastPublishStatus" text, "storeIds" uuid[], "searchText" text, "lacksPictures" boolean, n integer
     )

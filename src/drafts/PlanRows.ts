@@ -119,11 +119,15 @@ export const differences = (plan: Plan) => {
   }
 }
 
-/** An update of a store version. Overrides and accepted values are large, so they are included only if they change. */
+/**
+ * An update of a store version. Overrides and accepted values are large, so they are included only if they change. A publish time is
+ * included only if it changes, because only a new one is raised to the time of the write.
+ */
 export const versionUpdate = ({ after, before }: ReturnType<typeof differences>["versions"]["changed"][number]) => {
-  const { accepted, overrides, ...state } = after
+  const { accepted, overrides, publishedAt, ...state } = after
   return {
     ...state,
+    ...(before.publishedAt === publishedAt ? {} : { publishesAnew: true, publishedAt }),
     ...(sameJson(before.overrides, overrides) ? {} : { overrides }),
     ...(sameJson(before.accepted, accepted) ? {} : { acceptsAnew: true, accepted })
   }

@@ -1,10 +1,11 @@
 import { Array as Arr, Cause, Effect, Option } from "effect"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
-import { CatalogChanges, type PlannedAhead } from "../drafts/CatalogChanges.ts"
+import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { actorOf } from "../drafts/History.ts"
+import type { PlannedAhead } from "../drafts/ImportedPlans.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { makeScanAfter } from "../health/ScanJobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
@@ -195,9 +196,10 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       const readAfter = (ordinal: number | null): Effect.Effect<Batch, never, CurrentActor> =>
         Effect.gen(function* () {
           const items = yield* repo.nextItems(accountId, id, ordinal, entitiesPerBatch)
-          const planned = items.flatMap((item) => item.changes)
-          if (planned.length === 0 || planned.some(({ _tag }) => _tag === "Decided")) return { items, ahead: undefined }
-          const ahead = yield* changes.planAhead(resolveConflicts(planned, () => false))
+          const isUndecided = items.some((item) => item.changes.some(({ _tag }) => _tag === "Decided"))
+          if (items.length === 0 || isUndecided) return { items, ahead: undefined }
+          const groups = items.map((item) => resolveConflicts(item.changes, () => false))
+          const ahead = yield* changes.planAhead(id, groups)
           return { items, ahead: Option.getOrUndefined(ahead) }
         })
       const readBehind = ({ items }: Batch): Effect.Effect<Batch, never, CurrentActor> =>

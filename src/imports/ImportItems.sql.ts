@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Schema } from "effect"
 import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
-import { discardRows, findAll } from "../database/Rows.ts"
+import { discardRows, findAll, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChange.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
@@ -35,7 +35,7 @@ const makeStage =
 export const makeImportItemStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const findItems = findAll(
-    Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) })
+    withoutChecks(Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }))
   )
   // The changes are large, so they are read for the chosen items only.
   const nextItems = findItems(

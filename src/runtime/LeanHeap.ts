@@ -34,7 +34,7 @@ let looks: NodeJS.Timeout | undefined
 
 const begin = Effect.sync(() => {
   if (users++ > 0) return
-  setGrowth(50)
+  setGrowth(150)
   looks = collectOnceGrown()
 })
 
@@ -45,9 +45,9 @@ const end = Effect.sync(() => {
 })
 
 /**
- * Runs work that may allocate much and keeps little. By default V8 lets garbage grow to three times the live size, so an import of any
- * size would take 250 MB. During the work, V8 collects garbage when it reaches half the live size, which costs about a tenth of
- * the processor time.
+ * Runs work that may allocate much and keeps little. By default V8 lets garbage grow to three times the live size: an import of 20,000
+ * products then holds 310 MB at most. With one and a half times it holds 245 MB and takes as long; with half it holds 195 MB and takes a
+ * tenth longer.
  */
 export const leanHeap = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(

@@ -1,6 +1,12 @@
 import { performance } from "node:perf_hooks"
 import { Effect } from "effect"
 
+/** Gives the event loop to others for one turn, between short steps of work that a statement must not wait for. */
+export const giveWay: Effect.Effect<void> = Effect.async((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
 /** The event loop is idle for a 25th of the time at least. */
 const share = 25
 

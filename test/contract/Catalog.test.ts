@@ -695,7 +695,7 @@ for (const engine of serviceEngines) {
           )
           assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
           const plannedAhead = yield* written((changes) =>
-            Effect.flatMap(service.planAhead(changes), (ahead) =>
+            Effect.flatMap(service.planAhead(ImportId.make(nilUuid), [changes]), (ahead) =>
               transaction.run(
                 service.applyImported(ImportId.make(nilUuid), changes, undefined, Option.getOrUndefined(ahead))
               )
@@ -722,6 +722,47 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("an import raises only new publish times to the time of its write", () =>
+        Effect.gen(function* () {
+          const service = yield* CatalogChanges
+          const transaction = yield* Transaction
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+          const [first, second] = stores.map(({ id }) => id)
+          assert(first !== undefined && second !== undefined)
+          const entityId = yield* mintId(EntityId)
+          const importAll = (...changes: ReadonlyArray<CatalogChange>) =>
+            transaction.run(service.applyImported(ImportId.make(nilUuid), changes))
+          const onStore = (storeId: StoreId) => ({ entityId, storeId })
+          const accept = (storeId: StoreId, title: string) =>
+            CatalogChange.AcceptImported({ ...onStore(storeId), values: { title }, media: [], variants: [] })
+          const times = Effect.gen(function* () {
+            const detail = yield* (yield* Programs).getProduct({ path: { id: entityId } })
+            const timeOn = (id: StoreId) => detail.stores.find(({ store_id }) => store_id === id)?.published_at
+            return { updated: detail.updated_at, first: timeOn(first), second: timeOn(second) }
+          })
+          yield* Effect.gen(function* () {
+            yield* importAll(
+              CatalogChange.CreateEntity({ id: entityId, kind: "product", parentId: null, values: { title: "1" } }),
+              ...[first, second].flatMap((id) => [CatalogChange.AddToStore(onStore(id)), accept(id, "1")])
+            )
+            const created = yield* times
+            assert.deepStrictEqual([created.first, created.second], [created.updated, created.updated])
+
+            yield* importAll(
+              CatalogChange.SetAttributes({ entityId, values: { title: "2" } }),
+              accept(first, "2"),
+              accept(second, "1")
+            )
+            const updated = yield* times
+            assert.isTrue(updated.updated > created.updated)
+            assert.deepStrictEqual([updated.first, updated.second], [updated.updated, created.second])
+
+            yield* importAll(CatalogChange.RemoveFromStore(onStore(first)), CatalogChange.AddToStore(onStore(first)))
+            assert.deepStrictEqual(yield* times, { ...updated, first: null })
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("a plan that was made ahead is used only if its entities do not exist and its stores are linked", () =>
         Effect.gen(function* () {
           const service = yield* CatalogChanges
@@ -735,7 +776,7 @@ for (const engine of serviceEngines) {
                 CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "new" } }),
                 CatalogChange.AddToStore({ entityId: id, storeId: store.id })
               ]
-              const ahead = Option.getOrThrow(yield* service.planAhead(changes))
+              const ahead = Option.getOrThrow(yield* service.planAhead(ImportId.make(nilUuid), [changes]))
               const write = transaction.run(service.applyImported(ImportId.make(nilUuid), changes, undefined, ahead))
               return { id, changes, write }
             })
@@ -747,8 +788,11 @@ for (const engine of serviceEngines) {
 
             // Planned ahead only if all entities are new.
             const known = [CatalogChange.SetAttributes({ entityId: first.id, values: { title: "other" } })]
-            assert.deepStrictEqual(yield* service.planAhead(known), Option.none())
-            assert.deepStrictEqual(yield* service.planAhead([...second.changes, ...known]), Option.none())
+            assert.deepStrictEqual(yield* service.planAhead(ImportId.make(nilUuid), [known]), Option.none())
+            assert.deepStrictEqual(
+              yield* service.planAhead(ImportId.make(nilUuid), [[...second.changes, ...known]]),
+              Option.none()
+            )
 
             // The entity exists by now: the same outcome as without a plan.
             const again = yield* Effect.exit(first.write)

@@ -24,7 +24,7 @@ import {
   writing
 } from "./AccountLoad.ts"
 import { report } from "./Dice.ts"
-import { canStart, type OwnCluster, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
+import { canStart, commandOfPage, type OwnCluster, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
 
 const accounts = 5
 const isolated = amount(4, 5)
@@ -79,14 +79,8 @@ const accountsBeside = (accountId: string) =>
     ([row]) => row?.count
   )
 
-/** The command of docs/scale.md. */
 const isolate = ({ url }: OwnCluster, accountId: string) =>
-  Effect.promise(() =>
-    query(
-      url,
-      `SELECT isolate_tenant_to_new_shard('account_state', '${accountId}'::uuid, 'CASCADE', shard_transfer_mode => 'block_writes')`
-    )
-  )
+  Effect.promise(() => query(url, commandOfPage("SELECT isolate_tenant_to_new_shard").replace("ACCOUNT-ID", accountId)))
 
 describe.skipIf(!canStart)("an account that gets a shard of its own under load", () => {
   it.live("delays writes of its shard, and no request gets 500 or is lost", () =>

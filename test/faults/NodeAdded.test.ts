@@ -15,20 +15,24 @@ import {
   writing
 } from "./AccountLoad.ts"
 import { report } from "./Dice.ts"
-import { canStart, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
+import { canStart, commandOfPage, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
 
 const accounts = 12
 const enough = amount(20, 200)
 
-/** Moves shards to the new node while the service writes, as docs/scale.md says. */
-const rebalance = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`SELECT citus_rebalance_start()`
-  yield* Effect.repeat(sql<{ state: string }>`SELECT state FROM citus_rebalance_status()`, {
-    until: ([row]) => row === undefined || row.state === "finished",
-    schedule: Schedule.spaced("500 millis")
+/** Adds a node and moves shards to it while the service writes, by the commands of docs/scale.md. */
+const growTo = (address: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [host = "", port = ""] = address.split(":")
+    yield* sql.unsafe(commandOfPage("SELECT citus_add_node").replace("HOST", host).replace("5432", port))
+    yield* sql.unsafe(commandOfPage("SELECT citus_rebalance_start"))
+    const status = sql.unsafe<{ readonly state: string }>(commandOfPage("SELECT * FROM citus_rebalance_status"))
+    yield* Effect.repeat(status, {
+      until: ([row]) => row === undefined || row.state === "finished",
+      schedule: Schedule.spaced("500 millis")
+    })
   })
-})
 
 /** Number of accounts on each node. */
 const accountsByNode = Effect.map(readNodes, (nodes) =>
@@ -40,7 +44,6 @@ describe.skipIf(!canStart)("a cluster that grows under load", () => {
     Effect.gen(function* () {
       const cluster = yield* ownCluster()
       yield* Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
         const tallies = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
           aLoadedAccount(`Merchant ${place}`)
         )
@@ -56,8 +59,7 @@ describe.skipIf(!canStart)("a cluster that grows under load", () => {
         yield* untilMore(tallies, enough)
 
         yield* cluster.addServer(3)
-        yield* sql`SELECT citus_add_node('127.0.0.1', ${Number(cluster.addressOf(3).split(":")[1])})`
-        yield* rebalance
+        yield* growTo(cluster.addressOf(3))
         const moved = yield* accountsByNode
         yield* untilMore(tallies, enough)
 

@@ -19,6 +19,14 @@ const script = `${root}test/support/citus.sh`
 /** Whether suites that kill or add nodes can start a cluster of their own: TEST_CITUS_URL is set. */
 export const canStart = isClusterThere && existsSync(process.env.CITUS_CLUSTER ?? `${root}../shared/citus/cluster`)
 
+/** The line of docs/scale.md that begins with this command. */
+export const commandOfPage = (command: string): string => {
+  const lines = readFileSync(`${root}docs/scale.md`, "utf8").split("\n")
+  const found = lines.filter((line) => line.startsWith(command))
+  if (found.length !== 1) throw new Error(`docs/scale.md has ${found.length} lines that begin with "${command}"`)
+  return String(found[0])
+}
+
 /** The nodes of a cluster: 0 is the coordinator. */
 export interface OwnCluster {
   /** The database with distributed tables, on the coordinator. */
