@@ -4,6 +4,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { vi } from "vitest"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { aKey } from "../http/Fixtures.ts"
 import { aConnection, message, portOf, send } from "../mcp/Connector.ts"
 import { aBrowser } from "../oauth/PagesServer.ts"
 import { freePort } from "../support/FreePort.ts"
@@ -40,7 +41,9 @@ const lineWhere = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =
 
 const lineOf = (id: string | undefined) => lineWhere((line) => line.id === id)
 
-const observed = observedServer({ metricsPort }, { ACCESS_LOG: "json" }).pipe(Layer.provideMerge(capture))
+const observed = observedServer({ metricsPort }, { ACCESS_LOG: "json", RATE_LIMIT_PER_KEY: "50" }).pipe(
+  Layer.provideMerge(capture)
+)
 
 /** Sends a request whose body never ends, and disconnects after `later`. */
 const goAway = <A, E>(port: number, head: string, later: Effect.Effect<A, E>) =>
@@ -111,6 +114,13 @@ describe("requests", () => {
           const turnedAway = yield* send(port, { method, path, token })
           assert.strictEqual(turnedAway.status, status)
           assert.include(yield* lineOf(turnedAway.headers["x-request-id"]), { ...common, status, key: restLine.key })
+        }
+
+        const writer = yield* aKey(accountId, ["pim:write"])
+        const reading = send(port, { method: "GET", path: "/api/v1/products", token: writer.token })
+        for (const status of [403, 429]) {
+          const turnedAway = yield* Effect.repeat(reading, { until: (answer) => answer.status === status, times: 50 })
+          assert.include(yield* lineOf(turnedAway.headers["x-request-id"]), { ...common, status, key: writer.id })
         }
 
         const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
