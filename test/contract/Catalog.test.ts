@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import type { ListQuery } from "../../src/catalog/Catalog.ts"
@@ -748,6 +749,8 @@ for (const engine of serviceEngines) {
             const created = yield* times
             assert.deepStrictEqual([created.first, created.second], [created.updated, created.updated])
 
+            // Times in memory have milliseconds: the next publish must be at another time.
+            yield* Effect.promise(() => setTimeout(5))
             yield* importAll(
               CatalogChange.SetAttributes({ entityId, values: { title: "2" } }),
               accept(first, "2"),
