@@ -13,7 +13,7 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { orHangs } from "../support/HangLimit.ts"
-import { isClusterThere, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { isServerCluster, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
 const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "1 day", retry: "3 seconds" }
@@ -96,7 +96,7 @@ const changeWhileDeaf = (catchesUp: boolean) =>
     }).pipe(Effect.provide(process))
   })
 
-describe.skipIf(!serverAnswers || isClusterThere)("the connection that listens for changes", () => {
+describe.skipIf(!serverAnswers || isServerCluster)("the connection that listens for changes", () => {
   it.scopedLive("receives changes of another process", () =>
     Effect.gen(function* () {
       const one = yield* aProcess(onlyHeard)
@@ -219,7 +219,7 @@ const openDuringChange = (catchesUp: boolean) =>
     return { id, messages }
   }).pipe((program) => Effect.flatMap(aProcess(onlyOpened, catchesUp), (process) => Effect.provide(program, process)))
 
-describe.skipIf(!serverAnswers || isClusterThere)("announcements", () => {
+describe.skipIf(!serverAnswers || isServerCluster)("announcements", () => {
   it.scopedLive("are made for accounts with open pages only", () =>
     Effect.gen(function* () {
       const process = yield* aProcess(onlyHeard)

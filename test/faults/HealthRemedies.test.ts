@@ -278,9 +278,10 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* sql`
         SELECT (SELECT count(*) FROM store_version v
-                WHERE v.entity_id = e.id AND v.overrides #>> '{vendor,value}' = 'by the batch') AS filled,
+                WHERE v.account_id = e.account_id AND v.entity_id = e.id AND v.overrides #>> '{vendor,value}' = 'by the batch') AS filled,
                e.draft_revision - 1 AS revisions,
-               (SELECT count(*) FROM entity_history h WHERE h.entity_id = e.id AND h.draft_revision > 1) AS recorded
+               (SELECT count(*) FROM entity_history h
+                WHERE h.account_id = e.account_id AND h.entity_id = e.id AND h.draft_revision > 1) AS recorded
         FROM entity e WHERE e.id = ANY(${ids}::uuid[])`
       return rows.map(({ filled, recorded, revisions }) => `${filled} ${revisions} ${recorded}`)
     })

@@ -22,7 +22,7 @@ import {
 } from "../../src/testing/index.ts"
 import { startCatalog } from "../support/CommandLine.ts"
 import { layerStores } from "../support/LayerStores.ts"
-import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { isServerCluster, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { runsPlanted } from "../support/Volume.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
@@ -239,7 +239,8 @@ describe.skipIf(!serverAnswers)("a process that is killed when it begins to unli
   })
 
   layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
-    it.effect("the same after a signal, and the next process unlinks the store", () =>
+    // Citus refuses the trigger by which the test holds the transaction.
+    it.effect.skipIf(isServerCluster)("the same after a signal, and the next process unlinks the store", () =>
       Effect.gen(function* () {
         const { shop } = yield* aShop
         const sql = yield* SqlClient.SqlClient

@@ -11,10 +11,11 @@ import { isLong } from "./Volume.ts"
 /** The URL of a database of a Citus cluster's coordinator. Without it no suite runs on a cluster. */
 const clusterUrl = process.env.TEST_CITUS_URL
 
-/** With TEST_SERVER=citus, suites that otherwise run on a single server run on the cluster. */
+/** Whether suites on a cluster can run. */
 export const isClusterThere = clusterUrl !== undefined
 
-const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
+/** With TEST_SERVER=citus, suites that otherwise run on a single server run on the cluster. */
+export const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
 
 /** Any database of the server. Each suite creates its own database on this server. */
 const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
