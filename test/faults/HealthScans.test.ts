@@ -94,10 +94,10 @@ interface Scanned {
 }
 
 /**
- * Runs writers and a scanner concurrently. Returns the scans that differ from the result of the plain functions on the
- * version that they read.
+ * Runs writers and a scanner concurrently, until there are enough writes and `enough` scans. Returns the scans that differ from the
+ * result of the plain functions on the version that they read.
  */
-const contradictions = (shop: Shop, name: string) =>
+const contradictions = (shop: Shop, name: string, enough: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const health = yield* DataHealth
@@ -117,11 +117,13 @@ const contradictions = (shop: Shop, name: string) =>
         Effect.flatMap((version) => Ref.update(written, (all) => new Map(all).set(version, change)))
       )
 
+    const scans: Array<Scanned> = []
     let writing = writers
     const write = (writer: number) =>
       Effect.gen(function* () {
         const dice = new Dice(`${name}, writer ${writer}`)
-        for (let n = 0; n < writesEach; n++) yield* writeOne(aWrite(dice, shop, `${writer}x${n}`))
+        for (let n = 0; n < writesEach || scans.length < enough; n++)
+          yield* writeOne(aWrite(dice, shop, `${writer}x${n}`))
       }).pipe(Effect.ensuring(Effect.sync(() => writing--)))
 
     const beginning = yield* sql.withTransaction(
@@ -145,7 +147,6 @@ const contradictions = (shop: Shop, name: string) =>
         return isOfOne ? [{ snapshot, rows: pages.flatMap(({ data }) => data) } satisfies Scanned] : []
       }).pipe(asOwner)
 
-    const scans: Array<Scanned> = []
     const scanAll = Effect.gen(function* () {
       for (let n = 0; writing > 0; n++)
         scans.push(...(yield* scanOne(scannedWhileWritten[n % scannedWhileWritten.length] ?? "sync")))
@@ -255,9 +256,9 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
     it.effect("have the same result as the plain functions for the same version", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
-        const { wrong, ...record } = yield* contradictions(shop, "Scans")
+        const { wrong, ...record } = yield* contradictions(shop, "Scans", amount(15, 75))
         report("Scans under writes", { ...record, wrong: wrong.length })
-        assert.strictEqual(record.writes, writers * writesEach)
+        assert.isAtLeast(record.writes, writers * writesEach)
         assert.isAtLeast(record.compared, amount(15, 75))
         assert.deepStrictEqual(wrong, [], `seed ${seed}`)
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
@@ -267,7 +268,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
       Effect.gen(function* () {
         const counter = yield* Ref.make(0)
         const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
-          contradictions(shop, "Scans in steps")
+          contradictions(shop, "Scans in steps", amount(8, 40))
         ).pipe(Effect.provide(servicesOn(inSteps(counter, false))))
         const steps = yield* Ref.get(counter)
         report("Scans in steps under writes", { ...record, steps, wrong: wrong.length })
@@ -283,7 +284,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
         Effect.gen(function* () {
           const counter = yield* Ref.make(0)
           const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
-            contradictions(shop, "Scans in steps, planted")
+            contradictions(shop, "Scans in steps, planted", amount(8, 40))
           ).pipe(Effect.provide(servicesOn(inSteps(counter, true))))
           report("Scans in steps under writes, planted", { ...record, wrong: wrong.length })
           assert.isNotEmpty(wrong, `seed ${seed}`)
@@ -295,7 +296,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
     it.effect.runIf(runsPlanted)("differ if their version is read after their data (planted fault)", () =>
       Effect.gen(function* () {
         const shop = yield* aShop
-        const { wrong, ...record } = yield* contradictions(shop, "Scans, planted")
+        const { wrong, ...record } = yield* contradictions(shop, "Scans, planted", amount(15, 75))
         report("Scans under writes, planted", { ...record, wrong: wrong.length })
         assert.isNotEmpty(wrong, `seed ${seed}`)
       }).pipe(Effect.provide(servicesOn(twoReads)))

@@ -16,7 +16,7 @@ import { held } from "../support/ShopRecords.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
-import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
+import { createTriggers, deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 4
 const refreshes = amount(6, 60)
@@ -105,17 +105,15 @@ const aShop = (count: number) =>
 const lingerMillis = 300
 
 /** A writer's transaction stays open for a while after its writes; those of imports do not. */
-const linger = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe(`
-    CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
+const linger = createTriggers([
+  `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       PERFORM pg_sleep(${lingerMillis} / 1000.0);
       RETURN NULL;
-    END $$;
-    CREATE TRIGGER linger AFTER UPDATE ON entity FOR EACH ROW
-      WHEN (OLD.attributes -> 'vendor' IS DISTINCT FROM NEW.attributes -> 'vendor') EXECUTE FUNCTION linger();
-  `)
-)
+    END $$`,
+  `CREATE TRIGGER linger AFTER UPDATE ON entity FOR EACH ROW
+    WHEN (OLD.attributes -> 'vendor' IS DISTINCT FROM NEW.attributes -> 'vendor') EXECUTE FUNCTION linger()`
+])
 
 /** Refreshes begin and end while writers write. Returns the number of writes that became visible during a review. */
 const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
