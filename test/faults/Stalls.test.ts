@@ -8,6 +8,7 @@ import { layerServices } from "./ServerServices.ts"
 import {
   aTenant,
   client,
+  lockWaits,
   openClient,
   openProxy,
   paced,
@@ -223,17 +224,7 @@ const besideStopped = (idleMillis: string) =>
     const cut = client(stopped.baseUrl, 0).fill(held, first, "Text")
     // When it waits for the test's lock, it is inside its transaction. Stopped there, it gets the lock and keeps it.
     yield* Effect.promise(async () => {
-      for (let waiting = 0; waiting === 0; await sleep(20)) {
-        const { rows } = await locker.query(
-          // Not pg_stat_activity, which does not change within a transaction after its first read.
-          `SELECT count(*)::int AS waiting FROM pg_locks waiting
-           WHERE NOT granted AND EXISTS (
-             SELECT FROM pg_locks held JOIN pg_database d ON d.oid = held.database
-             WHERE held.pid = waiting.pid AND d.datname = current_database()
-           )`
-        )
-        waiting = rows[0].waiting
-      }
+      for (let waiting = 0; waiting === 0; await sleep(20)) waiting = await lockWaits(locker)
       process.kill(pid, "SIGSTOP")
       await locker.query("ROLLBACK")
     })

@@ -7,6 +7,7 @@ import { Agent, request } from "undici"
 import type { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
+import { isServerCluster } from "../support/TestDatabase.ts"
 import { report } from "./Dice.ts"
 
 /** Settings without any deadline, to show the effect of a stall without them. */
@@ -161,6 +162,24 @@ export const openClient = (database: string) =>
     }),
     (opened) => Effect.promise(() => opened.end())
   )
+
+/**
+ * Counts the sessions of the database that wait for a lock, on all nodes of a cluster. Reads pg_locks and not pg_stat_activity, which
+ * does not change within a transaction after its first read.
+ */
+export const lockWaits = async (opened: pg.Client): Promise<number> => {
+  const count = `SELECT count(*)::int AS waits FROM pg_locks waiting
+    WHERE NOT granted AND EXISTS (
+      SELECT FROM pg_locks held JOIN pg_database d ON d.oid = held.database
+      WHERE held.pid = waiting.pid AND d.datname = current_database()
+    )`
+  const { rows } = await opened.query(
+    isServerCluster
+      ? `SELECT sum(result::int)::int AS waits FROM run_command_on_all_nodes($command$${count}$command$)`
+      : count
+  )
+  return rows[0].waits
+}
 
 /** A proxy to the server whose open connections can be made to hang, while new ones work. */
 export const openProxy = (database: Redacted.Redacted) =>

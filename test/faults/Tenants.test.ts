@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
+import { isServerCluster, layerServer, serverAnswers } from "../support/TestDatabase.ts"
 
 /** Tables that belong to no account, with the reason. */
 const globalTables: Readonly<Record<string, string>> = {
@@ -136,7 +136,8 @@ describe.skipIf(!serverAnswers)("every table keeps accounts apart", () => {
       })
     )
 
-    it.effect("a table that breaks this rule is detected (planted fault)", () =>
+    // Citus refuses the references of the planted tables itself.
+    it.effect.skipIf(isServerCluster)("a table that breaks this rule is detected (planted fault)", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe(`
