@@ -164,9 +164,12 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const { kind } = selection
-      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-      const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
       const isNamed = "ids" in selection
+      // A job that collects compares the times of drafts with that of its begin. The exclusive lock waits for writes in flight, so that
+      // none of them has an earlier time and is committed later.
+      const lock = isNamed ? importLock.share : importLock.take
+      if (Option.isSome(yield* lock(accountId))) return yield* new PimLocked()
+      const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
       const total = isNamed ? selection.ids.length : selection.count
       const input: BulkInput = isNamed ? { kind, change } : { change, found: foundEntities([kind], selection.filters) }
       const job = yield* jobs.begin({

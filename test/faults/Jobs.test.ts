@@ -10,6 +10,7 @@ import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { MerchantLists } from "../../src/catalog/MerchantLists.ts"
 import type { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportJobs } from "../../src/exports/ExportJobs.ts"
 import { Exports } from "../../src/exports/Exports.ts"
@@ -34,6 +35,7 @@ import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, layerServices, noticeDeadlocksSoon, untilQuiet } from "./ServerServices.ts"
+import { lockWaits, openClient } from "./Stalls.ts"
 
 const domain = "b.demo.example"
 const files = "files.example"
@@ -506,6 +508,12 @@ const LateRevisions = Layer.fresh(JobWorker.layer).pipe(
   )
 )
 
+/** Planted: a job that collects is begun beside writes in flight. */
+const sharedLock = Layer.effect(
+  ImportLockRepo,
+  Effect.map(ImportLockRepo, (lock) => ({ ...lock, take: lock.share }))
+)
+
 describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
   layer(layerServices(10), { excludeTestServices: true })((it) => {
     it.effect("two workers and concurrent writers do every step once, without deadlocks", () =>
@@ -650,6 +658,55 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
               assert.isAtLeast(result.changed ?? 0, 10)
               assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
               assert.strictEqual(yield* deadlocks, 0, `seed ${seed}`)
+            }).pipe(actingAs(actor))
+          })
+      )
+
+    for (const isPlanted of [false, true])
+      it.scoped(
+        isPlanted
+          ? "a bulk change that does not wait for a write in flight overwrites it, which is detected (planted fault)"
+          : "a bulk change that collects begins after the writes in flight",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const locker = yield* openClient(Redacted.value(yield* TestDatabaseUrl))
+            const world = yield* aWorld(3)
+            const { accountId, actor } = world
+            yield* Effect.gen(function* () {
+              const { apply } = yield* CatalogChanges
+              const [row] = yield* sql`SELECT id FROM entity WHERE account_id = ${accountId} ORDER BY id LIMIT 1`
+              const entityId = EntityId.make(String(row?.id))
+              yield* Effect.promise(() => locker.query("BEGIN"))
+              yield* Effect.promise(() =>
+                locker.query("SELECT FROM account_state WHERE account_id = $1 FOR UPDATE", [accountId])
+              )
+              const waits = Effect.promise(() => lockWaits(locker))
+              // The write has its entry in the history, and waits to be committed.
+              const write = yield* Effect.fork(
+                apply([CatalogChange.SetAttributes({ entityId, values: { vendor: "Tern" } })])
+              )
+              yield* Effect.repeat(waits, { until: (all) => all === 1, schedule: Schedule.spaced("5 millis") })
+              const begin = isPlanted
+                ? beginFound(world).pipe(Effect.provide(BulkJobs.layer.pipe(Layer.provide(sharedLock))))
+                : beginFound(world)
+              const begun = yield* Effect.fork(begin)
+              const isBegun = Effect.map(Fiber.poll(begun), Option.isSome)
+              yield* Effect.repeat(Effect.all([waits, isBegun]), {
+                until: ([all, done]) => all === 2 || done,
+                schedule: Schedule.spaced("5 millis")
+              })
+              assert.strictEqual(yield* isBegun, isPlanted)
+              yield* Effect.promise(() => locker.query("ROLLBACK"))
+              yield* Fiber.join(write)
+              const { id } = yield* Fiber.join(begun)
+              const ended = Option.getOrThrow(yield* (yield* JobWorker).settle(id, nothing))
+              assert.deepInclude(ended, { state: "done", result: { changed: 3, unchanged: 0, refused: 0 } })
+              const [times] = yield* sql`
+                SELECT j.created_at > h.at AS "isAfter" FROM job j
+                JOIN entity_history h ON h.account_id = ${accountId} AND h.changes @> '[{"key": "vendor", "new": "Tern"}]'
+                WHERE j.account_id = ${accountId} AND j.id = ${id}`
+              assert.strictEqual(times?.isAfter, true)
             }).pipe(actingAs(actor))
           })
       )
